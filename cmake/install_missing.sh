@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Sourced by the scripts: installs what is missing on a Debian machine.
+
+# install_missing <what>:<package>...: installs the packages whose command or file (when it starts with /) is missing.
+install_missing() {
+  local packages=() what
+  for pair in "$@"; do
+    what=${pair%%:*}
+    if [[ $what == /* ]]; then
+      [ -e "$what" ] || packages+=("${pair#*:}")
+    else
+      command -v "$what" >/dev/null || packages+=("${pair#*:}")
+    fi
+  done
+  [ ${#packages[@]} -eq 0 ] && return 0
+
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "missing: ${packages[*]} (needs root or sudo to install)" >&2; return 1; }
+    as_root=(sudo)
+  fi
+  command -v apt-get >/dev/null || { echo "missing, and there is no apt-get: ${packages[*]}" >&2; return 1; }
+  echo "installing ${packages[*]}"
+  if ! "${as_root[@]}" apt-get update -qq ||
+    ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+      "${packages[@]}" </dev/null >/dev/null; then
+    echo "apt-get could not install ${packages[*]}" >&2
+    return 1
+  fi
+}

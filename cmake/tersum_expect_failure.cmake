@@ -1,0 +1,28 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+# A test that passes when a source does not compile, for the reason that it names.
+# cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=... -P tersum_expect_failure.cmake
+
+file(STRINGS "${SOURCE}" lines REGEX "^// expected: ")
+if(NOT lines)
+  message(FATAL_ERROR "${SOURCE} has no line '// expected: <text>'")
+endif()
+
+# LC_ALL=C: plain quotation marks, untranslated.
+execute_process(
+  COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDES}" "${SOURCE}"
+  RESULT_VARIABLE status
+  OUTPUT_VARIABLE output
+  ERROR_VARIABLE output)
+if(status EQUAL 0)
+  message(FATAL_ERROR "${SOURCE} compiles, and must not")
+endif()
+
+foreach(line IN LISTS lines)
+  string(REPLACE "// expected: " "" expected "${line}")
+  string(FIND "${output}" "${expected}" position)
+  if(position EQUAL -1)
+    message(FATAL_ERROR "the compiler does not say '${expected}':\n${output}")
+  endif()
+endforeach()

@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The kinds of targets that this project builds for itself. Nothing here reaches a consumer.
+
+include(FetchContent)
+
+# Packages of the system first; a developer without them gets a download.
+set(packages)
+if(TERSUM_BUILD_TESTS)
+  set(DOCTEST_NO_INSTALL ON)
+  FetchContent_Declare(
+    doctest
+    GIT_REPOSITORY https://github.com/doctest/doctest.git
+    GIT_TAG v2.4.11
+    GIT_SHALLOW ON
+    FIND_PACKAGE_ARGS)
+  list(APPEND packages doctest)
+endif()
+if(TERSUM_BUILD_BENCH)
+  set(BENCHMARK_ENABLE_TESTING OFF)
+  set(BENCHMARK_ENABLE_INSTALL OFF)
+  FetchContent_Declare(
+    benchmark
+    GIT_REPOSITORY https://github.com/google/benchmark.git
+    GIT_TAG v1.8.3
+    GIT_SHALLOW ON
+    FIND_PACKAGE_ARGS)
+  list(APPEND packages benchmark)
+endif()
+if(packages)
+  FetchContent_MakeAvailable(${packages})
+endif()
+
+find_package(OpenMP COMPONENTS CXX)
+
+# Of all targets from here on, but not of a library that was downloaded above.
+if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+  set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
+
+# What every target of ours is compiled with. The host code that nvcc generates stands neither -Wpedantic nor
+# -Wconversion; the same headers get both from the C++ compiler.
+add_library(tersum.flags INTERFACE)
+target_link_libraries(tersum.flags INTERFACE tersum::tersum)
+target_compile_options(
+  tersum.flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion>"
+                         "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>")
+if(TERSUM_HAVE_CUDA AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake 3.25 has no C++20 for nvcc
+  target_compile_options(tersum.flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>")
+endif()
+
+# OpenMP for all files of a program or for none: the same inline function must not have two bodies.
+add_library(tersum.openmp INTERFACE)
+if(OpenMP_CXX_FOUND)
+  target_link_libraries(tersum.openmp INTERFACE OpenMP::OpenMP_CXX)
+  target_compile_options(tersum.openmp INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${OpenMP_CXX_FLAGS}>")
+endif()
+
+# Builds all that only nvcc can build.
+add_custom_target(tersum.cuda)
+
+# tersum_add_program(<target> <source>...): a program of ours, in bin/.
+function(tersum_add_program target)
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE tersum.flags tersum.openmp)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  if("${ARGN}" MATCHES "\\.cu(;|$)")
+    add_dependencies(tersum.cuda ${target})
+  endif()
+endfunction()
+
+# tersum_add_test(<area> <name> <cpu|emulated|cuda> <source>): tersum.test.<area>.<name>.<backend>, program and test.
+# It runs in the root of the project. Exit status 77 means skipped.
+function(tersum_add_test area name backend source)
+  set(target tersum.test.${area}.${name}.${backend})
+  tersum_add_program(${target} "${source}")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  if(backend STREQUAL "cuda")
+    target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
+  else()
+    target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
+    # Half the compile time of -O3 on templates like ours.
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O2>")
+  endif()
+  add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${target} PROPERTIES LABELS ${backend} SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
+# tersum_add_bench(<source>): tersum.bench.<name> of <name>.bench.cpp, tersum.bench.<name>.cuda of <name>.bench.cu.
+function(tersum_add_bench source)
+  cmake_path(GET source FILENAME name)
+  string(REGEX REPLACE "\\.bench\\.cpp$" "" name ${name})
+  string(REGEX REPLACE "\\.bench\\.cu$" ".cuda" name ${name})
+  tersum_add_program(tersum.bench.${name} "${source}")
+  target_include_directories(tersum.bench.${name} PRIVATE "${PROJECT_SOURCE_DIR}/bench")
+  target_link_libraries(tersum.bench.${name} PRIVATE benchmark::benchmark_main)
+endfunction()
+
+# tersum_add_header_tests(<target> <extension> <header>...): compiles each header alone, included twice, as a file
+# with the extension. Headers are named relative to include/.
+function(tersum_add_header_tests target extension)
+  set(sources)
+  foreach(header IN LISTS ARGN)
+    set(source "${PROJECT_BINARY_DIR}/headers/${header}.${extension}")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#include <${header}>\n#include <${header}>\n")
+    list(APPEND sources "${source}")
+  endforeach()
+  if(sources)
+    add_library(${target} OBJECT ${sources})
+    target_link_libraries(${target} PRIVATE tersum.flags)
+    if(extension STREQUAL "cu")
+      set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90-real)
+      add_dependencies(tersum.cuda ${target})
+    endif()
+  endif()
+endfunction()
+
+# tersum_add_compile_failure(<source>): the test tersum.compile_fail.<name> passes when the source does not compile and
+# the compiler's output holds the text of each of its lines "// expected: <text>".
+function(tersum_add_compile_failure source)
+  cmake_path(GET source STEM name)
+  add_test(NAME tersum.compile_fail.${name}
+           COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${source}"
+                   "-DINCLUDES=${PROJECT_SOURCE_DIR}/include" -P
+                   "${PROJECT_SOURCE_DIR}/cmake/tersum_expect_failure.cmake")
+  set_tests_properties(tersum.compile_fail.${name} PROPERTIES LABELS compile_fail)
+endfunction()
+
+# tersum_add_codegen_test(<architecture> <source>...): compiles the sources to cubins, and adds the test
+# tersum.codegen.<architecture> that holds them to tests/codegen/budgets.json.
+function(tersum_add_codegen_test architecture)
+  set(cubins)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source STEM name)
+    set(cubin "${PROJECT_BINARY_DIR}/codegen/${architecture}/${name}.cubin")
+    cmake_path(GET cubin PARENT_PATH folder)
+    file(MAKE_DIRECTORY "${folder}")
+    add_custom_command(
+      OUTPUT "${cubin}"
+      COMMAND "${CMAKE_CUDA_COMPILER}" -std=c++20 -O3 -DNDEBUG -arch=${architecture} -cubin -I
+              "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/tests" -MD -MT "${cubin}" -MF "${cubin}.d" -o
+              "${cubin}" "${source}"
+      DEPENDS "${source}"
+      DEPFILE "${cubin}.d"
+      COMMENT "Compiling ${name}.cu for ${architecture}"
+      VERBATIM)
+    list(APPEND cubins "${cubin}")
+  endforeach()
+  if(cubins)
+    add_custom_target(tersum.codegen.${architecture} ALL DEPENDS ${cubins})
+    add_dependencies(tersum.cuda tersum.codegen.${architecture})
+    add_test(NAME tersum.codegen.${architecture}
+             COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/codegen/check.py" --budgets
+                     "${PROJECT_SOURCE_DIR}/tests/codegen/budgets.json" --arch ${architecture} ${cubins})
+    set_tests_properties(tersum.codegen.${architecture} PROPERTIES LABELS "codegen;cuda")
+  endif()
+endfunction()
+
+# tersum_add_package_test(<name> <source folder> [<cache entry>...]): configures, builds and runs a consumer project,
+# whose program must be called `consumer`, with the install tree of the fixture tersum.package.install at hand.
+function(tersum_add_package_test name folder)
+  set(build "${PROJECT_BINARY_DIR}/package/${name}")
+  add_test(NAME tersum.package.${name}
+           COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${folder}" "${build}" --build-generator
+                   "${CMAKE_GENERATOR}" --build-makeprogram "${CMAKE_MAKE_PROGRAM}" --build-options
+                   "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" ${ARGN} --test-command "${build}/consumer")
+  set_tests_properties(tersum.package.${name} PROPERTIES LABELS package FIXTURES_REQUIRED tersum.package)
+endfunction()

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds compare_codecs in Release on a Debian 12 machine, installs what is missing, and runs it on the sample
+# gradients. Further arguments go to the program, as in
+#
+#   bash examples/run.sh --steps 20 --repeat 5
+#   bash examples/run.sh --device cuda           (needs nvcc and a device)
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source cmake/install_missing.sh
+install_missing g++:g++ cmake:cmake make:make
+
+cuda=OFF
+[[ " $* " =~ " --device cuda "|" --device=cuda " ]] && cuda=ON
+
+build=build/examples
+mkdir -p "$build"
+{
+  cmake -S . -B "$build" -G "Unix Makefiles" -DCMAKE_BUILD_TYPE=Release -DTERSUM_CUDA=$cuda -DTERSUM_BUILD_TESTS=OFF \
+    -DTERSUM_BUILD_BENCH=OFF -DTERSUM_BUILD_EXAMPLES=ON &&
+    cmake --build "$build" --target compare_codecs --parallel "$(nproc)"
+} >"$build/build.log" 2>&1 || {
+  cat "$build/build.log" >&2
+  exit 1
+}
+
+"$build/bin/compare_codecs" --gradients examples/gradients/lm --codecs all --json "$build/compare.json" \
+  --svg "$build/compare.svg" "$@"
+echo "written: $build/compare.json, $build/compare.svg"

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds and runs all tests on a Debian 12 machine, and installs what is missing: with the default compiler, with
+# clang, under the sanitizers, and with nvcc where there is one. Build folders are in build/.
+#
+#   bash tests/run.sh [preset...]     (default: cpu sanitize cpu-clang, and cuda where nvcc is found)
+#
+# The last line is "N passed, N failed, N skipped": each test of each preset, and each configuration and build as one.
+# The exit status is 0 when nothing failed.
+
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+source cmake/install_missing.sh
+
+[ -x /usr/local/cuda/bin/nvcc ] && PATH="$PATH:/usr/local/cuda/bin"
+export PATH
+
+presets=("$@")
+if [ ${#presets[@]} -eq 0 ]; then
+  presets=(cpu sanitize cpu-clang)
+  if command -v nvcc >/dev/null; then
+    presets+=(cuda)
+  else
+    echo "no nvcc: nothing is compiled for CUDA"
+  fi
+fi
+
+install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
+  /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
+if [[ " ${presets[*]} " == *" cpu-clang "* ]]; then
+  install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev || exit 1
+fi
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+fi
+
+passed=0 failed=0 skipped=0
+
+# Runs a command as one check.
+check() {
+  local name=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $name"
+    return 1
+  fi
+}
+
+jobs=$(nproc)
+mkdir -p build
+for preset in "${presets[@]}"; do
+  echo "== $preset"
+  check "configure $preset" cmake --preset "$preset" >"build/$preset.log" 2>&1 || { cat "build/$preset.log"; continue; }
+  check "build $preset" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
+
+  # What could not be built counts as failed too: CTest reports it as "Not Run".
+  log=build/$preset.ctest.log
+  ctest --preset "$preset" --parallel "$jobs" 2>&1 | tee "$log"
+  status=${PIPESTATUS[0]}
+  read -r p s n < <(awk '/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
+      ++n
+      if (/\*\*\*Skipped/) ++s
+      else if (/ Passed +[0-9.]+ sec/) ++p
+    }
+    END { print p + 0, s + 0, n + 0 }' "$log")
+  passed=$((passed + p)) skipped=$((skipped + s)) failed=$((failed + n - p - s))
+  if [ "$status" -ne 0 ] && [ "$n" -eq $((p + s)) ]; then
+    failed=$((failed + 1))
+    echo "FAILED: ctest $preset ended with status $status"
+  fi
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
