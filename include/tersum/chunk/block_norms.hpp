@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The squared norm of every chunk, and the largest magnitude of every rotated chunk. Kernel bodies.
+
+#pragma once
+
+#include <tersum/chunk/block_source.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/range/settle.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void store_norm(Context const& ctx,
+                            exchange_args<Codec, Element> const& args,
+                            std::uint64_t chunk,
+                            float norm)
+{
+  using range = typename Codec::range_type;
+  if constexpr (range::measurement == statistic::chunk_square_norm) {
+    using scalar = typename range::scalar;
+    ctx.store(static_cast<scalar*>(args.agreed) + chunk, to_agreed<scalar>(norm, false));
+  } else {
+    ctx.store(&args.steps[chunk].encode, norm);
+  }
+}
+
+//! @brief Squared norms, one warp a chunk: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in
+//! steps of 256, then added pairwise from the lowest index bit up. That tree is part of the wire format.
+//!
+//! Reads the gradient (and residual) once. 128 threads a block, four chunks a block, no shared memory.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void chunk_norms(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint64_t first_chunk)
+{
+  constexpr int size = Codec::chunk_size;
+  std::uint64_t const chunk =
+    first_chunk + static_cast<std::uint64_t>(ctx.block_rank()) * 4 + ctx.thread_rank() / 32;
+  if (chunk >= args.chunks) { return; }
+  std::uint64_t offset = chunk * size;
+  std::uint32_t length = size;
+  if constexpr (!Codec::rotates_all) {
+    word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + chunk));
+    offset            = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
+    length            = entry.z;
+    if (is_regular(args, offset, length) == Edge) { return; }
+  }
+  int const lane = static_cast<int>(ctx.thread_rank() % 32);
+  float sums[8]  = {};
+  // Each lane keeps eight neighbouring accumulators; four steps at a time keep enough loads in flight.
+  constexpr int steps  = size < 256 ? 1 : size / 256;
+  constexpr int unroll = steps < 4 ? steps : 4;
+  for (int outer = 0; outer < steps; outer += unroll) {
+    float v[unroll][8];
+    TERSUM_UNROLL
+    for (int inner = 0; inner < unroll; ++inner) {
+      int const within = (outer + inner) * 256 + lane * 8;
+      if constexpr (Codec::rotates_all) {
+        if (within < size) {
+          load_eight(ctx, args.rotated + offset + static_cast<unsigned>(within), v[inner]);
+        } else {
+          for (int j = 0; j < 8; ++j) { v[inner][j] = 0.0f; }
+        }
+      } else {
+        load_for_norm<Edge>(ctx, args, offset, static_cast<int>(length), within, v[inner]);
+      }
+    }
+    TERSUM_UNROLL
+    for (int inner = 0; inner < unroll; ++inner) {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) { sums[j] = Context::fma(v[inner][j], v[inner][j], sums[j]); }
+    }
+  }
+  TERSUM_UNROLL
+  for (int width = 1; width < 8; width *= 2) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; j += 2 * width) { sums[j] = Context::add(sums[j], sums[j + width]); }
+  }
+  float norm = sums[0];
+  TERSUM_UNROLL
+  for (unsigned mask = 1; mask < 32; mask *= 2) {
+    norm = Context::add(norm, ctx.shuffle_xor(norm, mask));
+  }
+  if (lane == 0) {
+    if constexpr (Codec::rotates_all) {
+      // The rotated copy is not normalized; its length is a power of two, so this is exact.
+      norm = Context::divide(
+        norm, static_cast<float>(args.records[args.table[chunk].tensor].chunks * size));
+    }
+    store_norm(ctx, args, chunk, norm);
+  }
+}
+
+//! @brief Eight values of a chunk, gradient plus residual; zeros beyond its length.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_for_norm(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t offset,
+                               int length,
+                               int within,
+                               float* v)
+{
+  if constexpr (Edge) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      v[j] = 0.0f;
+      if (within + j < length) {
+        std::uint64_t const at = offset + static_cast<unsigned>(within + j);
+        v[j]                   = Context::value(ctx.load(args.gradient + at));
+        if constexpr (Codec::feeds_back) {
+          v[j] = Context::add(v[j], ctx.load(args.residual + at));
+        }
+      }
+    }
+  } else {
+    float kept[8] = {};
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
+    if (within < Codec::chunk_size) {  // always, but in chunks of 128
+      load_eight(ctx, args.gradient + offset + static_cast<unsigned>(within), v);
+      if constexpr (Codec::feeds_back) {
+        load_eight(ctx, args.residual + offset + static_cast<unsigned>(within), kept);
+        TERSUM_UNROLL
+        for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
+      }
+    }
+  }
+}
+
+//! @brief The largest magnitude of each rotated chunk, in units of the gradient. Same launch as `encode_chunks`.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void chunk_magnitudes(Context const& ctx,
+                                  exchange_args<Codec, Element> const& args,
+                                  std::uint64_t first_chunk)
+{
+  using hadamard                = typename chunk_share<Codec>::hadamard;
+  using scalar                  = typename Codec::range_type::scalar;
+  chunk_share<Codec> const mine = find_share<Edge>(ctx, args, first_chunk);
+  if (all_idle(ctx, mine)) { return; }
+  float* const storage =
+    static_cast<float*>(ctx.shared()) +
+    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  float v[32];
+  load_share<Edge>(ctx, args, mine, v);
+  if constexpr (Codec::rotates_chunks) {
+    apply_signs(ctx, args.header->sign_key, mine, v);
+    hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+    hadamard::synchronize(ctx);
+  }
+  // As unsigned integers the magnitudes order as floats do, with NaN above infinity.
+  std::uint32_t largest = 0;
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) { largest = maximum(largest, Context::bits(v[k]) & 0x7fffffffu); }
+  largest = chunk_maximum(ctx, largest, mine, storage);
+  if (mine.active && mine.thread == 0) {
+    float magnitude = Context::from_bits(largest);
+    if constexpr (Codec::rotates_chunks || Codec::rotates_all) {
+      std::uint64_t const chunks = args.records[args.table[mine.chunk].tensor].chunks;
+      magnitude                  = Context::divide(magnitude, rotation_root<Codec>(chunks));
+    }
+    ctx.store(static_cast<scalar*>(args.agreed) + mine.chunk, to_agreed<scalar>(magnitude, true));
+  }
+}
+
+//! @brief The largest of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t chunk_maximum(Context const& ctx,
+                                                      std::uint32_t value,
+                                                      chunk_share<Codec> const& mine,
+                                                      float* storage)
+{
+  using hadamard         = typename chunk_share<Codec>::hadamard;
+  constexpr int in_group = hadamard::threads < 32 ? hadamard::threads : 32;
+  TERSUM_UNROLL
+  for (unsigned mask = 1; mask < static_cast<unsigned>(in_group); mask *= 2) {
+    value = maximum(value, ctx.shuffle_xor(value, mask));
+  }
+  if constexpr (!hadamard::in_warp) {
+    std::uint32_t* const values = reinterpret_cast<std::uint32_t*>(storage);
+    if (mine.thread % 32 == 0) { values[mine.thread / 32] = value; }
+    ctx.sync_block();
+    for (int warp = 0; warp < hadamard::threads / 32; ++warp) {
+      value = maximum(value, values[warp]);
+    }
+    ctx.sync_block();
+  }
+  return value;
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How a warp or block finds its chunk and moves it between global memory and registers: kernel body parts.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/execute/exchange_args.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Loads eight consecutive values whose address is a multiple of 16 bytes.
+template <class Context, class Element>
+TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
+{
+  if constexpr (sizeof(Element) == 4) {
+    TERSUM_UNROLL
+    for (int half_of = 0; half_of < 2; ++half_of) {
+      word4 const four   = ctx.load(reinterpret_cast<word4 const*>(from) + half_of);
+      v[4 * half_of]     = Context::from_bits(four.x);
+      v[4 * half_of + 1] = Context::from_bits(four.y);
+      v[4 * half_of + 2] = Context::from_bits(four.z);
+      v[4 * half_of + 3] = Context::from_bits(four.w);
+    }
+  } else {
+    word4 const four             = ctx.load(reinterpret_cast<word4 const*>(from));
+    std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      v[2 * i]     = Context::value(Element{static_cast<std::uint16_t>(words[i])});
+      v[2 * i + 1] = Context::value(Element{static_cast<std::uint16_t>(words[i] >> 16)});
+    }
+  }
+}
+
+//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes.
+template <class Context, class Element>
+TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
+{
+  if constexpr (sizeof(Element) == 4) {
+    TERSUM_UNROLL
+    for (int half_of = 0; half_of < 2; ++half_of) {
+      ctx.store(reinterpret_cast<word4*>(to) + half_of,
+                word4{Context::bits(v[4 * half_of]),
+                      Context::bits(v[4 * half_of + 1]),
+                      Context::bits(v[4 * half_of + 2]),
+                      Context::bits(v[4 * half_of + 3])});
+    }
+  } else {
+    std::uint32_t words[4];
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      words[i] = Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
+    }
+    ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+  }
+}
+
+//! @brief The chunk that a thread works on, and its place in it.
+template <class Codec>
+struct chunk_share {
+  static constexpr int size = Codec::chunk_size;
+  using hadamard            = block_hadamard<size, Codec::rotates_chunks>;
+
+  std::uint64_t chunk;   //!< Number on the wire.
+  int thread;            //!< 0 .. hadamard::threads-1.
+  int first;             //!< Of the tile's storage, this chunk's first coordinate.
+  bool active;           //!< false: nothing to read or write.
+  std::uint64_t offset;  //!< Of the gradient, this chunk's first coordinate.
+  int length;            //!< Coordinates that exist.
+};
+
+//! @brief Tiles (of `hadamard::tile` coordinates) that a block of `threads` works on.
+template <class Codec>
+inline constexpr int tiles_per_block = chunk_share<Codec>::hadamard::in_warp ? 4 : 1;
+
+//! @brief Threads of a block: four warps, or as many as a chunk above 1024 needs.
+template <class Codec>
+inline constexpr int threads_per_block =
+  chunk_share<Codec>::hadamard::in_warp ? 128 : chunk_share<Codec>::hadamard::threads;
+
+//! @brief Shared memory of a block in bytes.
+template <class Codec>
+inline constexpr int shared_bytes =
+  chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
+
+//! @brief Blocks that cover `chunks`.
+template <class Codec>
+[[nodiscard]] constexpr std::uint64_t blocks_for(std::uint64_t chunks) noexcept
+{
+  using hadamard = typename chunk_share<Codec>::hadamard;
+  constexpr std::uint64_t chunks_a_block =
+    static_cast<std::uint64_t>(hadamard::tile) * tiles_per_block<Codec> / Codec::chunk_size;
+  return (chunks + chunks_a_block - 1) / chunks_a_block;
+}
+
+//! @brief Whether whole chunks at this offset can be moved sixteen bytes at a time.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_BODY bool is_regular(exchange_args<Codec, Element> const& args,
+                                          std::uint64_t offset,
+                                          std::uint32_t length)
+{
+  bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
+  bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
+  return whole && aligned &&
+         (!Codec::feeds_back || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+}
+
+//! @brief Finds this thread's chunk.
+//!
+//! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
+//! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
+template <bool Edge, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY chunk_share<Codec> find_share(Context const& ctx,
+                                                        exchange_args<Codec, Element> const& args,
+                                                        std::uint64_t first_chunk)
+{
+  using share             = chunk_share<Codec>;
+  using hadamard          = typename share::hadamard;
+  constexpr int in_a_tile = hadamard::tile / share::size;
+  int const rank          = static_cast<int>(ctx.thread_rank());
+  share mine{};
+  if constexpr (hadamard::in_warp) {
+    std::uint64_t const tile =
+      static_cast<std::uint64_t>(ctx.block_rank()) * 4 + static_cast<unsigned>(rank / 32);
+    mine.thread     = rank % hadamard::threads;
+    int const local = rank % 32 / hadamard::threads;
+    mine.first      = local * share::size;
+    mine.chunk      = first_chunk + tile * in_a_tile + static_cast<unsigned>(local);
+  } else {
+    mine.thread = rank;
+    mine.first  = 0;
+    mine.chunk  = first_chunk + ctx.block_rank();
+  }
+  mine.active = mine.chunk < args.chunks;
+  if (mine.active) {
+    if constexpr (Codec::rotates_all) {
+      mine.offset = mine.chunk * share::size;
+      mine.length = share::size;
+      mine.active = !Edge;
+    } else {
+      word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + mine.chunk));
+      mine.offset       = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
+      std::uint32_t const length = entry.z;
+      mine.length                = static_cast<int>(length);
+      mine.active                = is_regular(args, mine.offset, length) != Edge;
+    }
+  }
+  return mine;
+}
+
+//! @brief Whether no thread that synchronizes with this one has work.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec> const& mine)
+{
+  if constexpr (chunk_share<Codec>::hadamard::in_warp) {
+    return ctx.warp_max(mine.active ? 1u : 0u) == 0;
+  } else {
+    return !mine.active;
+  }
+}
+
+//! @brief This thread's 32 coordinates in the loaded arrangement, gradient plus residual; zeros where there are none.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_share(Context const& ctx,
+                            exchange_args<Codec, Element> const& args,
+                            chunk_share<Codec> const& mine,
+                            float (&v)[32])
+{
+  constexpr int quarter = Codec::chunk_size / 4;
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    int const within = r * quarter + mine.thread * 8;
+    if constexpr (Codec::rotates_all) {
+      if (mine.active) {
+        load_eight(ctx, args.rotated + mine.offset + static_cast<unsigned>(within), v + 8 * r);
+      }
+    } else if constexpr (!Edge) {
+      if (mine.active) {
+        load_eight(ctx, args.gradient + mine.offset + static_cast<unsigned>(within), v + 8 * r);
+        if constexpr (Codec::feeds_back) {
+          float kept[8];
+          load_eight(ctx, args.residual + mine.offset + static_cast<unsigned>(within), kept);
+          TERSUM_UNROLL
+          for (int j = 0; j < 8; ++j) { v[8 * r + j] = Context::add(v[8 * r + j], kept[j]); }
+        }
+      }
+    } else {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        if (mine.active && within + j < mine.length) {
+          std::uint64_t const at = mine.offset + static_cast<unsigned>(within + j);
+          v[8 * r + j]           = Context::value(ctx.load(args.gradient + at));
+          if constexpr (Codec::feeds_back) {
+            v[8 * r + j] = Context::add(v[8 * r + j], ctx.load(args.residual + at));
+          }
+        } else {
+          v[8 * r + j] = 0.0f;
+        }
+      }
+    }
+  }
+  if constexpr (!Edge) {
+    if (!mine.active) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
+    }
+  }
+}
+
+//! @brief Writes the loaded arrangement to an array laid out as the gradient.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void store_share(Context const& ctx,
+                             Element* to,
+                             chunk_share<Codec> const& mine,
+                             float const (&v)[32])
+{
+  constexpr int quarter = Codec::chunk_size / 4;
+  if (!mine.active) { return; }
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    int const within       = r * quarter + mine.thread * 8;
+    std::uint64_t const at = mine.offset + static_cast<unsigned>(within);
+    if constexpr (!Edge) {
+      store_eight(ctx, to + at, v + 8 * r);
+    } else {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        if (within + j < mine.length) {
+          ctx.store(to + at + j, Context::template element<Element>(v[8 * r + j]));
+        }
+      }
+    }
+  }
+}
+
+//! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
+template <class Codec, class Context>
+TERSUM_BODY void apply_signs(Context const&,
+                             std::uint64_t key,
+                             chunk_share<Codec> const& mine,
+                             float (&v)[32])
+{
+  std::uint32_t const word =
+    sign_bits(mine.chunk * (Codec::chunk_size / 32) + static_cast<unsigned>(mine.thread), key);
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
+  }
+}
+
+//! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
+                                                  std::uint32_t value,
+                                                  chunk_share<Codec> const& mine,
+                                                  float* storage)
+{
+  using hadamard = typename chunk_share<Codec>::hadamard;
+  if constexpr (hadamard::threads < 32) {
+    TERSUM_UNROLL
+    for (unsigned mask = 1; mask < static_cast<unsigned>(hadamard::threads); mask *= 2) {
+      value += ctx.shuffle_xor(value, mask);
+    }
+    return value;
+  } else {
+    value = ctx.warp_sum(value);
+    if constexpr (hadamard::in_warp) { return value; }
+    std::uint32_t* const sums = reinterpret_cast<std::uint32_t*>(storage);
+    if (mine.thread % 32 == 0) { sums[mine.thread / 32] = value; }
+    ctx.sync_block();
+    value = 0;
+    if (mine.thread == 0) {
+      for (int warp = 0; warp < hadamard::threads / 32; ++warp) { value += sums[warp]; }
+    }
+    ctx.sync_block();
+    return value;
+  }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Where a coordinate of a chunk lies on the wire, and which sign bit it takes. Part of the wire format.
+
+#pragma once
+
+#include <tersum/config.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief The order of the coordinates of a chunk of `Size`.
+//!
+//! Within each block of B = min(Size, 256) coordinates the payload is the transpose of a (B/8) x 8 matrix: the
+//! coordinate i of the block has position (i mod 8) B/8 + i div 8. A GPU thread that loads eight neighbours at a time
+//! and exchanges once through shared memory ends with 32 consecutive positions; a CPU vector ends with whole words.
+//!
+//! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
+template <int Size>
+struct chunk_order {
+  static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
+                "tersum: a chunk has a power of two of coordinates, from 128 to 32768");
+
+  static constexpr int block = Size < 256 ? Size : 256;  //!< Coordinates in a transposed block.
+  static constexpr int rows  = block / 8;                //!< Rows of eight coordinates in it.
+
+  //! The position on the wire of coordinate i of the chunk, both in 0 .. Size-1.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int position(int i) noexcept
+  {
+    return i / block * block + i % 8 * rows + i % block / 8;
+  }
+
+  //! The coordinate at a position of the wire.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int coordinate(int position) noexcept
+  {
+    return position / block * block + position % rows * 8 + position % block / rows;
+  }
+
+  //! The number, within the chunk, of the word of `sign_bits` that covers coordinate i.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int sign_word(int i) noexcept
+  {
+    return i % (Size / 4) / 8;
+  }
+
+  //! The bit of that word: the place among its eight neighbours, and the quarter of the chunk.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int sign_bit(int i) noexcept
+  {
+    return i % 8 + i / (Size / 4) * 8;
+  }
+};
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The whole exchange in one call.
+
+#pragma once
+
+#include <tersum/collective/exchange.hpp>
+
+#include <concepts>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! @brief Replaces the gradient by the mean of all ranks' gradients, compressed on the way.
+//!
+//! Every rank calls it with the same plan but for its rank. Everything is enqueued on the executor; the library neither
+//! allocates nor synchronizes, so that with `cuda_executor` and a stream-ordered collective the call can be captured in
+//! a CUDA graph. After the exchange all ranks hold the same bits.
+//!
+//! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
+//! @param state      From `initialize`; plan.state_bytes() bytes. Carries seed, step, head-room and residual.
+//! @param workspace  plan.workspace_bytes() bytes, contents irrelevant.
+//! @param reduce     Called once a round with a `wire`: must make `wire.data[0 .. wire.count)` the reduction by
+//!                   `wire::op_type` over the ranks, in place, the same bits on every rank, ordered after what the
+//!                   executor has enqueued and before what it enqueues next. Returns nothing, a `status`, or an integer
+//!                   or enumerator of a transport for which 0 is success.
+//! @return  The first error. If `reduce` failed, the gradient is unchanged, but the residual of a codec with feedback
+//!          has moved on: restore the state from a copy or `initialize` it.
+template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
+status all_reduce_mean(Executor const& exec,
+                       plan<Codec> const& plan,
+                       Gradient&& gradient,
+                       std::span<std::byte> state,
+                       std::span<std::byte> workspace,
+                       Reduce&& reduce);
+
+namespace detail {
+
+//! Calls the caller's collective on a wire that has elements, and reads its answer.
+template <class Reduce, class Wire>
+[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round)
+{
+  static_assert(
+    std::invocable<Reduce&, Wire>,
+    "tersum: reduce must be callable with every wire of the codec: write it as [](auto wire) { ... }");
+  using answer = std::invoke_result_t<Reduce&, Wire>;
+  if (round.count == 0) { return {}; }
+  if constexpr (std::is_void_v<answer>) {
+    reduce(round);
+    return {};
+  } else if constexpr (std::same_as<answer, status>) {
+    return reduce(round);
+  } else {
+    static_assert(
+      std::is_integral_v<answer> || std::is_enum_v<answer>,
+      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator");
+    int const native = static_cast<int>(reduce(round));
+    return native == 0 ? status{} : transport_error(native);
+  }
+}
+
+}  // namespace detail
+
+template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
+status all_reduce_mean(Executor const& exec,
+                       plan<Codec> const& plan,
+                       Gradient&& gradient,
+                       std::span<std::byte> state,
+                       std::span<std::byte> workspace,
+                       Reduce&& reduce)
+{
+  if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
+  if constexpr (!Codec::casts) {
+    if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
+      return s;
+    }
+    if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
+  }
+  if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
+    return s;
+  }
+  if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
+    return s;
+  }
+  return decode(exec, plan, gradient, state, workspace);
+}
+
+}  // namespace tersum::inline v0

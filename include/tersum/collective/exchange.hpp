@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! An exchange in parts, for callers that overlap its rounds with other work.
+//!
+//!     initialize(exec, plan, state, seed)                 once
+//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire (and bypass_wire)
+//!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
+//!     decode(exec, plan, gradient, state, workspace)
+//!
+//! A cast codec has no agreed wire and needs no `advance`: its payload is ready after `encode`. A wire of no elements
+//! needs no reduction. The gradient must not change between `encode` and `decode`, which overwrites it with the mean.
+
+#pragma once
+
+#include <tersum/execute/exchange_args.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/status.hpp>
+#include <tersum/wire.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! Memory of gradient elements: a vector, an array, a span over memory of the executor.
+template <class T>
+concept gradient_memory =
+  std::ranges::contiguous_range<T> && gradient_element<std::ranges::range_value_t<T>>;
+
+//! @brief Fills a state for its first exchange: seed, table of chunks, zero residual.
+//!
+//! Enqueued on the executor; does not synchronize. Call it once, with the same seed on every rank, before the first
+//! exchange of a plan, and again after the plan has changed.
+//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
+template <class Executor, class Codec>
+status initialize(Executor const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte> state,
+                  std::uint64_t seed);
+
+//! @brief Begins an exchange: what the ranks must agree on first is ready in `agreed_wire` (casts: `payload_wire`).
+//!
+//! Enqueued on the executor; does not synchronize. On error nothing was written.
+//! @param gradient   plan.coordinates() elements.
+//! @param state      As `initialize` left it, or the last exchange.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, the caller's until `decode`.
+template <class Executor, class Codec, gradient_memory Gradient>
+status encode(Executor const& exec,
+              plan<Codec> const& plan,
+              Gradient&& gradient,
+              std::span<std::byte> state,
+              std::span<std::byte> workspace);
+
+//! @brief After the agreed wire has been reduced: the codes are ready in `payload_wire`. Same arguments as `encode`.
+template <class Executor, class Codec, gradient_memory Gradient>
+status advance(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace);
+
+//! @brief After all wires have been reduced: the gradient becomes the mean over the ranks. Same arguments as `encode`.
+template <class Executor, class Codec, gradient_memory Gradient>
+status decode(Executor const& exec,
+              plan<Codec> const& plan,
+              Gradient&& gradient,
+              std::span<std::byte> state,
+              std::span<std::byte> workspace);
+
+//! @name The rounds of an exchange
+//! @{
+
+//! The agreed scalars of a codec with a range.
+template <class Codec>
+[[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  static_assert(!Codec::casts, "tersum: a cast codec agrees on nothing; reduce payload_wire");
+  using op = typename Codec::range_type::op;
+  return wire<op>{
+    .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
+    .count = plan.agreed_scalars()};
+}
+
+//! The codes, or the converted coordinates.
+template <class Codec>
+[[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  using op = typename Codec::payload_op;
+  return wire<op>{
+    .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.payload_offset()),
+    .count = plan.payload_bytes() / sizeof(typename op::element)};
+}
+
+//! The coordinates that bypass the codec, summed in float.
+template <class Codec>
+[[nodiscard]] auto bypass_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  return wire<native_sum<float>>{
+    .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
+    .count = plan.bypassed()};
+}
+//! @}
+
+}  // namespace tersum::inline v0
+
+#include <tersum/collective/exchange.ipp>

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of exchange.hpp.
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! Whether memory of so many bytes serves where `needed` are; the sentences name the argument.
+[[nodiscard]] inline status check_memory(std::span<std::byte const> memory,
+                                         std::size_t needed,
+                                         std::string_view too_small,
+                                         std::string_view is_null,
+                                         std::string_view misaligned) noexcept
+{
+  if (memory.size() < needed) { return {error_code::invalid_argument, too_small}; }
+  if (needed == 0) { return {}; }
+  if (memory.data() == nullptr) { return {error_code::invalid_argument, is_null}; }
+  if (reinterpret_cast<std::uintptr_t>(memory.data()) % 16 != 0) {
+    return {error_code::invalid_argument, misaligned};
+  }
+  return {};
+}
+
+[[nodiscard]] inline status check_state(std::span<std::byte const> state,
+                                        std::size_t needed) noexcept
+{
+  return check_memory(state,
+                      needed,
+                      "state is smaller than plan.state_bytes()",
+                      "state is a null pointer",
+                      "state is not aligned to 16 bytes");
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_arguments(plan<Codec> const& plan,
+                                     std::span<Element> gradient,
+                                     std::span<std::byte const> state,
+                                     std::span<std::byte const> workspace) noexcept
+{
+  if (status const made = plan.check(); !made.ok()) { return made; }
+  if (gradient.size() != plan.coordinates()) {
+    return {error_code::invalid_argument, "gradient.size() differs from the plan's coordinates"};
+  }
+  if (gradient.data() == nullptr && !gradient.empty()) {
+    return {error_code::invalid_argument, "gradient is a null pointer"};
+  }
+  if (reinterpret_cast<std::uintptr_t>(gradient.data()) % alignof(Element) != 0) {
+    return {error_code::invalid_argument, "gradient is not aligned to its element"};
+  }
+  if (status const s = check_state(state, plan.state_bytes()); !s.ok()) { return s; }
+  return check_memory(workspace,
+                      plan.workspace_bytes(),
+                      "workspace is smaller than plan.workspace_bytes()",
+                      "workspace is a null pointer",
+                      "workspace is not aligned to 16 bytes");
+}
+
+}  // namespace detail
+
+template <class Executor, class Codec>
+status initialize(Executor const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte> state,
+                  std::uint64_t seed)
+{
+  if (status const s = plan.check(); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
+  return exec.initialize(plan, detail::make_args<Codec, float>(plan, nullptr, state, {}), seed);
+}
+
+template <class Executor, class Codec, gradient_memory Gradient>
+status encode(Executor const& exec,
+              plan<Codec> const& plan,
+              Gradient&& gradient,
+              std::span<std::byte> state,
+              std::span<std::byte> workspace)
+{
+  std::span const values{gradient};
+  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+    return s;
+  }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  return exec.encode(plan, detail::make_args(plan, values.data(), state, workspace));
+}
+
+template <class Executor, class Codec, gradient_memory Gradient>
+status advance(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace)
+{
+  std::span const values{gradient};
+  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+    return s;
+  }
+  return exec.advance(plan, detail::make_args(plan, values.data(), state, workspace));
+}
+
+template <class Executor, class Codec, gradient_memory Gradient>
+status decode(Executor const& exec,
+              plan<Codec> const& plan,
+              Gradient&& gradient,
+              std::span<std::byte> state,
+              std::span<std::byte> workspace)
+{
+  std::span const values{gradient};
+  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+    return s;
+  }
+  return exec.decode(plan, detail::make_args(plan, values.data(), state, workspace));
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of loopback.hpp.
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! The library allocates nothing, so the wires of one round lie on the stack.
+inline constexpr std::size_t max_loopback_ranks = 256;
+
+template <class Executor, class Codec, class Element, class Wire>
+[[nodiscard]] status reduce_loopback_round(Executor const& exec,
+                                           std::span<loopback_rank<Codec, Element> const> ranks,
+                                           reduction_order order,
+                                           Wire (*wire_of)(plan<Codec> const&,
+                                                           std::span<std::byte>))
+{
+  Wire wires[max_loopback_ranks];
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    wires[rank] = wire_of(ranks[rank].plan, ranks[rank].workspace);
+  }
+  return loopback_all_reduce(exec, std::span<Wire const>{wires, ranks.size()}, order);
+}
+
+}  // namespace detail
+
+template <class Executor, class Codec, class Element>
+status loopback_all_reduce_mean(Executor const& exec,
+                                std::span<loopback_rank<Codec, Element> const> ranks,
+                                reduction_order order)
+{
+  if (ranks.size() > detail::max_loopback_ranks) {
+    return {error_code::invalid_argument, "a loopback exchange has at most 256 ranks"};
+  }
+  for (auto const& r : ranks) {
+    if (status const s = encode(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
+      return s;
+    }
+  }
+  if constexpr (!Codec::casts) {
+    using wire_type = decltype(agreed_wire(ranks[0].plan, ranks[0].workspace));
+    if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, wire_type>(
+          exec,
+          ranks,
+          order,
+          [](plan<Codec> const& p, std::span<std::byte> w) { return agreed_wire(p, w); });
+        !s.ok()) {
+      return s;
+    }
+    for (auto const& r : ranks) {
+      if (status const s = advance(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  using payload_type = decltype(payload_wire(ranks[0].plan, ranks[0].workspace));
+  if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, payload_type>(
+        exec,
+        ranks,
+        order,
+        [](plan<Codec> const& p, std::span<std::byte> w) { return payload_wire(p, w); });
+      !s.ok()) {
+    return s;
+  }
+  using bypass_type = decltype(bypass_wire(ranks[0].plan, ranks[0].workspace));
+  if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, bypass_type>(
+        exec,
+        ranks,
+        order,
+        [](plan<Codec> const& p, std::span<std::byte> w) { return bypass_wire(p, w); });
+      !s.ok()) {
+    return s;
+  }
+  for (auto const& r : ranks) {
+    if (status const s = decode(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
+      return s;
+    }
+  }
+  return {};
+}
+
+}  // namespace tersum::inline v0

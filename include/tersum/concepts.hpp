@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The roles that policies play. Each concept is made of atoms with one requirement each, so that a compiler names
+//! what a policy of your own lacks.
+
+#pragma once
+
+#include <tersum/types.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+// clang-format off
+namespace tersum::inline v0 {
+
+//! A policy is a trivially copyable value: it is passed to kernels as it is.
+template <class T> concept policy = std::is_trivially_copyable_v<T>;
+
+//! @name Atoms
+//! @{
+template <class T> concept has_bits          = requires { { T::bits } -> std::convertible_to<int>; };
+template <class T> concept has_max_level     = requires { { T::max_level } -> std::convertible_to<int>; };
+template <class T> concept has_fraction_bits = requires { { T::fraction_bits } -> std::convertible_to<int>; };
+template <class T> concept has_unbiased      = requires { { T::unbiased } -> std::convertible_to<bool>; };
+template <class T> concept has_dither        = requires { typename T::dither; };
+template <class T> concept has_rounds        = requires { { T::rounds } -> std::convertible_to<int>; };
+template <class T> concept has_chunk_size    = requires { { T::chunk_size } -> std::convertible_to<int>; };
+template <class T> concept has_rotation_size = requires { { T::rotation_size } -> std::convertible_to<int>; };
+template <class T> concept has_lane_bits     = requires { { T::lane_bits } -> std::convertible_to<int>; };
+template <class T> concept has_element       = requires { typename T::element; };
+template <class T> concept has_op            = requires { typename T::op; };
+template <class T> concept has_scalar        = requires { typename T::scalar; };
+template <class T> concept has_headroom      = requires { typename T::headroom_type; };
+template <class T> concept has_spread        = requires(T const r) { { r.spread } -> std::convertible_to<float>; };
+template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };
+template <class T> concept has_native        = requires { { T::native } -> std::convertible_to<bool>; };
+template <class T> concept has_associative   = requires { { T::associative } -> std::convertible_to<bool>; };
+template <class T> concept has_exact         = requires { { T::exact } -> std::convertible_to<bool>; };
+template <class T> concept has_enabled       = requires { { T::enabled } -> std::convertible_to<bool>; };
+template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) { { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; };
+template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
+template <class T> concept has_factor        = requires(T const h) { { h.factor(1, 1.0f) } -> std::convertible_to<float>; };
+//! @}
+
+//! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`.
+template <class T> concept dither_source = policy<T> && has_rounds<T>;
+
+//! Which coordinates travel together: `fixed_chunks`.
+template <class T> concept chunker = policy<T> && has_chunk_size<T>;
+
+//! The basis of a chunk: `no_rotation`, `partial_hadamard`, `full_hadamard`.
+template <class T> concept rotator = policy<T> && has_rotation_size<T>;
+
+//! How much wider the range of the sum is than that of one rank: `literal`, `fixed_headroom`, `tracked_correlation`.
+template <class T> concept headroom = policy<T> && has_factor<T>;
+
+//! How the ranks agree on a step: `rms_range`, `absmax_range`, `global_range`.
+template <class T> concept range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_spread<T>;
+
+//! Value to code: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
+template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
+                                      && has_dither<T> && has_encode<T>;
+
+//! Element + element on the wire: what a transport must do. `native` says that transports have it built in.
+template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T> && has_combine<T>;
+
+//! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
+template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T>;
+
+//! What becomes of what a step lost: `no_feedback`, `error_feedback`.
+template <class T> concept feedback = policy<T> && has_enabled<T>;
+
+}  // namespace tersum::inline v0
+// clang-format on

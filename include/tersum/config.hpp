@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The attribute macros. They change attributes only: never a function body, never a layout.
+
+#pragma once
+
+#if defined(__CUDACC__)
+#define TERSUM_HOST_DEVICE __host__ __device__
+#else
+#define TERSUM_HOST_DEVICE
+#endif
+
+#if defined(__CUDACC__)
+#define TERSUM_INLINE __host__ __device__ __forceinline__
+#elif defined(__GNUC__)
+#define TERSUM_INLINE inline __attribute__((always_inline))
+#else
+#define TERSUM_INLINE inline
+#endif
+
+//! What a kernel body is: device code under nvcc, a plain function for the host context of the tests.
+#if defined(__CUDACC__)
+#define TERSUM_BODY __device__ __forceinline__
+#else
+#define TERSUM_BODY TERSUM_INLINE
+#endif
+
+//! Unrolls the loop that follows, whose trip count is a constant of at most 64. nvcc's host pass knows no such pragma.
+#if defined(__CUDA_ARCH__)
+#define TERSUM_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define TERSUM_UNROLL
+#elif defined(__clang__)
+#define TERSUM_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define TERSUM_UNROLL _Pragma("GCC unroll 64")
+#else
+#define TERSUM_UNROLL
+#endif

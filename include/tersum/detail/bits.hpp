@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Small helpers that are callable in device code without compiler flags.
+
+#pragma once
+
+#include <tersum/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! `std::bit_cast`, which device code may not call.
+template <class To, class From>
+[[nodiscard]] TERSUM_INLINE constexpr To bit_cast(From const& from) noexcept
+{
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, from);
+}
+
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t float_bits(float value) noexcept
+{
+  return __builtin_bit_cast(std::uint32_t, value);
+}
+
+[[nodiscard]] TERSUM_INLINE constexpr float bits_float(std::uint32_t bits) noexcept
+{
+  return __builtin_bit_cast(float, bits);
+}
+
+template <class T>
+[[nodiscard]] TERSUM_INLINE constexpr T minimum(T a, T b) noexcept
+{
+  return b < a ? b : a;
+}
+
+template <class T>
+[[nodiscard]] TERSUM_INLINE constexpr T maximum(T a, T b) noexcept
+{
+  return a < b ? b : a;
+}
+
+[[nodiscard]] TERSUM_INLINE constexpr bool is_finite(float value) noexcept
+{
+  return (float_bits(value) & 0x7f800000u) != 0x7f800000u;
+}
+
+//! The logarithm of a power of two.
+[[nodiscard]] TERSUM_INLINE constexpr int log2_exact(std::uint64_t power) noexcept
+{
+  int log = 0;
+  while ((std::uint64_t{1} << log) < power) { ++log; }
+  return log;
+}
+
+[[nodiscard]] TERSUM_INLINE constexpr std::size_t round_up(std::size_t value,
+                                                           std::size_t multiple) noexcept
+{
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+//! The eight low bits of `rank` in reverse order.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t reverse_byte(std::uint32_t rank) noexcept
+{
+  std::uint32_t reversed = 0;
+  for (int bit = 0; bit < 8; ++bit) { reversed |= ((rank >> bit) & 1u) << (7 - bit); }
+  return reversed;
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A loop over independent items on the threads of OpenMP, or on the calling thread alone.
+
+#pragma once
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+#if defined(_OPENMP)
+inline namespace openmp {
+#else
+inline namespace serial {
+#endif
+
+//! @brief Calls body(i) for 0 <= i < count, in contiguous shares of equal size.
+template <class Body>
+void parallel_for([[maybe_unused]] int threads, std::uint64_t count, Body const& body)
+{
+  auto const end = static_cast<std::int64_t>(count);
+#if defined(_OPENMP)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+#endif
+  for (std::int64_t i = 0; i < end; ++i) { body(static_cast<std::uint64_t>(i)); }
+}
+
+}  // namespace serial or openmp
+
+}  // namespace tersum::inline v0::detail

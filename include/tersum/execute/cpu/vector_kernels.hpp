@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The chunk kernels of the CPU, compiled for each instruction set from one source, and the choice among them.
+
+#pragma once
+
+#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/state.hpp>
+#include <tersum/types.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tersum::inline v0 {
+
+//! @brief Instruction sets that the CPU kernels know. All give the same bits.
+enum class instruction_set : std::uint8_t {
+  baseline,  //!< Vectors of four floats: SSE2, NEON, or whatever the compiler makes of them.
+  avx2,      //!< AVX2 with FMA and F16C.
+  avx512,    //!< AVX-512 F, BW, DQ and VL.
+};
+
+//! @brief The widest instruction set of this machine.
+[[nodiscard]] inline instruction_set best_instruction_set() noexcept
+{
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return instruction_set::avx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return instruction_set::avx2;
+  }
+#endif
+  return instruction_set::baseline;
+}
+
+}  // namespace tersum::inline v0
+
+namespace tersum::inline v0::detail {
+
+namespace cpu_baseline {
+#define TERSUM_SIMD_WIDTH 4
+#define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
+#define TERSUM_TARGET     [[maybe_unused]]
+#include <tersum/execute/cpu/vector_kernels.ipp>
+#include <tersum/execute/cpu/vector_target.ipp>
+#undef TERSUM_SIMD_WIDTH
+#undef TERSUM_SIMD
+#undef TERSUM_TARGET
+}  // namespace cpu_baseline
+
+#if defined(__x86_64__)
+namespace cpu_avx2 {
+#define TERSUM_SIMD_WIDTH 8
+#define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
+#define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
+#include <tersum/execute/cpu/vector_kernels.ipp>
+#include <tersum/execute/cpu/vector_target.ipp>
+#undef TERSUM_SIMD_WIDTH
+#undef TERSUM_SIMD
+#undef TERSUM_TARGET
+}  // namespace cpu_avx2
+
+namespace cpu_avx512 {
+#define TERSUM_SIMD_WIDTH 16
+#define TERSUM_SIMD                                                                                \
+  [[maybe_unused]] inline                                                                          \
+    __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define TERSUM_TARGET                                                                              \
+  [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#include <tersum/execute/cpu/vector_kernels.ipp>
+#include <tersum/execute/cpu/vector_target.ipp>
+#undef TERSUM_SIMD_WIDTH
+#undef TERSUM_SIMD
+#undef TERSUM_TARGET
+}  // namespace cpu_avx512
+#endif
+
+//! @brief Calls one kernel of the instruction set: 16-lane rows need chunks of 1024 coordinates at least.
+#if defined(__x86_64__)
+#define TERSUM_DISPATCH(instructions, size, call)                                                  \
+  do {                                                                                             \
+    if constexpr ((size) >= 1024) {                                                                \
+      if ((instructions) == instruction_set::avx512) { return cpu_avx512::call; }                  \
+    }                                                                                              \
+    if ((instructions) != instruction_set::baseline) { return cpu_avx2::call; }                    \
+    return cpu_baseline::call;                                                                     \
+  } while (false)
+#else
+#define TERSUM_DISPATCH(instructions, size, call) return cpu_baseline::call
+#endif
+
+template <class Codec, class Element>
+void encode_chunk(instruction_set set,
+                  Codec const& codec,
+                  dither_key const& key,
+                  std::uint64_t sign_key,
+                  std::uint64_t chunk,
+                  float scale,
+                  Element const* from,
+                  std::uint32_t* chunk_words,
+                  float* own)
+{
+  TERSUM_DISPATCH(set,
+                  Codec::chunk_size,
+                  encode_chunk(codec, key, sign_key, chunk, scale, from, chunk_words, own));
+}
+
+template <class Codec, class Element>
+void decode_chunk(instruction_set set,
+                  int world,
+                  std::uint64_t sign_key,
+                  std::uint64_t chunk,
+                  float scale,
+                  std::uint32_t const* chunk_words,
+                  Element* to,
+                  chunk_step& step)
+{
+  TERSUM_DISPATCH(set,
+                  Codec::chunk_size,
+                  decode_chunk<Codec>(world, sign_key, chunk, scale, chunk_words, to, step));
+}
+
+template <int Size, class Element>
+[[nodiscard]] float square_norm(instruction_set set, Element const* from)
+{
+  TERSUM_DISPATCH(set, Size, square_norm<Size>(from));
+}
+
+template <class Codec, class Element>
+[[nodiscard]] std::uint32_t largest_magnitude(instruction_set set,
+                                              std::uint64_t sign_key,
+                                              std::uint64_t chunk,
+                                              Element const* from)
+{
+  TERSUM_DISPATCH(set, Codec::chunk_size, largest_magnitude<Codec>(sign_key, chunk, from));
+}
+
+inline void full_pass(instruction_set set,
+                      float* data,
+                      std::uint64_t begin,
+                      std::uint64_t end,
+                      int first,
+                      int levels,
+                      std::uint64_t share,
+                      std::uint64_t shares)
+{
+  TERSUM_DISPATCH(set, 1024, full_pass(data, begin, end, first, levels, share, shares));
+}
+
+inline void fused_add(
+  instruction_set set, float factor, float const* a, float const* b, int count, float* to)
+{
+  TERSUM_DISPATCH(set, 1024, fused_add(factor, a, b, count, to));
+}
+
+template <int Size>
+void flip_signs(
+  instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
+{
+  TERSUM_DISPATCH(set, Size, flip_signs<Size>(chunk, sign_key, from, to));
+}
+
+#undef TERSUM_DISPATCH
+
+}  // namespace tersum::inline v0::detail

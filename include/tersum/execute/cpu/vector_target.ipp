@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Vectors of one width for one instruction set, from compiler vectors. Included once for each by vector_kernels.hpp,
+//! which sets TERSUM_SIMD_WIDTH (floats in a vector) and TERSUM_SIMD (the function attributes).
+
+inline constexpr int width = TERSUM_SIMD_WIDTH;
+
+typedef float floats __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+typedef std::uint32_t words __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+typedef std::int32_t integers __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+
+using lane_numbers = std::make_integer_sequence<int, width>;
+
+TERSUM_SIMD floats load(float const* from)
+{
+  floats v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+TERSUM_SIMD void store(float* to, floats v) { __builtin_memcpy(to, &v, sizeof(v)); }
+
+TERSUM_SIMD void store(std::uint32_t* to, words v) { __builtin_memcpy(to, &v, sizeof(v)); }
+
+TERSUM_SIMD words load_words(std::uint32_t const* from)
+{
+  words v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
+
+TERSUM_SIMD words to_bits(floats v) { return (words)v; }
+
+template <int... Lane>
+TERSUM_SIMD words count_up(std::integer_sequence<int, Lane...>)
+{
+  return words{static_cast<std::uint32_t>(Lane)...};
+}
+
+//! The numbers 0 .. width-1.
+TERSUM_SIMD words lane_index() { return count_up(lane_numbers{}); }
+
+TERSUM_SIMD words broadcast(std::uint32_t value) { return value - words{}; }
+
+TERSUM_SIMD floats broadcast(float value) { return from_bits(broadcast(float_bits(value))); }
+
+//! @name Shuffles
+//! @{
+template <int Mask, class Vector, int... Lane>
+TERSUM_SIMD Vector exchange(Vector v, std::integer_sequence<int, Lane...>)
+{
+  return __builtin_shufflevector(v, v, (Lane ^ Mask)...);
+}
+
+//! Elements 0, 2, 4 .. of a followed by b.
+template <class Vector, int... Lane>
+TERSUM_SIMD Vector even(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+{
+  return __builtin_shufflevector(a, b, (2 * Lane)...);
+}
+
+//! Elements 1, 3, 5 .. of a followed by b.
+template <class Vector, int... Lane>
+TERSUM_SIMD Vector odd(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+{
+  return __builtin_shufflevector(a, b, (2 * Lane + 1)...);
+}
+
+//! a and b alternating: their first halves when `High` is 0, their second halves when it is 1.
+template <int High, class Vector, int... Lane>
+TERSUM_SIMD Vector interleave(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+{
+  return __builtin_shufflevector(a, b, (Lane / 2 + High * width / 2 + Lane % 2 * width)...);
+}
+
+//! One half of a followed by the same half of b.
+template <int High, class Vector, int... Lane>
+TERSUM_SIMD Vector join_halves(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+{
+  return __builtin_shufflevector(
+    a, b, (Lane % (width / 2) + High * width / 2 + Lane / (width / 2) * width)...);
+}
+//! @}
+
+//! @brief a * b + c with one rounding. Without the instruction, the exact product in double is added with rounding to
+//! odd, after which rounding to float is exact (Boldo and Melquiond).
+TERSUM_SIMD floats fma(floats a, floats b, floats c)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__FMA__) || defined(__aarch64__)
+  floats sum;
+  for (int lane = 0; lane < width; ++lane) {
+    sum[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  }
+  return sum;
+#else
+  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  typedef std::int64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  doubles const product = __builtin_convertvector(a, doubles) * __builtin_convertvector(b, doubles);
+  doubles const addend  = __builtin_convertvector(c, doubles);
+  doubles const sum     = product + addend;
+  doubles const part    = sum - product;
+  doubles const lost    = (product - (sum - part)) + (addend - part);
+  longs const bits      = (longs)sum;
+  longs const inexact   = (longs)(lost != 0.0) & (longs)(lost == lost) & (longs)((bits & 1) == 0);
+  longs const away      = (longs)((lost > 0.0) == (sum > 0.0));
+  longs const odd       = bits + (inexact & ((away & 2) - 1));
+  return __builtin_convertvector((doubles)odd, floats);
+#endif
+}
+
+//! @brief The two halves of the products of 32-bit words.
+TERSUM_SIMD void multiply_wide(words a, std::uint32_t b, words& high, words& low)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  // The masked forms, with every lane chosen: the plain ones of g++ 12 warn of their own undefined operands.
+  typedef std::uint64_t longs __attribute__((vector_size(64)));
+  __m512i const factor = _mm512_set1_epi32(static_cast<int>(b));
+  __m512i const evens  = _mm512_maskz_mul_epu32(0xff, (__m512i)a, factor);
+  __m512i const odds   = _mm512_maskz_mul_epu32(0xff, (__m512i)((longs)a >> 32), factor);
+  high = (words)_mm512_mask_blend_epi32(0xaaaa, (__m512i)((longs)evens >> 32), odds);
+  low  = (words)_mm512_mask_blend_epi32(0xaaaa, evens, (__m512i)((longs)odds << 32));
+#elif TERSUM_SIMD_WIDTH == 8
+  __m256i const factor = _mm256_set1_epi32(static_cast<int>(b));
+  __m256i const evens  = _mm256_mul_epu32((__m256i)a, factor);
+  __m256i const odds   = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), factor);
+  high                 = (words)_mm256_blend_epi32(_mm256_srli_epi64(evens, 32), odds, 0xaa);
+  low                  = (words)_mm256_blend_epi32(evens, _mm256_slli_epi64(odds, 32), 0xaa);
+#elif defined(__SSE2__)
+  __m128i const factor = _mm_set1_epi32(static_cast<int>(b));
+  __m128i const mask   = _mm_set1_epi64x(0xffffffff);
+  __m128i const evens  = _mm_mul_epu32((__m128i)a, factor);
+  __m128i const odds   = _mm_mul_epu32(_mm_srli_epi64((__m128i)a, 32), factor);
+  high = (words)_mm_or_si128(_mm_srli_epi64(evens, 32), _mm_andnot_si128(mask, odds));
+  low  = (words)_mm_or_si128(_mm_and_si128(mask, evens), _mm_slli_epi64(odds, 32));
+#else
+  for (int lane = 0; lane < width; ++lane) {
+    std::uint64_t const product = static_cast<std::uint64_t>(a[lane]) * b;
+    high[lane]                  = static_cast<std::uint32_t>(product >> 32);
+    low[lane]                   = static_cast<std::uint32_t>(product);
+  }
+#endif
+}
+
+//! @brief Philox4x32 in every lane; lanes differ in the first counter word only.
+template <int Rounds>
+TERSUM_SIMD void philox(words c0, philox_block const& counter, std::uint64_t key, words (&out)[4])
+{
+  using constants  = philox_constants;
+  std::uint32_t k0 = static_cast<std::uint32_t>(key);
+  std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
+  words c1         = broadcast(counter.word[1]);
+  words c2         = broadcast(counter.word[2]);
+  words c3         = broadcast(counter.word[3]);
+  TERSUM_UNROLL
+  for (int round = 0; round < Rounds; ++round) {
+    words high0, low0, high1, low1;
+    multiply_wide(c0, constants::multiplier_0, high0, low0);
+    multiply_wide(c2, constants::multiplier_1, high1, low1);
+    c0 = high1 ^ c1 ^ k0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ k1;
+    c3 = low0;
+    k0 += constants::weyl_0;
+    k1 += constants::weyl_1;
+  }
+  out[0] = c0;
+  out[1] = c1;
+  out[2] = c2;
+  out[3] = c3;
+}
+
+//! @name Gradient elements
+//! @{
+TERSUM_SIMD floats load_values(float const* from) { return load(from); }
+
+TERSUM_SIMD floats load_values(bfloat16 const* from)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return from_bits(__builtin_convertvector(v, words) << 16);
+}
+
+TERSUM_SIMD floats load_values(half const* from)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_maskz_cvtph_ps(0xffff,
+                                       _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
+#else
+  floats v;
+  for (int lane = 0; lane < width; ++lane) { v[lane] = to_float(from[lane]); }
+  return v;
+#endif
+}
+
+TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
+
+TERSUM_SIMD void store_values(bfloat16* to, floats v)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const bits    = to_bits(v);
+  words const rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  words const nan     = (words)((bits & 0x7fffffffu) > 0x7f800000u);
+  shorts const out    = __builtin_convertvector((rounded & ~nan) | (nan & 0x7fffu), shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
+}
+
+TERSUM_SIMD void store_values(half* to, floats v)
+{
+#if TERSUM_SIMD_WIDTH >= 8
+  words const nan    = (words)((to_bits(v) & 0x7fffffffu) > 0x7f800000u);
+  floats const quiet = from_bits(to_bits(v) | nan);  // all ones: the low bits survive
+#if TERSUM_SIMD_WIDTH == 16
+  __m256i const out =
+    _mm512_maskz_cvtps_ph(0xffff, (__m512)from_bits(to_bits(quiet) & ~(nan & 0x80000000u)), 0);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), out);
+#else
+  __m128i const out = _mm256_cvtps_ph((__m256)from_bits(to_bits(quiet) & ~(nan & 0x80000000u)), 0);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), out);
+#endif
+#else
+  for (int lane = 0; lane < width; ++lane) { to[lane] = to_half(v[lane]); }
+#endif
+}
+//! @}

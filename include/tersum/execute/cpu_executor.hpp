@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Exchanges on the CPU: plain memory, any number of threads, the same bits for all of them.
+
+#pragma once
+
+#include <tersum/codec.hpp>
+#include <tersum/execute/cpu/cpu_stages.hpp>
+#include <tersum/execute/cpu/reduce_array.hpp>
+#include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tersum::inline v0 {
+
+//! @brief Runs on this CPU; calls return when the work is done.
+//!
+//! Threads come from OpenMP when the compiler has it switched on; otherwise everything runs on the calling thread. The
+//! result does not depend on either member.
+struct cpu_executor {
+  int threads                  = 1;                       //!< At least 1.
+  instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.
+
+  //! @brief Whether this executor can run: both members are in range.
+  [[nodiscard]] status check() const noexcept
+  {
+    if (threads < 1) {
+      return {error_code::invalid_argument, "cpu_executor.threads must be at least 1"};
+    }
+    if (instructions > best_instruction_set()) {
+      return {error_code::unsupported,
+              "cpu_executor.instructions asks for an instruction set that this CPU lacks"};
+    }
+    return {};
+  }
+
+  //! @name Parts of an exchange
+  //! Called by `initialize`, `encode`, `advance` and `decode`, which check the arguments first.
+  //! @{
+  template <class Codec, class Element>
+  [[nodiscard]] status initialize(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args,
+                                  std::uint64_t seed) const
+  {
+    detail::cpu_stages<Codec, Element>{threads, instructions, args}.initialize(plan, seed);
+    return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const
+  {
+    if (args.header->chunks != plan.chunks() || args.header->coordinates != plan.coordinates() ||
+        args.header->tensors != plan.tensors()) {
+      return {error_code::invalid_argument,
+              "state was not initialized for this plan: call initialize first"};
+    }
+    detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+    if (plan.bypassed() > 0) { stages.encode_bypass(); }
+    if constexpr (Codec::casts) {
+      stages.encode_cast();
+    } else {
+      stages.measure();
+    }
+    return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status advance(plan<Codec> const&,
+                               detail::exchange_args<Codec, Element> const& args) const
+  {
+    if constexpr (!Codec::casts) {
+      detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+      stages.settle();
+      stages.encode();
+    }
+    return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status decode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const
+  {
+    detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+    if constexpr (Codec::casts) {
+      stages.decode_cast();
+    } else {
+      stages.decode();
+    }
+    if (plan.bypassed() > 0) { stages.decode_bypass(); }
+    stages.finish();
+    return {};
+  }
+
+  //! to[i] = op(a[i], b[i]) for `count` elements; `to` may be `a` or `b`.
+  template <reduce_op Op>
+  [[nodiscard]] status reduce(Op,
+                              typename Op::element* to,
+                              typename Op::element const* a,
+                              typename Op::element const* b,
+                              std::size_t count) const
+  {
+    detail::reduce_array<Op>(threads, instructions, to, a, b, count);
+    return {};
+  }
+
+  //! Copies `count` elements between arrays that do not overlap.
+  template <class T>
+  [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const
+  {
+    if (count > 0) { std::memcpy(to, from, count * sizeof(T)); }
+    return {};
+  }
+  //! @}
+};
+
+}  // namespace tersum::inline v0

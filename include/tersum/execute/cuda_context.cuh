@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The block context of CUDA: what kernel bodies are written against, as intrinsics.
+
+#pragma once
+
+#if !defined(__CUDACC__)
+#error                                                                                             \
+  "tersum/execute/cuda_context.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
+#endif
+
+#include <tersum/config.hpp>
+#include <tersum/types.hpp>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Forwards to CUDA; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
+struct cuda_context {
+  __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
+  __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
+  __device__ __forceinline__ std::uint32_t block_rank() const { return blockIdx.x; }
+  __device__ __forceinline__ std::uint32_t grid_blocks() const { return gridDim.x; }
+
+  __device__ __forceinline__ void sync_block() const { __syncthreads(); }
+  __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
+
+  template <class T>
+  __device__ __forceinline__ T shuffle_xor(T value, unsigned mask) const
+  {
+    return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
+  }
+
+  __device__ __forceinline__ std::uint32_t warp_sum(std::uint32_t value) const
+  {
+    return __reduce_add_sync(0xffffffffu, value);
+  }
+
+  __device__ __forceinline__ std::uint32_t warp_max(std::uint32_t value) const
+  {
+    return __reduce_max_sync(0xffffffffu, value);
+  }
+
+  __device__ __forceinline__ void* shared() const
+  {
+    extern __shared__ word4 tersum_shared[];
+    return tersum_shared;
+  }
+
+  //! One access. Structures of 16 bytes go through a vector register, whatever their members.
+  template <class T>
+  __device__ __forceinline__ T load(T const* p) const
+  {
+    if constexpr (sizeof(T) == 16) {
+      uint4 const four = *reinterpret_cast<uint4 const*>(p);
+      return __builtin_bit_cast(T, four);
+    } else {
+      return *p;
+    }
+  }
+
+  template <class T>
+  __device__ __forceinline__ void store(T* p, T value) const
+  {
+    if constexpr (sizeof(T) == 16) {
+      *reinterpret_cast<uint4*>(p) = __builtin_bit_cast(uint4, value);
+    } else {
+      *p = value;
+    }
+  }
+
+  static __device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
+  static __device__ __forceinline__ float subtract(float a, float b) { return __fsub_rn(a, b); }
+  static __device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }
+  static __device__ __forceinline__ float fma(float a, float b, float c)
+  {
+    return __fmaf_rn(a, b, c);
+  }
+  static __device__ __forceinline__ double fma(double a, double b, double c)
+  {
+    return __fma_rn(a, b, c);
+  }
+  static __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
+  static __device__ __forceinline__ float square_root(float a) { return __fsqrt_rn(a); }
+
+  //! The value, or zero when it is negative or NaN.
+  static __device__ __forceinline__ float positive(float a) { return fmaxf(a, 0.0f); }
+
+  static __device__ __forceinline__ std::uint32_t bits(float a) { return __float_as_uint(a); }
+  static __device__ __forceinline__ float from_bits(std::uint32_t a) { return __uint_as_float(a); }
+
+  static __device__ __forceinline__ std::uint32_t select_bytes(std::uint32_t a,
+                                                               std::uint32_t b,
+                                                               std::uint32_t selector)
+  {
+    return __byte_perm(a, b, selector);
+  }
+
+  static __device__ __forceinline__ std::int32_t add_clamp(std::int32_t a,
+                                                           std::int32_t b,
+                                                           std::int32_t high)
+  {
+    return __viaddmin_s32_relu(a, b, high);
+  }
+
+  static __device__ __forceinline__ std::uint32_t population(std::uint32_t a)
+  {
+    return static_cast<std::uint32_t>(__popc(a));
+  }
+
+  //! sum + the scalar product of the unsigned bytes of a and b.
+  static __device__ __forceinline__ std::uint32_t dot_bytes(std::uint32_t a,
+                                                            std::uint32_t b,
+                                                            std::uint32_t sum)
+  {
+    return __dp4a(a, b, sum);
+  }
+
+  static __device__ __forceinline__ float value(float a) { return a; }
+  static __device__ __forceinline__ float value(half a)
+  {
+    return __half2float(__ushort_as_half(a.bits));
+  }
+  static __device__ __forceinline__ float value(bfloat16 a)
+  {
+    return __uint_as_float(static_cast<std::uint32_t>(a.bits) << 16);
+  }
+
+  template <class Element>
+  static __device__ __forceinline__ Element element(float a)
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      return {__half_as_ushort(__float2half_rn(a))};
+    } else if constexpr (std::is_same_v<Element, bfloat16>) {
+      return {__bfloat16_as_ushort(__float2bfloat16_rn(a))};
+    } else {
+      return a;
+    }
+  }
+
+  //! Two 16-bit elements in one word, the first in the low half.
+  template <class Element>
+  static __device__ __forceinline__ std::uint32_t pack(float first, float second)
+  {
+    std::uint32_t word;
+    if constexpr (std::is_same_v<Element, half>) {
+      __half2 const both = __floats2half2_rn(first, second);
+      memcpy(&word, &both, sizeof(word));
+    } else {
+      __nv_bfloat162 const both = __floats2bfloat162_rn(first, second);
+      memcpy(&word, &both, sizeof(word));
+    }
+    return word;
+  }
+};
+
+}  // namespace tersum::inline v0::detail

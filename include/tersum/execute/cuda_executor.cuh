@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Exchanges on a CUDA stream.
+
+#pragma once
+
+#if !defined(__CUDACC__)
+#error                                                                                             \
+  "tersum/execute/cuda_executor.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
+#endif
+
+#include <tersum/codec.hpp>
+#include <tersum/execute/cuda_kernels.cuh>
+#include <tersum/status.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace tersum::inline v0 {
+
+//! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
+//!
+//! All memory given to its calls is device memory; the addresses are checked for alignment, not for residence. A whole
+//! exchange can be captured in a CUDA graph: what changes from step to step lies in the state. There is no default
+//! stream: name one. Chunks above 4096 coordinates raise a kernel's limit of shared memory, once a call, on the host.
+struct cuda_executor {
+  cudaStream_t stream;
+
+  [[nodiscard]] status check() const noexcept { return {}; }
+
+  //! @name Parts of an exchange
+  //! Called by `initialize`, `encode`, `advance` and `decode`, which check the arguments first.
+  //! @{
+  template <class Codec, class Element>
+  [[nodiscard]] status initialize(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args,
+                                  std::uint64_t seed) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status advance(plan<Codec> const& plan,
+                               detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status decode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const;
+
+  //! to[i] = op(a[i], b[i]) for `count` elements of device memory; `to` may be `a` or `b`.
+  template <reduce_op Op>
+  [[nodiscard]] status reduce(Op,
+                              typename Op::element* to,
+                              typename Op::element const* a,
+                              typename Op::element const* b,
+                              std::size_t count) const;
+
+  //! Copies `count` elements within device memory.
+  template <class T>
+  [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const;
+  //! @}
+
+ private:
+  // Launches a kernel of so many blocks; none for 0 blocks.
+  template <class Kernel, class... Args>
+  [[nodiscard]] status launch(
+    Kernel* kernel, std::uint64_t blocks, int threads, int shared, Args const&... args) const;
+
+  // Launches the kernel for regular chunks, then the one for the others, over the chunks that can be such.
+  template <class Codec, class Element, class Kernel>
+  [[nodiscard]] status launch_chunks(plan<Codec> const& plan,
+                                     detail::exchange_args<Codec, Element> const& args,
+                                     Kernel* regular,
+                                     Kernel* edge,
+                                     bool norms) const;
+};
+
+}  // namespace tersum::inline v0
+
+#include <tersum/execute/cuda_executor.ipp>

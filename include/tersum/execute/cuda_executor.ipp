@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of cuda_executor.cuh.
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+[[nodiscard]] inline status cuda_status(cudaError_t error) noexcept
+{
+  if (error == cudaSuccess) { return {}; }
+  return {
+    error_code::execution_failed, "the CUDA runtime refused a launch", static_cast<int>(error)};
+}
+
+}  // namespace detail
+
+template <class Kernel, class... Args>
+status cuda_executor::launch(
+  Kernel* kernel, std::uint64_t blocks, int threads, int shared, Args const&... args) const
+{
+  if (blocks == 0) { return {}; }
+  if (blocks > std::numeric_limits<std::int32_t>::max()) {
+    return {error_code::unsupported, "the gradient needs more blocks than a grid has"};
+  }
+  if (shared > 48 * 1024) {
+    if (auto const s = detail::cuda_status(
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+        !s.ok()) {
+      return s;
+    }
+  }
+  kernel<<<static_cast<unsigned>(blocks),
+           static_cast<unsigned>(threads),
+           static_cast<std::size_t>(shared),
+           stream>>>(args...);
+  return detail::cuda_status(cudaGetLastError());
+}
+
+template <class Codec, class Element, class Kernel>
+status cuda_executor::launch_chunks(plan<Codec> const& plan,
+                                    detail::exchange_args<Codec, Element> const& args,
+                                    Kernel* regular,
+                                    Kernel* edge,
+                                    bool norms) const
+{
+  int const threads = norms ? 128 : detail::threads_per_block<Codec>;
+  int const shared  = norms ? 0 : detail::shared_bytes<Codec>;
+  auto const blocks = [&](std::uint64_t chunks) {
+    return norms ? (chunks + 3) / 4 : detail::blocks_for<Codec>(chunks);
+  };
+  if (Codec::rotates_all) {
+    return launch(regular, blocks(plan.chunks()), threads, shared, args, std::uint64_t{0});
+  }
+  // Of one vector only the last chunk can be short; tensors of a bucket may end and begin anywhere.
+  bool const aligned        = reinterpret_cast<std::uintptr_t>(args.gradient) % 16 == 0;
+  bool const one            = plan.gradient().tensors.empty();
+  std::uint64_t const whole = plan.coordinates() / Codec::chunk_size;
+  if (!one || aligned) {
+    if (auto const s = launch(
+          regular, blocks(one ? whole : plan.chunks()), threads, shared, args, std::uint64_t{0});
+        !s.ok()) {
+      return s;
+    }
+  }
+  std::uint64_t const first = one && aligned ? whole : 0;
+  return launch(edge, blocks(plan.chunks() - first), threads, shared, args, first);
+}
+
+template <class Codec, class Element>
+status cuda_executor::initialize(plan<Codec> const& plan,
+                                 detail::exchange_args<Codec, Element> const& args,
+                                 std::uint64_t seed) const
+{
+  detail::record_batch batch{};
+  int filled       = 0;
+  status result    = {};
+  auto const flush = [&] {
+    if (!result.ok()) { return; }
+    result = launch(detail::initialize_kernel<Codec, Element>,
+                    static_cast<std::uint64_t>(filled == 0 ? 1 : filled),
+                    256,
+                    0,
+                    args,
+                    batch,
+                    seed,
+                    plan.coordinates());
+    batch.first += static_cast<std::uint64_t>(filled);
+    filled = 0;
+  };
+  plan.for_each_record([&](tensor_record const& record) {
+    batch.records[filled++] = record;
+    if (filled == detail::record_batch::capacity) { flush(); }
+  });
+  if (filled > 0 || plan.tensors() == 0) { flush(); }
+  if (Codec::feeds_back && result.ok() && plan.coordinates() > 0) {
+    result = detail::cuda_status(
+      cudaMemsetAsync(args.residual, 0, plan.coordinates() * sizeof(float), stream));
+  }
+  return result;
+}
+
+template <class Codec, class Element>
+status cuda_executor::encode(plan<Codec> const& plan,
+                             detail::exchange_args<Codec, Element> const& args) const
+{
+  if (plan.bypassed() > 0) {
+    if (auto const s =
+          launch(detail::bypass_kernel<true, Codec, Element>, plan.tensors(), 256, 0, args);
+        !s.ok()) {
+      return s;
+    }
+  }
+  if constexpr (Codec::casts) {
+    return launch(
+      detail::cast_kernel<true, Codec, Element>, plan.chunks(), detail::cast_threads, 0, args);
+  } else {
+    if constexpr (Codec::rotates_all) {
+      for (int pass = 0; pass < detail::full_passes(plan); ++pass) {
+        if (auto const s =
+              launch(detail::full_forward_kernel<Codec, Element>,
+                     (plan.chunks() * (Codec::chunk_size / 32) + detail::full_pass_threads - 1) /
+                       detail::full_pass_threads,
+                     detail::full_pass_threads,
+                     0,
+                     args,
+                     pass);
+            !s.ok()) {
+          return s;
+        }
+      }
+    }
+    constexpr statistic what = Codec::range_type::measurement;
+    if constexpr (what == statistic::chunk_magnitude) {
+      if (auto const s = launch_chunks(plan,
+                                       args,
+                                       detail::magnitudes_kernel<false, Codec, Element>,
+                                       detail::magnitudes_kernel<true, Codec, Element>,
+                                       false);
+          !s.ok()) {
+        return s;
+      }
+    }
+    if constexpr (what != statistic::chunk_magnitude || Codec::tracks) {
+      if (auto const s = launch_chunks(plan,
+                                       args,
+                                       detail::norms_kernel<false, Codec, Element>,
+                                       detail::norms_kernel<true, Codec, Element>,
+                                       true);
+          !s.ok()) {
+        return s;
+      }
+    }
+    if constexpr (what == statistic::tensor_square_norm ||
+                  (what == statistic::chunk_magnitude && Codec::tracks)) {
+      return launch(detail::tensor_norms_kernel<Codec, Element>,
+                    plan.tensors(),
+                    detail::tensor_threads,
+                    detail::tensor_shared,
+                    args);
+    }
+    return {};
+  }
+}
+
+template <class Codec, class Element>
+status cuda_executor::advance(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const
+{
+  if constexpr (Codec::casts) {
+    return {};
+  } else {
+    constexpr std::uint64_t threads = detail::settle_threads;
+    if (auto const s = launch(detail::settle_kernel<Codec, Element>,
+                              (plan.chunks() + threads - 1) / threads,
+                              detail::settle_threads,
+                              0,
+                              args);
+        !s.ok()) {
+      return s;
+    }
+    return launch_chunks(plan,
+                         args,
+                         detail::encode_kernel<false, Codec, Element>,
+                         detail::encode_kernel<true, Codec, Element>,
+                         false);
+  }
+}
+
+template <class Codec, class Element>
+status cuda_executor::decode(plan<Codec> const& plan,
+                             detail::exchange_args<Codec, Element> const& args) const
+{
+  if constexpr (Codec::casts) {
+    if (auto const s = launch(
+          detail::cast_kernel<false, Codec, Element>, plan.chunks(), detail::cast_threads, 0, args);
+        !s.ok()) {
+      return s;
+    }
+  } else {
+    if (auto const s = launch_chunks(plan,
+                                     args,
+                                     detail::decode_kernel<false, Codec, Element>,
+                                     detail::decode_kernel<true, Codec, Element>,
+                                     false);
+        !s.ok()) {
+      return s;
+    }
+    if constexpr (Codec::rotates_all) {
+      for (int pass = detail::full_passes(plan) - 1; pass >= 0; --pass) {
+        if (auto const s =
+              launch(detail::full_backward_kernel<Codec, Element>,
+                     (plan.chunks() * (Codec::chunk_size / 32) + detail::full_pass_threads - 1) /
+                       detail::full_pass_threads,
+                     detail::full_pass_threads,
+                     0,
+                     args,
+                     pass);
+            !s.ok()) {
+          return s;
+        }
+      }
+    }
+  }
+  if (plan.bypassed() > 0) {
+    if (auto const s =
+          launch(detail::bypass_kernel<false, Codec, Element>, plan.tensors(), 256, 0, args);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return launch(detail::finish_kernel<Codec, Element>,
+                plan.tensors() == 0 ? 1 : plan.tensors(),
+                detail::tensor_threads,
+                detail::tensor_shared,
+                args);
+}
+
+template <reduce_op Op>
+status cuda_executor::reduce(Op,
+                             typename Op::element* to,
+                             typename Op::element const* a,
+                             typename Op::element const* b,
+                             std::size_t count) const
+{
+  return launch(detail::reduce_pairs_kernel<Op>,
+                detail::reduce_blocks<typename Op::element>(count),
+                detail::reduce_threads,
+                0,
+                to,
+                a,
+                b,
+                count);
+}
+
+template <class T>
+status cuda_executor::copy(T* to, T const* from, std::size_t count) const
+{
+  if (count == 0) { return {}; }
+  return detail::cuda_status(
+    cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, stream));
+}
+
+}  // namespace tersum::inline v0

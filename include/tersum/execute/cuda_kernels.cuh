@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernels: each is one body on the CUDA context.
+
+#pragma once
+
+#include <tersum/chunk/block_norms.hpp>
+#include <tersum/execute/block_initialize.hpp>
+#include <tersum/execute/cuda_context.cuh>
+#include <tersum/quantize/block_cast.hpp>
+#include <tersum/quantize/block_decode.hpp>
+#include <tersum/quantize/block_encode.hpp>
+#include <tersum/range/block_settle.hpp>
+#include <tersum/reduce/block_reduce.hpp>
+#include <tersum/rotate/block_full_hadamard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// Kernels are hidden: every shared library has its own, compiled for its own architectures.
+#define TERSUM_KERNEL                                                                              \
+  template <class Codec, class Element>                                                            \
+  __attribute__((visibility("hidden"))) __global__ void
+#define TERSUM_EDGE_KERNEL                                                                         \
+  template <bool Edge, class Codec, class Element>                                                 \
+  __attribute__((visibility("hidden"))) __global__ void
+
+namespace tersum::inline v0::detail {
+
+template <class Codec, class Element>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(256)
+  initialize_kernel(exchange_args<Codec, Element> args,
+                    record_batch batch,
+                    std::uint64_t seed,
+                    std::uint64_t coordinates)
+{
+  initialize_tensors(cuda_context{}, args, batch, seed, coordinates);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(128)
+  norms_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  chunk_norms<Edge>(cuda_context{}, args, first_chunk);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  magnitudes_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  chunk_magnitudes<Edge>(cuda_context{}, args, first_chunk);
+}
+
+TERSUM_KERNEL __launch_bounds__(tensor_threads)
+  tensor_norms_kernel(exchange_args<Codec, Element> args)
+{
+  tensor_norms(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(settle_threads) settle_kernel(exchange_args<Codec, Element> args)
+{
+  settle_steps(cuda_context{}, args);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  encode_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  encode_chunks<Edge>(cuda_context{}, args, first_chunk);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  decode_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  decode_chunks<Edge>(cuda_context{}, args, first_chunk);
+}
+
+TERSUM_KERNEL __launch_bounds__(tensor_threads) finish_kernel(exchange_args<Codec, Element> args)
+{
+  finish_exchange(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(full_pass_threads)
+  full_forward_kernel(exchange_args<Codec, Element> args, int pass)
+{
+  full_forward_pass(cuda_context{}, args, pass);
+}
+
+TERSUM_KERNEL __launch_bounds__(full_pass_threads)
+  full_backward_kernel(exchange_args<Codec, Element> args, int pass)
+{
+  full_backward_pass(cuda_context{}, args, pass);
+}
+
+template <bool Encode, class Codec, class Element>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(cast_threads)
+  cast_kernel(exchange_args<Codec, Element> args)
+{
+  cast_chunks<Encode>(cuda_context{}, args);
+}
+
+template <bool Encode, class Codec, class Element>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(256)
+  bypass_kernel(exchange_args<Codec, Element> args)
+{
+  bypass_tensors<Encode>(cuda_context{}, args);
+}
+
+template <class Op>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+  reduce_pairs_kernel(typename Op::element* to,
+                      typename Op::element const* a,
+                      typename Op::element const* b,
+                      std::size_t count)
+{
+  reduce_pairs<Op>(cuda_context{}, to, a, b, count);
+}
+
+template <int Bits>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+  reduce_once_kernel(std::uint32_t* to, rank_arrays<std::uint32_t> from, std::size_t count)
+{
+  reduce_once<Bits>(cuda_context{}, to, from, count);
+}
+
+}  // namespace tersum::inline v0::detail
+
+#undef TERSUM_KERNEL
+#undef TERSUM_EDGE_KERNEL

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What every kernel of an exchange is given: the codec, and pointers into the caller's memory.
+
+#pragma once
+
+#include <tersum/plan.hpp>
+#include <tersum/state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
+template <class Codec, class Element>
+struct exchange_args {
+  Codec codec;
+  Element* gradient;  // plan.coordinates() values, in and out
+  state_header* header;
+  tensor_record* records;  // header->tensors
+  chunk_entry* table;      // header->chunks
+  float* residual;         // plan.coordinates() values, or null
+  chunk_step* steps;       // one a chunk
+  float* rotated;          // chunks * chunk_size values, full_hadamard only
+  std::uint32_t* payload;  // packed codes, or cast values
+  float* bypass;           // bypassed values
+  void* agreed;            // agreed scalars
+  std::uint64_t chunks;
+  std::uint64_t tensors;
+  int world;
+  std::uint32_t rank;
+};
+
+template <class Codec, class Element>
+[[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
+                                                      Element* gradient,
+                                                      std::span<std::byte> state,
+                                                      std::span<std::byte> workspace) noexcept
+{
+  return {.codec    = plan.codec(),
+          .gradient = gradient,
+          .header   = reinterpret_cast<state_header*>(state.data()),
+          .records  = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
+          .table    = reinterpret_cast<chunk_entry*>(state.data() + plan.table_offset()),
+          .residual = Codec::feeds_back
+                        ? reinterpret_cast<float*>(state.data() + plan.residual_offset())
+                        : nullptr,
+          .steps    = reinterpret_cast<chunk_step*>(workspace.data()),
+          .rotated  = reinterpret_cast<float*>(workspace.data() + plan.rotated_offset()),
+          .payload  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+          .bypass   = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
+          .agreed   = workspace.data() + plan.agreed_offset(),
+          .chunks   = plan.chunks(),
+          .tensors  = plan.tensors(),
+          .world    = plan.ranks().size,
+          .rank     = static_cast<std::uint32_t>(plan.ranks().rank)};
+}
+
+//! The number that keys the signs and the dither of this step.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE dither_key key_of(exchange_args<Codec, Element> const& args)
+{
+  return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
+}
+
+//! Whether a rank's gradient was found not finite in the exchange under way.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool step_is_poisoned(exchange_args<Codec, Element> const& args)
+{
+  return args.header->non_finite_step == args.header->step + 1;
+}
+
+}  // namespace tersum::inline v0::detail

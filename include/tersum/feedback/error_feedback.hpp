@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What quantization lost is added to the next gradient.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Every step starts afresh. Costs nothing.
+struct no_feedback {
+  static constexpr bool enabled = false;
+};
+
+//! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 a coordinate.
+//!
+//! Fused into encode. The residual is zero where a tensor bypasses the codec, and a step in which any rank's gradient
+//! was not finite leaves all of it as it was. It sees this rank's rounding and clipping, not what saturates on the way.
+//! Source: Seide et al., 1-bit SGD (Interspeech'14).
+struct error_feedback {
+  static constexpr bool enabled = true;
+};
+
+static_assert(feedback<no_feedback>, "tersum: must model tersum::feedback");
+static_assert(feedback<error_feedback>, "tersum: must model tersum::feedback");
+
+}  // namespace tersum::inline v0

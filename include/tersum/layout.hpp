@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a gradient is made of, and who exchanges it.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tersum::inline v0 {
+
+//! @brief One parameter tensor of a bucket, row-major.
+struct tensor {
+  std::string_view name = {};
+  std::uint64_t rows    = 0;
+  std::uint64_t columns = 1;
+  std::uint64_t offset  = 0;  //!< Its first coordinate in the bucket.
+
+  [[nodiscard]] constexpr std::uint64_t size() const noexcept { return rows * columns; }
+};
+
+//! @brief A gradient: one vector, or a bucket of many tensors that cover it without gaps, in ascending order.
+//!
+//! The tensors are the caller's and must live as long as the plan. With tensors, vectors (one row or one column) and
+//! tensors below `bypass_below` coordinates are summed in float32 instead of being compressed, in the same exchange.
+struct layout {
+  std::uint64_t coordinates       = 0;   //!< Length of the gradient.
+  std::span<tensor const> tensors = {};  //!< Empty: one vector, compressed as a whole.
+  std::uint64_t bypass_below      = 0;   //!< Tensors of fewer coordinates bypass the codec.
+  bool bypass_vectors             = true;
+
+  //! Whether a tensor of this bucket is summed uncompressed.
+  [[nodiscard]] constexpr bool bypasses(tensor const& t) const noexcept
+  {
+    return (bypass_vectors && (t.rows == 1 || t.columns == 1)) || t.size() < bypass_below;
+  }
+};
+
+//! @brief The ranks of an exchange, and which of them this is.
+struct world {
+  int size = 1;
+  int rank = 0;
+};
+
+}  // namespace tersum::inline v0

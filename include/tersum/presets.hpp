@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Named codecs: values to make plans from.
+
+#pragma once
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/quantize/nearest_quantizer.hpp>
+#include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/range/global_range.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/full_hadamard.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/types.hpp>
+
+namespace tersum::inline v0::presets {
+
+// clang-format off
+
+//! @name Native sums: the baselines
+//! @{
+inline constexpr cast_codec<float>    fp32{};
+inline constexpr cast_codec<half>     fp16{};  //!< What every comparison is made against.
+inline constexpr cast_codec<bfloat16> bf16{};
+//! @}
+
+//! @name THC in 8-bit native lanes: 4-bit codes, exact sums for up to 18 ranks
+//! The baseline of Han et al. (HotNets'24), after Li et al., THC (NSDI'24), and the same with less rotation.
+//! @{
+inline constexpr codec<fixed_chunks<1024>, full_hadamard, global_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4{};
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_partial{};
+inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_unrotated{};
+//! @}
+
+//! @name THC with saturation, as Han et al. (HotNets'24), section 3.2.2 describe it
+//! Partial rotation, each chunk's largest magnitude mapped to the whole lane. Clips much of the sum; see `rotated_sat4`.
+//! @{
+template <int Bits>
+using literal_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<Bits, independent>, saturating_sum<Bits>>;
+inline constexpr literal_saturating<2> thc_sat2{};
+inline constexpr literal_saturating<4> thc_sat4{};
+inline constexpr literal_saturating<8> thc_sat8{};
+//! @}
+
+//! @name Rotated saturating codes with tracked head-room: the default in-wire codecs
+//! Stratified stochastic rounding, unbiased but for what saturates. With feedback (`_ef`) rounding is to nearest: feedback
+//! removes its bias, and its error is less.
+//! @{
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using tracked_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
+inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.range = {.spread = 1.1f}};
+inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.range = {.spread = 1.9f}};
+inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range = {.spread = 3.6f}};
+inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.spread = 1.1f}};
+inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.spread = 1.9f}};
+inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.spread = 3.6f}};
+//! @}
+
+// clang-format on
+
+}  // namespace tersum::inline v0::presets

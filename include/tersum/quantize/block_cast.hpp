@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Gradient to native elements and back, and the tensors that bypass a codec. Kernel bodies.
+
+#pragma once
+
+#include <tersum/chunk/block_source.hpp>
+#include <tersum/config.hpp>
+#include <tersum/execute/exchange_args.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int cast_threads =
+  128;  //!< Threads of a block, eight coordinates each: one chunk of 1024.
+
+//! @brief Reports a sum that is not finite. Every rank sees the same sum, so every rank sets the same flag.
+template <class Codec, class Element>
+TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, float sum)
+{
+  if (!is_finite(sum)) { args.header->non_finite_step = args.header->step + 1; }
+}
+
+//! @brief Eight consecutive conversions, sixteen bytes at a time where source and target are aligned.
+template <class From, class To, class Context, class Convert>
+TERSUM_BODY void convert_eight(
+  Context const& ctx, From const* from, To* to, int count, Convert convert)
+{
+  bool const aligned = count == 8 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0 &&
+                       reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
+  float v[8];
+  if (aligned) {
+    load_eight(ctx, from, v);
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = convert(v[j]); }
+    store_eight(ctx, to, v);
+  } else {
+    for (int j = 0; j < count; ++j) {
+      ctx.store(to + j, Context::template element<To>(convert(Context::value(ctx.load(from + j)))));
+    }
+  }
+}
+
+//! @brief Converts one chunk of 1024 coordinates a block, gradient to payload when `Encode`, otherwise back with the mean.
+template <bool Encode, class Codec, class Element, class Context>
+TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using wire_element      = typename Codec::quantizer_type::element;
+  chunk_entry const entry = args.table[ctx.block_rank()];
+  int const within        = static_cast<int>(ctx.thread_rank()) * 8;
+  int const count         = minimum(static_cast<int>(entry.length) - within, 8);
+  if (count <= 0) { return; }
+  // Bypassed coordinates do not travel here, and those before this chunk are known.
+  wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
+                             (entry.offset - args.records[entry.tensor].bypass) +
+                             static_cast<unsigned>(within);
+  Element* const gradient = args.gradient + entry.offset + static_cast<unsigned>(within);
+  if constexpr (Encode) {
+    convert_eight(ctx, gradient, wire, count, [](float value) { return value; });
+  } else {
+    float const share = Context::divide(1.0f, static_cast<float>(args.world));
+    convert_eight(ctx, wire, gradient, count, [&](float sum) {
+      flag_non_finite(args, sum);
+      return Context::multiply(sum, share);
+    });
+  }
+}
+
+//! @brief Copies bypassing tensors to the wire when `Encode`, otherwise back with the mean. One block a tensor.
+template <bool Encode, class Codec, class Element, class Context>
+TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  tensor_record const& record = args.records[ctx.block_rank()];
+  if (record.chunks != 0) { return; }
+  float const share = Context::divide(1.0f, static_cast<float>(args.world));
+  for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
+    if constexpr (Encode) {
+      ctx.store(args.bypass + record.bypass + i,
+                Context::value(ctx.load(args.gradient + record.offset + i)));
+    } else {
+      float const sum = ctx.load(args.bypass + record.bypass + i);
+      flag_non_finite(args, sum);
+      ctx.store(args.gradient + record.offset + i,
+                Context::template element<Element>(Context::multiply(sum, share)));
+    }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Gradient to packed codes, one pass: signs, rotation, rounding, packing, residual. Kernel body.
+
+#pragma once
+
+#include <tersum/chunk/block_source.hpp>
+#include <tersum/quantize/uniform_grid.hpp>
+#include <tersum/random/sign_bits.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Rounds 32 wire values. The result holds, `fraction_bits` up, code + max_level, which is not negative.
+template <class Codec, class Context>
+TERSUM_BODY void round_share(Context const&,
+                             Codec const& codec,
+                             dither_key const& key,
+                             std::uint64_t first_position,
+                             float scale,
+                             float const (&v)[32],
+                             std::uint32_t (&fields)[32])
+{
+  using quantizer          = typename Codec::quantizer_type;
+  using dither             = typename Codec::dither_type;
+  constexpr int unit       = 1 << quantizer::fraction_bits;
+  constexpr int limit      = quantizer::max_level;
+  std::uint32_t const mask = [&]() -> std::uint32_t {
+    if constexpr (dither::rounds > 0) { return dither::mask(key); }
+    return 0;
+  }();
+  TERSUM_UNROLL
+  for (int block = 0; block < 2; ++block) {
+    philox_block random{};
+    if constexpr (dither::rounds > 0) {
+      random = philox4x32<dither::rounds>(
+        dither::counter(first_position / 16 + static_cast<unsigned>(block), key), key.seed);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 16; ++i) {
+      int const k              = 16 * block + i;
+      std::uint32_t const word = random.word[i / 4] ^ mask;
+      if constexpr (requires { quantizer::rounds_to_grid; }) {
+        // As round_to_grid, with the random byte put under the constant by one byte selection.
+        constexpr std::uint32_t base = static_cast<std::uint32_t>(limit * unit) - 0x4b400000u;
+        std::uint32_t addend         = base;
+        if constexpr (quantizer::fraction_bits == 8) {
+          addend = Context::select_bytes(word, base, 0x7650u | static_cast<unsigned>(i % 4));
+        }
+        float const shifted = Context::positive(Context::fma(v[k], scale, 12582912.0f));
+        fields[k]           = static_cast<std::uint32_t>(
+          Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
+                             static_cast<std::int32_t>(addend),
+                             2 * limit * unit + unit - 1));
+      } else {
+        std::uint32_t const byte = (word >> (8 * (i % 4))) & 0xffu;
+        fields[k] =
+          static_cast<std::uint32_t>(codec.quantizer.encode(v[k], scale, byte) + limit) * unit;
+      }
+    }
+  }
+}
+
+//! @brief One wire word from its fields.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t pack_fields(Context const&, std::uint32_t const* fields)
+{
+  using lanes         = typename Codec::lanes;
+  constexpr bool high = Codec::quantizer_type::fraction_bits == 8;  // codes lie in byte 1 or 0
+  constexpr int limit = Codec::quantizer_type::max_level;
+  std::uint32_t word  = 0;
+  if constexpr (lanes::bits == 16) {
+    word = Context::select_bytes(fields[0], fields[1], high ? 0x6521u : 0x5410u);
+  } else {
+    constexpr int interleaved = 8 / lanes::bits;
+    TERSUM_UNROLL
+    for (int s = 0; s < interleaved; ++s) {
+      constexpr std::uint32_t pair = high ? 0x0051u : 0x0040u;
+      std::uint32_t const low = Context::select_bytes(fields[s], fields[s + interleaved], pair);
+      std::uint32_t const upper =
+        Context::select_bytes(fields[s + 2 * interleaved], fields[s + 3 * interleaved], pair);
+      word += Context::select_bytes(low, upper, 0x5410u) << (lanes::bits * s);
+    }
+  }
+  if constexpr (!Codec::reducer_type::biased) {
+    constexpr std::uint32_t lift =
+      lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - limit);
+    word = (word + lift) ^ lanes::signs;
+  }
+  return word;
+}
+
+//! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
+//!
+//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
+//! `threads_per_block` threads, `shared_bytes` of shared memory, `blocks_for` blocks.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void encode_chunks(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first_chunk)
+{
+  using hadamard                = typename chunk_share<Codec>::hadamard;
+  using quantizer               = typename Codec::quantizer_type;
+  constexpr int bits            = Codec::lanes::bits;
+  chunk_share<Codec> const mine = find_share<Edge>(ctx, args, first_chunk);
+  if (all_idle(ctx, mine)) { return; }
+  float* const storage =
+    static_cast<float*>(ctx.shared()) +
+    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+
+  float v[32];
+  load_share<Edge>(ctx, args, mine, v);
+  if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+  hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+
+  float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
+  dither_key const key = key_of(args);
+  std::uint64_t const first_position =
+    mine.chunk * Codec::chunk_size + static_cast<unsigned>(mine.thread) * 32;
+  std::uint32_t fields[32];
+  round_share(ctx, args.codec, key, first_position, scale, v, fields);
+
+  std::uint32_t words[bits];
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) {
+    words[w] = pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+  }
+  if (mine.active) {
+    std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;
+    if constexpr (bits == 2) {
+      ctx.store(reinterpret_cast<std::uint64_t*>(to),
+                words[0] | static_cast<std::uint64_t>(words[1]) << 32);
+    } else {
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; w += 4) {
+        ctx.store(reinterpret_cast<word4*>(to + w),
+                  word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
+      }
+    }
+  }
+
+  if constexpr (Codec::feeds_back) {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      // 2^23 + code + max_level is a float whose low bits are the integer.
+      float const lifted =
+        Context::from_bits(0x4b000000u + (fields[k] >> quantizer::fraction_bits));
+      v[k] = Context::subtract(lifted, 8388608.0f + quantizer::max_level);
+    }
+    hadamard::synchronize(ctx);
+    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
+                                                       static_cast<float>(args.world))
+                                   : 0.0f;
+    float given[32];
+    load_share<Edge>(ctx, args, mine, given);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { given[i] = Context::fma(-step, v[i], given[i]); }
+    if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

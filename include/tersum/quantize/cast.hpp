@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! No codes at all: the coordinates travel as floating point.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Converts each coordinate to `T`, which the transport sums natively. Round to nearest even.
+//!
+//! The sum is divided by the world after the exchange, so it must fit `T`: beyond 65504 a half overflows, which the
+//! non-finite flag reports.
+template <gradient_element T>
+struct cast {
+  using element = T;
+};
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Where the randomness of rounding comes from: eight bits a coordinate, independent or stratified over the ranks.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/random/philox.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief What the dither of one rank in one step is made from. The ranks agree on everything but `rank`.
+struct dither_key {
+  std::uint64_t seed = 0;  //!< The run's seed, the same on every rank.
+  std::uint64_t step = 0;  //!< Exchanges made with this state.
+  std::uint32_t rank = 0;  //!< This rank.
+};
+
+//! @brief Every rank draws its own bytes.
+//! @tparam Rounds  Rounds of Philox4x32, 1 to 16.
+template <int Rounds = 7>
+struct independent_dither {
+  static constexpr int rounds = Rounds;
+
+  //! @brief Sixteen bytes: byte p mod 16 rounds the coordinate at wire position p with p div 16 = `block`, counted over
+  //! the whole payload. Injective in (block < 2^48, step < 2^48, rank < 65535).
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr philox_block counter(
+    std::uint64_t block, dither_key const& key) noexcept
+  {
+    return {{static_cast<std::uint32_t>(block),
+             static_cast<std::uint32_t>(key.step),
+             static_cast<std::uint32_t>(block >> 32) | (key.rank + 1) << 16,
+             static_cast<std::uint32_t>(key.step >> 32)}};
+  }
+
+  //! What the bytes of a draw are xored with.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t mask(dither_key const&) noexcept
+  {
+    return 0;
+  }
+};
+
+//! @brief The ranks share one draw, each xors it with its bit-reversed rank: the roundings of one coordinate are spread
+//! evenly (van der Corput), which halves the error of the sum at no cost. Marginals stay uniform.
+//!
+//! Exact for up to 256 ranks; beyond that ranks repeat modulo 256. After correlated quantisation, Suresh et al.
+//! (ICML'22).
+//! @tparam Rounds  Rounds of Philox4x32, 1 to 16.
+template <int Rounds = 7>
+struct stratified_dither {
+  static constexpr int rounds = Rounds;
+
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr philox_block counter(
+    std::uint64_t block, dither_key const& key) noexcept
+  {
+    return {{static_cast<std::uint32_t>(block),
+             static_cast<std::uint32_t>(key.step),
+             static_cast<std::uint32_t>(block >> 32),
+             static_cast<std::uint32_t>(key.step >> 32)}};
+  }
+
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t mask(
+    dither_key const& key) noexcept
+  {
+    return detail::reverse_byte(key.rank) * 0x01010101u;
+  }
+};
+
+//! @brief No randomness: for quantizers that round to nearest.
+struct no_dither {
+  static constexpr int rounds = 0;
+};
+
+using independent = independent_dither<>;  //!< Independent dither, 7 rounds.
+using stratified  = stratified_dither<>;   //!< Stratified dither, 7 rounds.
+
+static_assert(dither_source<independent>, "tersum: must model tersum::dither_source");
+static_assert(dither_source<stratified>, "tersum: must model tersum::dither_source");
+static_assert(dither_source<no_dither>, "tersum: must model tersum::dither_source");
+
+//! @brief The byte that rounds the coordinate at a wire position, as the kernels draw it sixteen at a time.
+template <class Dither>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t dither_byte(std::uint64_t position,
+                                                                     dither_key const& key) noexcept
+{
+  philox_block const draw =
+    philox4x32<Dither::rounds>(Dither::counter(position / 16, key), key.seed);
+  int const byte = static_cast<int>(position % 16);
+  return ((draw.word[byte / 4] ^ Dither::mask(key)) >> (8 * (byte % 4))) & 0xffu;
+}
+
+}  // namespace tersum::inline v0

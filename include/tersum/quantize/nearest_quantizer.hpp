@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Rounding of one value to the nearest point of the symmetric grid of q bits. Biased; the least error for one rank.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/uniform_grid.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief Rounds to the nearest code, ties to even. Beyond the grid the code saturates; NaN takes the lowest code.
+//! @tparam Bits  Width of the grid, 2 to 8: codes lie in +-(2^(Bits-1) - 1).
+template <int Bits>
+struct nearest_quantizer {
+  static_assert(Bits >= 2 && Bits <= 8, "tersum: nearest_quantizer<Bits> needs 2 <= Bits <= 8");
+
+  using dither                         = no_dither;
+  static constexpr int bits            = Bits;                   //!< Width of the grid.
+  static constexpr int max_level       = (1 << (Bits - 1)) - 1;  //!< Codes lie in +-max_level.
+  static constexpr int fraction_bits   = 0;
+  static constexpr bool rounds_to_grid = true;  //!< `encode` is `round_to_grid`.
+  static constexpr bool unbiased       = false;
+
+  //! @brief The code of one value. `scale` is one over the step; no random bits are used.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
+                                                       float scale,
+                                                       std::uint32_t) const noexcept
+  {
+    return round_to_grid<max_level, fraction_bits>(value, scale, 0);
+  }
+};
+
+static_assert(quantizer<nearest_quantizer<4>>, "tersum: must model tersum::quantizer");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Unbiased rounding of one value onto the symmetric grid of q bits.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/uniform_grid.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief Rounds up or down at random: the expected code is the value in units of the step.
+//!
+//! The value is rounded to 1/256 of a step, ties to even, and dithered with eight random bits, so that the expectation
+//! is exact on that finer grid and odd in the value: no bias collects at the first coordinate of a rotated chunk.
+//! Beyond the grid the code saturates to its end; NaN takes the lowest code.
+//!
+//! @par Example
+//! @snippet tests/quantize/stochastic_quantizer.test.cpp encode-one
+//!
+//! @tparam Bits    Width of the grid, 2 to 8: codes lie in +-(2^(Bits-1) - 1).
+//! @tparam Dither  `independent` or `stratified`.
+template <int Bits, dither_source Dither = stratified>
+struct stochastic_quantizer {
+  static_assert(Bits >= 2 && Bits <= 8, "tersum: stochastic_quantizer<Bits> needs 2 <= Bits <= 8");
+
+  using dither                         = Dither;                 //!< Source of the random bytes.
+  static constexpr int bits            = Bits;                   //!< Width of the grid.
+  static constexpr int max_level       = (1 << (Bits - 1)) - 1;  //!< Codes lie in +-max_level.
+  static constexpr int fraction_bits   = 8;     //!< Bits of a step that the dither resolves.
+  static constexpr bool rounds_to_grid = true;  //!< `encode` is `round_to_grid`.
+  static constexpr bool unbiased       = true;
+
+  //! @brief The code of one value.
+  //! @param value   What is rounded.
+  //! @param scale   2^fraction_bits over the step.
+  //! @param random  Eight random bits, 0 to 255.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
+                                                       float scale,
+                                                       std::uint32_t random) const noexcept
+  {
+    return round_to_grid<max_level, fraction_bits>(value, scale, random);
+  }
+};
+
+static_assert(quantizer<stochastic_quantizer<4>>, "tersum: must model tersum::quantizer");
+
+}  // namespace tersum::inline v0

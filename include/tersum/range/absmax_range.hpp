@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The step of a chunk from its largest magnitude over all ranks.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/native.hpp>
+
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! @brief The ranks take the maximum of the largest magnitude of each rotated chunk: no coordinate clips.
+//!
+//! The magnitude is known only after the rotation, which is done once to measure and once to encode: cheaper than
+//! writing the rotated gradient out. With `tracked_correlation` one more scalar a tensor travels, its squared norm.
+//! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
+//! @tparam Scalar    float or bfloat16 on the wire; bfloat16 is rounded up, so that nothing clips.
+template <headroom Headroom = literal, gradient_element Scalar = float>
+struct absmax_range {
+  static_assert(!std::is_same_v<Scalar, half>,
+                "tersum: the agreed scalars travel as float or bfloat16");
+  using scalar                           = Scalar;
+  using op                               = native_max<Scalar>;
+  using headroom_type                    = Headroom;
+  static constexpr statistic measurement = statistic::chunk_magnitude;
+
+  float spread = 1.0f;  //!< The range in units of the largest magnitude.
+  Headroom headroom{};
+};
+
+static_assert(range<absmax_range<>>, "tersum: must model tersum::range");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One step for a whole tensor, from its norm.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/native.hpp>
+
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! @brief The ranks take the maximum of the squared norm of each tensor; the range is `spread` root mean squares.
+//!
+//! One scalar a tensor travels. Hot chunks clip and cold ones waste levels unless the whole tensor is rotated.
+//! Source: the released code of THC (NSDI'24), whose `spread` leaves 1/1024 of a normal distribution outside.
+//! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
+//! @tparam Scalar    float or bfloat16 on the wire.
+template <headroom Headroom = literal, gradient_element Scalar = float>
+struct global_range {
+  static_assert(!std::is_same_v<Scalar, half>,
+                "tersum: squared norms underflow and overflow in half: use float or bfloat16");
+  using scalar                           = Scalar;
+  using op                               = native_max<Scalar>;
+  using headroom_type                    = Headroom;
+  static constexpr statistic measurement = statistic::tensor_square_norm;
+
+  float spread = 3.2971933f;  //!< Root mean squares from zero to the end of the grid.
+  Headroom headroom{};
+};
+
+static_assert(range<global_range<>>, "tersum: must model tersum::range");
+
+}  // namespace tersum::inline v0

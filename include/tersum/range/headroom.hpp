@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Head-room: how much wider than one rank's range the range of the sum is.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+
+#include <cmath>
+
+namespace tersum::inline v0 {
+
+//! @brief One rank's range is mapped to the whole lane, as the HotNets'24 paper describes it.
+//!
+//! Right for exact reducers, whose lanes are wide enough. Saturating sums clip whatever does not cancel.
+struct literal {
+  static constexpr bool tracked = false;
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int, float) const noexcept
+  {
+    return 1.0f;
+  }
+};
+
+//! @brief The sum's range is `multiple` times one rank's.
+//!
+//! Between sqrt(world), right for independent gradients, and world, with which no sum of in-range codes saturates.
+struct fixed_headroom {
+  static constexpr bool tracked = false;
+  float multiple                = 0;  //!< 0 stands for sqrt(world).
+
+  [[nodiscard]] TERSUM_HOST_DEVICE float factor(int world, float) const noexcept
+  {
+    return multiple > 0.0f ? multiple : ::sqrtf(static_cast<float>(world));
+  }
+};
+
+//! @brief The sum's range follows the last exchange: |sum|^2 over the energy of one rank, measured on the decoded sum.
+//!
+//! Costs no communication, since every rank decodes the same sum. It lies between 1 and the world, which is also its
+//! value in the first step. A step that is too small costs far more than one too large, hence the margin.
+struct tracked_correlation {
+  static constexpr bool tracked = true;
+  float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.
+
+  //! @param world  Ranks.
+  //! @param ratio  sqrt(|sum|^2 / energy of a rank) of the last exchange; `world` before the first.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int world, float ratio) const noexcept
+  {
+    float const wanted = ratio * margin;
+    return detail::minimum(detail::maximum(wanted, 1.0f), static_cast<float>(world));
+  }
+};
+
+static_assert(headroom<literal>, "tersum: must model tersum::headroom");
+static_assert(headroom<fixed_headroom>, "tersum: must model tersum::headroom");
+static_assert(headroom<tracked_correlation>, "tersum: must model tersum::headroom");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The step of a chunk from the mean square of its coordinates over all ranks.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/reduce/native.hpp>
+
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! What a range measures, and over what.
+enum class statistic {
+  chunk_square_norm,   //!< Sum of squares of each chunk: known before the rotation.
+  chunk_magnitude,     //!< Largest magnitude of each rotated chunk.
+  tensor_square_norm,  //!< Sum of squares of each tensor.
+};
+
+//! @brief The ranks sum the squared norm of each chunk; the range is `spread` root mean squares.
+//!
+//! The agreement needs norms only, which a rotation does not change, so that rotation, quantization and packing are one
+//! pass. Coordinates beyond the range clip.
+//! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
+//! @tparam Scalar    float or bfloat16 on the wire (never half: squares underflow and overflow it).
+template <headroom Headroom = tracked_correlation, gradient_element Scalar = float>
+struct rms_range {
+  static_assert(!std::is_same_v<Scalar, half>,
+                "tersum: squared norms underflow and overflow in half: use float or bfloat16");
+  using scalar                           = Scalar;
+  using op                               = native_sum<Scalar>;
+  using headroom_type                    = Headroom;
+  static constexpr statistic measurement = statistic::chunk_square_norm;
+
+  float spread = 2.0f;  //!< Root mean squares from zero to the end of the grid.
+  Headroom headroom{};
+};
+
+static_assert(range<rms_range<>>, "tersum: must model tersum::range");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! From agreed scalars to the step of a chunk, and from a decoded sum to the head-room of the next exchange.
+
+#pragma once
+
+#include <tersum/codec.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/state.hpp>
+#include <tersum/types.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief An agreed scalar from a float that is not negative: what is not finite becomes infinity, which sums and
+//! maxima of every transport keep. A magnitude is rounded up, so that nothing clips against its stored form.
+template <class Scalar>
+[[nodiscard]] TERSUM_INLINE Scalar to_agreed(float value, bool upwards)
+{
+  float const shown = is_finite(value) ? value : bits_float(0x7f800000u);
+  if constexpr (std::is_same_v<Scalar, bfloat16>) {
+    return upwards ? to_bfloat16_upwards(shown) : to_bfloat16(shown);
+  } else {
+    return shown;
+  }
+}
+
+//! @brief The square root of the number of coordinates in a rotation; `tensor_chunks` counts for full_hadamard.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
+{
+  if constexpr (Codec::rotates_all) {
+    return ::sqrtf(static_cast<float>(tensor_chunks * Codec::chunk_size));
+  }
+  return ::sqrtf(static_cast<float>(Codec::rotates_chunks ? Codec::chunk_size : 1));
+}
+
+//! @brief The step of one chunk, the same on every rank because `measured` is.
+//!
+//! A chunk whose scalar is not finite, or whose step is beyond 2^100, is poisoned: it decodes to NaN on every rank. One
+//! whose step is below 2^-100 has no step and decodes to zeros. Multiplications feed multiplications and divisions only.
+//! @param measured       The agreed scalar.
+//! @param ratio          The tensor's `tensor_record::ratio`.
+//! @param tensor_chunks  Chunks of the tensor.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE chunk_step settle_chunk(
+  Codec const& codec, int world, float measured, float ratio, std::uint64_t tensor_chunks)
+{
+  using range     = typename Codec::range_type;
+  using quantizer = typename Codec::quantizer_type;
+  float reach     = measured;  // of one rank, before the spread
+  if constexpr (range::measurement == statistic::chunk_square_norm) {
+    reach = ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
+  } else if constexpr (range::measurement == statistic::tensor_square_norm) {
+    reach = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
+  }
+  float const root = rotation_root<Codec>(tensor_chunks);
+  float const room = codec.range.headroom.factor(world, ratio);
+  float const step = reach * codec.range.spread * room / static_cast<float>(quantizer::max_level);
+
+  chunk_step out{};
+  if (!is_finite(measured) || !(step <= 0x1p100f)) {
+    out.decode = bits_float(0x7fffffffu);
+  } else if (step >= 0x1p-100f) {
+    constexpr float unit = static_cast<float>(1 << quantizer::fraction_bits);
+    out.encode           = unit / (step * root);
+    out.decode           = step / root / static_cast<float>(world);
+  }
+  return out;
+}
+
+//! @brief Whether a chunk's step says that its gradient was not finite.
+[[nodiscard]] TERSUM_INLINE bool is_poisoned(chunk_step const& step)
+{
+  return !is_finite(step.decode);
+}
+
+//! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure.
+//!
+//! @param of_sum  Sum over the chunks of decode^2 times the squares of the codes.
+//! @param energy  Squared norm of one rank: the mean over the ranks when norms were summed, the largest otherwise.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE float correlation_ratio(
+  double of_sum, double energy, int world, std::uint64_t tensor_chunks, float before)
+{
+  double const lengths =
+    static_cast<double>(world) * static_cast<double>(rotation_root<Codec>(tensor_chunks));
+  double const square = of_sum * lengths * lengths / energy;
+  return energy > 0 && square < 0x1p60 ? ::sqrtf(static_cast<float>(square)) : before;
+}
+
+//! @brief The energy of a sum that one chunk adds: the square of a float is exact in double, the fused product rounds
+//! once.
+[[nodiscard]] TERSUM_INLINE double add_energy(double sum, chunk_step const& step)
+{
+  double const square = static_cast<double>(step.decode) * static_cast<double>(step.decode);
+  return ::fma(square, static_cast<double>(step.square_sum), sum);
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The sum of many words' lanes with a single saturation at the end.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/quantize/packed_codes.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief Adds the lanes of up to `max_words` words exactly and clamps the sums once, to +-(2^(Bits-1) - 1).
+//!
+//! Unlike repeated `saturating_add` it does not depend on the order of the words, and loses less. For topologies in which
+//! one place sees all ranks' payloads.
+//! @tparam Bits  Lane width: 2, 4 or 8.
+template <int Bits>
+class saturate_once {
+  static_assert(Bits == 2 || Bits == 4 || Bits == 8,
+                "tersum: saturate_once<Bits> has lanes of 2, 4 or 8 bits");
+
+  // Lanes are made non-negative by flipping the sign bit and spread over fields of four times (twice) their width.
+  static constexpr int field                = Bits == 8 ? 16 : 8;
+  static constexpr int parts                = field / Bits;
+  static constexpr std::uint32_t field_full = field == 16 ? 0xffffu : 0xffu;
+  static constexpr std::uint32_t field_ones = 0xffffffffu / field_full;
+  static constexpr std::uint32_t field_tops = field_ones << (field - 1);
+  using lanes                               = packed_codes<Bits>;
+
+ public:
+  //! The most words that the fields hold: 85, 17 or 257.
+  static constexpr int max_words = static_cast<int>(field_full / lanes::full);
+
+  //! Adds one word.
+  TERSUM_HOST_DEVICE constexpr void add(std::uint32_t word) noexcept
+  {
+    word ^= lanes::signs;
+    TERSUM_UNROLL
+    for (int part = 0; part < parts; ++part) {
+      sums_[part] += (word >> (Bits * part)) & (field_ones * lanes::full);
+    }
+  }
+
+  //! @brief The clamped sums as one word.
+  //! @param words  How many were added, at most `max_words`.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t result(int words) const noexcept
+  {
+    // A field holds sum + words 2^(Bits-1): it is clamped to that centre +- limit, then moved to 1 .. 2^Bits - 1.
+    std::uint32_t const centre = static_cast<std::uint32_t>(words) << (Bits - 1);
+    std::uint32_t const high   = field_ones * (centre + lanes::limit);
+    std::uint32_t const low    = field_ones * (centre - lanes::limit);
+    std::uint32_t const shift  = field_ones * (centre - (1u << (Bits - 1)));
+    std::uint32_t packed       = 0;
+    TERSUM_UNROLL
+    for (int part = 0; part < parts; ++part) {
+      std::uint32_t const above = at_least(sums_[part], high);
+      std::uint32_t const upper = (sums_[part] & ~above) | (high & above);
+      std::uint32_t const in    = at_least(upper, low);
+      packed |= (((upper & in) | (low & ~in)) - shift) << (Bits * part);
+    }
+    return packed ^ lanes::signs;
+  }
+
+ private:
+  //! All ones in the fields where a >= b.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t at_least(std::uint32_t a,
+                                                                           std::uint32_t b) noexcept
+  {
+    std::uint32_t const rest = (a | field_tops) - (b & ~field_tops);
+    std::uint32_t const tops = ((a & ~b) | (~(a ^ b) & rest)) & field_tops;
+    return (tops >> (field - 1)) * field_full;
+  }
+
+  std::uint32_t sums_[parts] = {};
+};
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The sum of packed codes that stops at the ends of its lanes.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/quantize/packed_codes.hpp>
+
+#include <cstdint>
+#include <limits>
+
+namespace tersum::inline v0 {
+
+//! @brief Adds the lanes of two words, each clamped to +-(2^(Bits-1) - 1); -2^(Bits-1) is never produced.
+//!
+//! Commutative, not associative: the order of a reduction is part of its result. Lanes may hold any bits on input; the
+//! lowest code counts as the symmetric limit's neighbour and clamps to it. The function object is what an MPI_Op, a Gloo
+//! reduce function or a device-side reduction calls. Source: Han et al. (HotNets'24), section 3.2.2.
+//! @tparam Bits  Lane width: 2, 4 or 8 (16 when the sum is not tracked).
+template <int Bits>
+struct saturating_add {
+  using element                     = std::uint32_t;
+  static constexpr bool native      = false;
+  static constexpr bool associative = false;
+  static constexpr bool exact       = false;
+
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t operator()(
+    std::uint32_t a, std::uint32_t b) const noexcept
+  {
+    using lanes                = packed_codes<Bits>;
+    std::uint32_t const unlike = a ^ b;
+    std::uint32_t const sum = ((a & ~lanes::signs) + (b & ~lanes::signs)) ^ (unlike & lanes::signs);
+    // A lane overflowed when both signs were alike and the sum's differs; it becomes the limit of that sign.
+    std::uint32_t const overflow = (~unlike & (a ^ sum) & lanes::signs) >> (Bits - 1);
+    std::uint32_t const mask     = (overflow << Bits) - overflow;
+    std::uint32_t const end      = ((a >> (Bits - 1)) & lanes::ones) + ~lanes::signs;
+    std::uint32_t const clamped  = (sum & ~mask) | (end & mask);
+    // The lowest code has its sign bit set and nothing else: it moves up by one.
+    std::uint32_t const rest = (clamped & ~lanes::signs) + ~lanes::signs;
+    return clamped | ((clamped & ~rest & lanes::signs) >> (Bits - 1));
+  }
+};
+
+//! @brief Codes are summed in lanes of their own width: nothing is added to the wire, and what overflows saturates.
+//!
+//! The decoder counts the lanes that stand at a limit. The head-room policy of the range decides how many do.
+//! @tparam Bits  Lane width: 2, 4, 8 or 16.
+template <int Bits>
+struct saturating_sum {
+  using op                         = saturating_add<Bits>;
+  static constexpr int lane_bits   = Bits;
+  static constexpr bool biased     = false;  //!< Lanes are two's complement.
+  static constexpr bool saturating = true;
+
+  //! Any world fits: what does not, saturates.
+  [[nodiscard]] static constexpr int max_world(int) noexcept
+  {
+    return std::numeric_limits<int>::max();
+  }
+};
+
+static_assert(reduce_op<saturating_add<4>>, "tersum: must model tersum::reduce_op");
+static_assert(reducer<saturating_sum<4>>, "tersum: must model tersum::reducer");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codes in lanes wide enough for the sum of all ranks, which any transport adds as native integers.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/reduce/native.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! @brief q-bit codes in native b-bit integers: the exact sum, checked against the world when the plan is made.
+//! @tparam CodeBits  Width of a code, 2 to 8.
+//! @tparam LaneBits  Width of the integers on the wire, 8 or 16.
+template <int CodeBits, int LaneBits>
+struct widening_sum {
+  static_assert(LaneBits == 8 || LaneBits == 16,
+                "tersum: widening_sum<CodeBits, LaneBits> sums native integers of 8 or 16 bits");
+  static_assert(
+    CodeBits >= 2 && CodeBits <= 8 && CodeBits <= LaneBits,
+    "tersum: widening_sum<CodeBits, LaneBits> needs 2 <= CodeBits <= 8 and no more than LaneBits");
+
+  using op = native_sum<std::conditional_t<LaneBits == 8, std::int8_t, std::int16_t>>;
+  static constexpr int code_bits   = CodeBits;
+  static constexpr int lane_bits   = LaneBits;
+  static constexpr bool biased     = false;
+  static constexpr bool saturating = false;
+
+  //! The most ranks whose codes of magnitude up to `max_level` a lane can sum.
+  [[nodiscard]] static constexpr int max_world(int max_level) noexcept
+  {
+    return ((1 << (LaneBits - 1)) - 1) / max_level;
+  }
+};
+
+static_assert(reducer<widening_sum<4, 8>>, "tersum: must model tersum::reducer");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The randomized Hadamard transform of a whole tensor: what partial rotation is compared with.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Rotates each tensor as one vector, padded with zeros to a power of two of coordinates.
+//!
+//! Several passes through memory and a float of workspace per padded coordinate (the one codec whose workspace exceeds
+//! the wire): it exists to measure what partial rotation saves. A non-finite coordinate spoils its whole tensor.
+//! Source: Li et al., THC (NSDI'24).
+struct full_hadamard {
+  static constexpr int rotation_size = 0;  //!< As long as the tensor.
+};
+
+static_assert(rotator<full_hadamard>, "tersum: must model tersum::rotator");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Chunks are quantized as they are.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Leaves a chunk in its own basis. Cheap, and poor where a few coordinates hold most of the energy.
+struct no_rotation {
+  static constexpr int rotation_size = 1;
+};
+
+static_assert(rotator<no_rotation>, "tersum: must model tersum::rotator");
+
+}  // namespace tersum::inline v0

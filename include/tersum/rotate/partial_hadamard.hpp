@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The randomized Hadamard transform of each chunk: the partial rotation of the HotNets'24 paper.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Multiplies a chunk of `Size` by random signs and by the orthonormal Hadamard matrix.
+//!
+//! The signs are fresh in every step and the same on every rank. After it the coordinates of a chunk are close to
+//! normal, whatever they were before, so that one step suits all of them. One kernel does it together with the
+//! quantization: the chunk must fit shared memory, which 32768 coordinates need an A100 or later for.
+//! Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section 3.2.
+//! @tparam Size  Coordinates in a rotation, a power of two from 128 to 32768; equal to the chunk.
+template <int Size>
+struct partial_hadamard {
+  static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
+                "tersum: partial_hadamard<Size> needs a power of two from 128 to 32768");
+  static constexpr int rotation_size = Size;
+};
+
+static_assert(rotator<partial_hadamard<1024>>, "tersum: must model tersum::rotator");
+
+}  // namespace tersum::inline v0

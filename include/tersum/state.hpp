@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What lives from step to step, in memory of the caller: seed, step, flags, head-room, residual. Plain data, so that a
+//! copy of its bytes is a checkpoint.
+
+#pragma once
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief The first bytes of a state. Read it back to see how the last exchange went.
+struct state_header {
+  std::uint64_t seed;  //!< The run's seed, the same on every rank.
+  std::uint64_t step;  //!< Exchanges finished since `initialize`.
+  std::uint64_t
+    non_finite_step;  //!< Number, from 1, of the last exchange in which a gradient held NaN or Inf.
+  std::uint64_t tensors;      //!< Records that follow.
+  std::uint64_t chunks;       //!< Entries of the chunk table that follows the records.
+  std::uint64_t coordinates;  //!< Length of the gradient, and of the residual if there is one.
+  std::uint64_t sign_key;     //!< Keys the signs of the rotation in the step under way.
+  std::uint64_t reserved;
+
+  //! Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank.
+  [[nodiscard]] constexpr bool last_was_non_finite() const noexcept
+  {
+    return step != 0 && non_finite_step == step;
+  }
+};
+static_assert(sizeof(state_header) == 64);
+
+//! @brief One tensor as kernels see it.
+struct tensor_record {
+  std::uint64_t offset;       //!< First coordinate in the gradient.
+  std::uint64_t size;         //!< Coordinates.
+  std::uint64_t first_chunk;  //!< Its first chunk on the wire; unused when it bypasses.
+  std::uint64_t chunks;       //!< Its chunks; 0 when it bypasses the codec.
+  std::uint64_t bypass;       //!< Its first element among the bypassed coordinates.
+  float ratio;  //!< sqrt(|sum|^2 / energy of one rank) of the last exchange; the world at first.
+  std::uint32_t reserved;
+  std::uint64_t
+    saturated;  //!< Lanes of the last sum that stand at a limit of a saturating reducer.
+  std::uint64_t padding;
+};
+static_assert(sizeof(tensor_record) == 64);
+
+//! @brief Where one chunk of the wire lies in the gradient.
+struct chunk_entry {
+  std::uint64_t offset;  //!< First coordinate.
+  std::uint32_t length;  //!< Coordinates, at most the chunk size; the rest is zeros.
+  std::uint32_t tensor;  //!< Its record.
+};
+static_assert(sizeof(chunk_entry) == 16);
+
+//! @brief The step of one chunk as both kernels need it, and what the decoder learned. Workspace, not state.
+struct chunk_step {
+  float encode;  //!< 2^fraction_bits / (step sqrt(N)): from unnormalized rotated value to code.
+  float
+    decode;  //!< step / (sqrt(N) world): from unnormalized sum of codes to mean. NaN when not finite.
+  std::uint32_t square_sum;  //!< Sum of the squares of the decoded chunk's codes, when tracked.
+  std::uint32_t saturated;   //!< Lanes at a limit, when the reducer saturates.
+};
+static_assert(sizeof(chunk_step) == 16);
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Storage types for 16-bit floating point without CUDA, and the 16-byte word of vector accesses.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+static_assert(std::endian::native == std::endian::little,
+              "tersum: the wire format is little-endian and so must be the machine");
+
+//! @brief IEEE binary16, one 16-bit word with the layout of `__half`. Storage only: convert to compute.
+struct half {
+  std::uint16_t bits;
+  friend constexpr bool operator==(half, half) noexcept = default;
+};
+
+//! @brief bfloat16, one 16-bit word with the layout of `__nv_bfloat16`. Storage only: convert to compute.
+struct bfloat16 {
+  std::uint16_t bits;
+  friend constexpr bool operator==(bfloat16, bfloat16) noexcept = default;
+};
+
+//! Sixteen bytes, one vector access.
+struct alignas(16) word4 {
+  std::uint32_t x, y, z, w;
+  friend constexpr bool operator==(word4 const&, word4 const&) noexcept = default;
+};
+
+//! The element types that a gradient may have.
+template <class T>
+concept gradient_element =
+  std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+
+//! @name Conversions
+//! Exact towards float; towards 16 bits round to nearest, ties to even, as the CUDA intrinsics do. Every NaN becomes
+//! the quiet NaN 0x7fff (a bfloat16 NaN keeps its payload on the way to float).
+//! @{
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr float to_float(float value) noexcept { return value; }
+
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr float to_float(half value) noexcept
+{
+  std::uint32_t const sign      = (value.bits & 0x8000u) << 16;
+  std::uint32_t const magnitude = value.bits & 0x7fffu;
+  if (magnitude > 0x7c00u) { return detail::bit_cast<float>(0x7fffffffu); }
+  if (magnitude == 0x7c00u) { return detail::bit_cast<float>(sign | 0x7f800000u); }
+  // As bits of a float the magnitude is the value times 2^-112; subnormals come out right as well.
+  float const scaled = detail::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  return detail::bit_cast<float>(detail::bit_cast<std::uint32_t>(scaled) | sign);
+}
+
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr float to_float(bfloat16 value) noexcept
+{
+  return detail::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
+
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr half to_half(float value) noexcept
+{
+  std::uint32_t const bits      = detail::bit_cast<std::uint32_t>(value);
+  std::uint32_t const sign      = (bits >> 16) & 0x8000u;
+  std::uint32_t const magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) { return {0x7fffu}; }
+  if (magnitude >= 0x477ff000u) { return {static_cast<std::uint16_t>(sign | 0x7c00u)}; }
+  if (magnitude < 0x38800000u) {
+    // Subnormal: adding 0.5 leaves the result, rounded to even, in the low bits of the mantissa.
+    float const shifted = detail::bit_cast<float>(magnitude) + 0.5f;
+    return {
+      static_cast<std::uint16_t>(sign | (detail::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};
+  }
+  std::uint32_t const rounded = magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u);
+  return {static_cast<std::uint16_t>(sign | (rounded >> 13))};
+}
+
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr bfloat16 to_bfloat16(float value) noexcept
+{
+  std::uint32_t const bits = detail::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) { return {0x7fffu}; }
+  return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+
+//! @brief The smallest bfloat16 that is not below a value that is neither negative nor NaN.
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr bfloat16 to_bfloat16_upwards(float value) noexcept
+{
+  return {static_cast<std::uint16_t>((detail::bit_cast<std::uint32_t>(value) + 0xffffu) >> 16)};
+}
+
+//! @brief Converts to any gradient element.
+template <gradient_element T>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr T from_float(float value) noexcept
+{
+  if constexpr (std::is_same_v<T, half>) {
+    return to_half(value);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return to_bfloat16(value);
+  } else {
+    return value;
+  }
+}
+//! @}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One round of an exchange: an array that the caller's all-reduce sums in place.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+#include <cstddef>
+
+namespace tersum::inline v0 {
+
+//! @brief What the caller's collective gets: every rank holds `count` elements at `data`, and wants the reduction.
+//!
+//! After the collective every rank must hold the same bits. `op_type::native` says whether transports have the
+//! reduction built in, `op_type::associative` whether the order of the ranks is without effect.
+//! @tparam Op  The reduction, a stateless function object on two elements.
+template <reduce_op Op>
+struct wire {
+  using element = typename Op::element;  //!< Type of one element; a reduction never cuts it.
+  using op_type = Op;
+
+  static constexpr bool native      = Op::native;
+  static constexpr bool associative = Op::associative;
+  static constexpr bool exact       = Op::exact;
+
+  element* data     = nullptr;  //!< In the memory of the executor: the host's or the device's.
+  std::size_t count = 0;        //!< Elements, the same on every rank.
+
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+};
+
+}  // namespace tersum::inline v0
