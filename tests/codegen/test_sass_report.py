@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""sass_report and check on kernels whose code is known. Needs nvcc for most; no GPU."""
+
+import collections
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import check
+import sass_report
+
+ARCHITECTURES = ["sm_80", "sm_90", "sm_100"]
+
+SOURCE = """
+struct alignas(16) word4 { unsigned x, y, z, w; };
+
+template <class T>
+__global__ void copy(T const* in, T* out) { out[threadIdx.x] = in[threadIdx.x]; }
+
+template __global__ void copy(word4 const*, word4*);
+template __global__ void copy(uint2 const*, uint2*);
+template __global__ void copy(float const*, float*);
+template __global__ void copy(unsigned short const*, unsigned short*);
+template __global__ void copy(unsigned char const*, unsigned char*);
+
+__global__ void dynamic_index(int const* in, int* out, int count, int which)
+{
+  int values[64];
+  for (int k = 0; k < count; ++k) { values[k & 63] = in[k]; }
+  out[0] = values[which & 63] + values[(which + count) & 63];
+}
+
+__global__ void multiply_add(float* values, float a)
+{
+  float x = values[threadIdx.x];
+  #pragma unroll
+  for (int k = 0; k < 100; ++k) { x = __fmaf_rn(x, a, a); }
+  values[threadIdx.x] = x;
+}
+
+__global__ void endless(float volatile* value) { for (;;) { value[0] = value[0] + 1; } }
+"""
+
+NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc")
+
+
+def kernel_of(**changes):
+    values = {
+        "name": "encode",
+        "architecture": "sm_90",
+        "instructions": 320,
+        "registers": 40,
+        "stack_bytes": 0,
+        "local_accesses": 0,
+        "global_loads": collections.Counter({128: 8}),
+        "global_stores": collections.Counter({128: 1, 32: 1}),
+        "opcodes": collections.Counter(),
+    }
+    return sass_report.Kernel(**(values | changes))
+
+
+def budget_of(**changes):
+    values = {
+        "kernel": "^encode$",
+        "arch": "sm_90",
+        "coordinates_per_thread": 32,
+        "max_instructions_per_coordinate": 10,
+        "max_registers": 40,
+        "scalar_global_accesses_allowed": 1,
+    }
+    return check.Budget(**(values | changes))
+
+
+class Budgets(unittest.TestCase):
+    def faults(self, budget, *kernels):
+        names = {kernel.name: kernel.name for kernel in kernels}
+        return check.check([budget], kernels, names)[2]
+
+    def test_numbers_equal_to_the_budget_keep_it(self):
+        self.assertEqual(self.faults(budget_of(), kernel_of()), [])
+
+    def test_each_number_over_its_budget_is_named(self):
+        for change, phrase in [
+            ({"instructions": 352}, "11 instructions per coordinate, budget 10"),
+            ({"registers": 41}, "41 registers, budget 40"),
+            (
+                {"global_loads": collections.Counter({128: 8, 64: 2})},
+                "3 global accesses below 128 bits, budget 1",
+            ),
+            (
+                {"stack_bytes": 256, "local_accesses": 9},
+                "9 accesses to 256 bytes of local memory",
+            ),
+        ]:
+            with self.subTest(**change):
+                self.assertEqual(
+                    self.faults(budget_of(), kernel_of(**change)), [f"encode: {phrase}"]
+                )
+
+    def test_local_memory_is_a_fault_without_a_budget_too(self):
+        spiller = kernel_of(name="other", local_accesses=2)
+        self.assertEqual(
+            self.faults(budget_of(), kernel_of(), spiller),
+            ["other: 2 accesses to 0 bytes of local memory"],
+        )
+
+    def test_a_budget_that_matches_no_kernel_is_a_fault(self):
+        self.assertEqual(
+            self.faults(budget_of(kernel="decode")),
+            ["the budget for /decode/ matches no kernel"],
+        )
+
+    def test_a_budget_applies_to_its_architectures(self):
+        both = budget_of(arch=["sm_80", "sm_90"])
+        self.assertTrue(both.applies_to("sm_80") and both.applies_to("sm_90"))
+        self.assertFalse(both.applies_to("sm_100"))
+        self.assertFalse(budget_of(arch="sm_100").applies_to("sm_10"))
+
+    def test_a_misspelt_field_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "budgets.json")
+            path.write_text(json.dumps([{"kernel": "encode", "max_register": 3}]))
+            with self.assertRaisesRegex(check.BudgetError, "max_register"):
+                check.read_budgets(path)
+
+
+@unittest.skipUnless(NVCC, "nvcc is not installed")
+class Cubins(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.cubins, cls.kernels, cls.ptxas = {}, {}, {}
+        for arch in ARCHITECTURES:
+            cls.cubins[arch], cls.ptxas[arch] = cls.compile(SOURCE, arch)
+            cls.kernels[arch] = sass_report.read_cubin(cls.cubins[arch])
+
+    @classmethod
+    def compile(cls, text, arch):
+        """The path of the cubin and what ptxas says about it."""
+        source = cls.folder / "kernels.cu"
+        source.write_text(text)
+        handle, cubin = tempfile.mkstemp(suffix=".cubin", dir=cls.folder)
+        os.close(handle)
+        command = [NVCC, f"-arch={arch}", "-cubin", "-Xptxas=-v", "-o", cubin, source]
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode != 0:
+            raise RuntimeError(run.stderr)
+        return cubin, run.stderr
+
+    def kernel(self, arch, start):
+        found = [kernel for kernel in self.kernels[arch] if kernel.name.startswith(start)]
+        self.assertEqual(len(found), 1, f"kernels whose name starts with {start}")
+        return found[0]
+
+    def for_each_architecture(self):
+        for arch in ARCHITECTURES:
+            with self.subTest(arch=arch):
+                yield arch
+
+    def test_registers_and_stack_are_what_ptxas_says(self):
+        told = re.compile(
+            r"Compiling entry function '(\w+)'.*?(\d+) bytes stack.*?Used (\d+) registers", re.S
+        )
+        for arch in self.for_each_architecture():
+            expected = {
+                name: (int(stack), int(registers))
+                for name, stack, registers in told.findall(self.ptxas[arch])
+            }
+            read = {
+                kernel.name: (kernel.stack_bytes, kernel.registers)
+                for kernel in self.kernels[arch]
+            }
+            self.assertEqual(len(expected), 8)
+            self.assertEqual(read, expected)
+
+    def test_widths_of_global_accesses(self):
+        types = {"5word4": 128, "5uint2": 64, "f": 32, "t": 16, "h": 8}
+        for arch in self.for_each_architecture():
+            for mangled, bits in types.items():
+                kernel = self.kernel(arch, "_Z4copyI" + mangled)
+                self.assertEqual(kernel.global_loads, {bits: 1}, mangled)
+                self.assertEqual(kernel.global_stores, {bits: 1}, mangled)
+                self.assertEqual(kernel.opcodes["LDG"], 1)
+                self.assertEqual(kernel.opcodes["STG"], 1)
+
+    def test_an_array_with_a_dynamic_index_is_local_memory(self):
+        for arch in self.for_each_architecture():
+            kernel = self.kernel(arch, "_Z13dynamic_index")
+            self.assertGreaterEqual(kernel.stack_bytes, 64 * 4)
+            self.assertGreater(kernel.opcodes["LDL"], 0)
+            self.assertGreater(kernel.opcodes["STL"], 0)
+            self.assertEqual(kernel.local_accesses, kernel.opcodes["LDL"] + kernel.opcodes["STL"])
+            self.assertEqual(self.kernel(arch, "_Z12multiply_add").local_accesses, 0)
+
+    def test_operations_are_counted_and_padding_is_not(self):
+        for arch in self.for_each_architecture():
+            kernel = self.kernel(arch, "_Z12multiply_add")
+            self.assertEqual(kernel.opcodes["FFMA"], 100)
+            self.assertEqual(kernel.opcodes["EXIT"], 1)
+            self.assertEqual(kernel.opcodes["BRA"], 0)
+            self.assertEqual(kernel.opcodes["NOP"], 0)
+            self.assertEqual(kernel.instructions, sum(kernel.opcodes.values()))
+            # Thread rank, two parameters, an address, a load, a store, the end.
+            self.assertLess(kernel.instructions, 100 + 20)
+            # The branch back of a loop at the end is code.
+            self.assertEqual(self.kernel(arch, "_Z7endless").opcodes["BRA"], 1)
+
+    def test_the_architecture_is_read_from_the_file(self):
+        for arch in self.for_each_architecture():
+            self.assertEqual({kernel.architecture for kernel in self.kernels[arch]}, {arch})
+
+    def test_a_file_of_another_kind_is_refused(self):
+        with self.assertRaisesRegex(sass_report.CubinError, "not a cubin"):
+            sass_report.read_cubin(self.folder / "kernels.cu")
+
+    def run_check(self, cubin, budget, arch="sm_90"):
+        path = self.folder / "budgets.json"
+        path.write_text(json.dumps([budget]))
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            self.assertRaises(SystemExit) as end,
+        ):
+            check.main(["--budgets", str(path), "--arch", arch, str(cubin)])
+        return end.exception.code, out.getvalue(), err.getvalue()
+
+    def test_check_ends_with_status_1_on_a_fault_and_names_it(self):
+        budget = {
+            "kernel": "^_Z4copyI5word4",
+            "arch": ["sm_90"],
+            "coordinates_per_thread": 4,
+            "max_instructions_per_coordinate": 8,
+            "max_registers": 32,
+        }
+        code, out, err = self.run_check(self.cubins["sm_90"], budget)
+        self.assertEqual(code, 1)  # for the local memory of another kernel alone
+        self.assertRegex(err, r"\Acheck: dynamic_index: \d+ accesses to \d+ bytes of .*\n\Z")
+        self.assertRegex(out, r"copy<word4>` \| \d.\d\d of 8 \| \d+ of 32 \| 0 of 0 .* kept \|")
+        self.assertRegex(out, r"endless.*no budget")
+
+        clean, _ = self.compile(SOURCE.split("__global__ void dynamic_index")[0], "sm_90")
+        self.assertEqual(self.run_check(clean, budget)[::2], (0, ""))
+        code, _, err = self.run_check(clean, budget | {"kernel": "^copy<float>$"})
+        self.assertEqual(code, 1)
+        self.assertEqual(err, "check: copy<float>: 2 global accesses below 128 bits, budget 0\n")
+
+        code, _, _ = self.run_check(self.cubins["sm_80"], budget, arch="sm_80")
+        self.assertRegex(code, "has no budget for sm_80")
+        code, _, _ = self.run_check(self.cubins["sm_80"], budget)
+        self.assertRegex(code, "is for sm_80, not sm_90")
+
+
+if __name__ == "__main__":
+    unittest.main()

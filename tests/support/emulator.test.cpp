@@ -1,0 +1,418 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The emulator on kernel bodies whose result is obvious, and on bodies with a known mistake.
+
+#include "emulator.hpp"
+
+#include <tersum/types.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace emulator = tersum::emulator;
+using emulator::host_context;
+using emulator::launch;
+
+using words = std::vector<std::uint32_t>;
+
+constexpr std::uint32_t poison = 0xFFFFFFFFU;
+
+// The sentence with which a launch of one block fails; empty if it does not.
+template <class Body>
+std::string failure_of(emulator::launch_shape shape, emulator::thread_order order, Body const& body)
+{
+  try {
+    launch(shape, order, body);
+  } catch (emulator::failure const& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool contains(std::string const& text, std::string const& part)
+{
+  return text.find(part) != std::string::npos;
+}
+
+// Reverses the words 0 .. threads - 1 through shared memory; `barrier` is what stands between the
+// stores and the loads.
+template <class Barrier>
+words reversed_through_shared(unsigned threads,
+                              emulator::thread_order order,
+                              Barrier const& barrier)
+{
+  words out(threads);
+  launch({.threads = threads, .shared_bytes = threads * sizeof(std::uint32_t)},
+         order,
+         [&](host_context& ctx) {
+           auto* const shared = static_cast<std::uint32_t*>(ctx.shared());
+           ctx.store(shared + ctx.thread_rank(), std::uint32_t{ctx.thread_rank()});
+           barrier(ctx);
+           out[ctx.thread_rank()] = ctx.load(shared + threads - 1 - ctx.thread_rank());
+         });
+  return out;
+}
+
+words descending(unsigned count)
+{
+  words result(count);
+  std::iota(result.rbegin(), result.rend(), 0U);
+  return result;
+}
+
+TEST_CASE("[emulator] every thread of every block runs once and knows where it is")
+{
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    words visits(3 * 96);
+    launch({.blocks = 3, .threads = 96}, order, [&](host_context& ctx) {
+      CHECK(ctx.grid_blocks() == 3);
+      CHECK(ctx.block_threads() == 96);
+      ++visits[ctx.block_rank() * 96 + ctx.thread_rank()];
+    });
+    CHECK(visits == words(3 * 96, 1));
+  }
+}
+
+TEST_CASE("[emulator] the order of blocks and threads is the one asked for")
+{
+  auto const trace = [](emulator::thread_order order) {
+    words ranks;
+    launch({.blocks = 4, .threads = 64}, order, [&](host_context& ctx) {
+      ranks.push_back(ctx.block_rank() * 64 + ctx.thread_rank());
+    });
+    return ranks;
+  };
+  words ascending(4 * 64);
+  std::iota(ascending.begin(), ascending.end(), 0U);
+
+  CHECK(trace(emulator::forward) == ascending);
+  CHECK(trace(emulator::reverse) == descending(4 * 64));
+  CHECK(trace(emulator::shuffled(1)) == trace(emulator::shuffled(1)));
+  CHECK(trace(emulator::shuffled(1)) != trace(emulator::shuffled(2)));
+  CHECK(trace(emulator::shuffled(1)) != ascending);
+}
+
+TEST_CASE_TEMPLATE("[emulator] shuffle_xor returns the value of lane ^ mask",
+                   T,
+                   float,
+                   std::uint32_t)
+{
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    std::vector<T> out(32 * 128);
+    launch({.threads = 128}, order, [&](host_context& ctx) {
+      for (unsigned mask = 0; mask < 32; ++mask) {
+        out[mask * 128 + ctx.thread_rank()] =
+          ctx.shuffle_xor(static_cast<T>(1000 * mask + ctx.thread_rank()), mask);
+      }
+    });
+    bool equal = true;
+    for (unsigned mask = 0; mask < 32; ++mask) {
+      for (unsigned thread = 0; thread < 128; ++thread) {
+        equal = equal && out[mask * 128 + thread] == static_cast<T>(1000 * mask + (thread ^ mask));
+      }
+    }
+    CHECK(equal);
+  }
+}
+
+TEST_CASE("[emulator] warp_sum and warp_max reduce each warp by itself, on all lanes")
+{
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    words sums(128);
+    words maxima(128);
+    launch({.threads = 128}, order, [&](host_context& ctx) {
+      std::uint32_t const thread = ctx.thread_rank();
+      sums[thread]               = ctx.warp_sum(thread);
+      maxima[thread]             = ctx.warp_max(thread ^ 21U);
+    });
+    for (unsigned thread = 0; thread < 128; ++thread) {
+      unsigned const first = thread / 32 * 32;
+      CHECK(sums[thread] == 32 * first + 31 * 32 / 2);
+      CHECK(maxima[thread] == first + 31);
+    }
+  }
+}
+
+TEST_CASE("[emulator] a full block transposes a matrix through shared memory")
+{
+  constexpr unsigned side = 32;
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    words out(side * side);
+    launch({.threads = side * side, .shared_bytes = side * (side + 1) * sizeof(std::uint32_t)},
+           order,
+           [&](host_context& ctx) {
+             auto* const tile   = static_cast<std::uint32_t*>(ctx.shared());
+             unsigned const row = ctx.thread_rank() / side;
+             unsigned const col = ctx.thread_rank() % side;
+             // Twice, so that the second round's stores must not overtake the first round's loads.
+             for (std::uint32_t round = 0; round < 2; ++round) {
+               ctx.store(tile + row * (side + 1) + col,
+                         round + out[ctx.thread_rank()] + ctx.thread_rank());
+               ctx.sync_block();
+               out[ctx.thread_rank()] = ctx.load(tile + col * (side + 1) + row);
+               ctx.sync_block();
+             }
+           });
+    bool equal = true;
+    for (unsigned row = 0; row < side; ++row) {
+      for (unsigned col = 0; col < side; ++col) {
+        // transpose(1 + transpose(A) + A) = 1 + A + transpose(A)
+        equal = equal && out[row * side + col] == 1 + (row * side + col) + (col * side + row);
+      }
+    }
+    CHECK(equal);
+  }
+}
+
+TEST_CASE("[emulator] a missing block barrier shows as a difference between orders")
+{
+  auto const sync_block = [](host_context& ctx) { ctx.sync_block(); };
+  auto const sync_warp  = [](host_context& ctx) { ctx.sync_warp(); };
+  auto const nothing    = [](host_context&) {};
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    CHECK(reversed_through_shared(128, order, sync_block) == descending(128));
+    CHECK(reversed_through_shared(32, order, sync_warp) == descending(32));
+  }
+  // The warp that runs first reads what nobody has written yet.
+  words const forward = reversed_through_shared(128, emulator::forward, sync_warp);
+  words const reverse = reversed_through_shared(128, emulator::reverse, sync_warp);
+  CHECK(forward != reverse);
+  CHECK(forward[0] == poison);
+  CHECK(reverse[127] == poison);
+  CHECK(reversed_through_shared(32, emulator::forward, nothing) !=
+        reversed_through_shared(32, emulator::reverse, nothing));
+  // So does a shuffled order.
+  CHECK(reversed_through_shared(128, emulator::shuffled(1), sync_warp) != descending(128));
+}
+
+TEST_CASE("[emulator] sync_block waits for the threads that have not exited")
+{
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    words out(128, 0);
+    launch(
+      {.threads = 128, .shared_bytes = 128 * sizeof(std::uint32_t)}, order, [&](host_context& ctx) {
+        unsigned const thread = ctx.thread_rank();
+        if (thread % 2 == 1) { return; }
+        auto* const shared = static_cast<std::uint32_t*>(ctx.shared());
+        ctx.store(shared + thread, std::uint32_t{thread});
+        ctx.sync_block();
+        out[thread] = ctx.load(shared + (thread ^ 64U));
+      });
+    for (unsigned thread = 0; thread < 128; ++thread) {
+      CHECK(out[thread] == (thread % 2 == 1 ? 0 : thread ^ 64U));
+    }
+  }
+}
+
+TEST_CASE("[emulator] threads that diverge are reported, and the next launch works")
+{
+  std::string const diverged = "emulator: the threads of block 0 diverged: ";
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    CHECK(failure_of({.threads = 64}, order, [](host_context& ctx) {
+            if (ctx.thread_rank() != 37) { ctx.sync_warp(); }
+          }) == diverged + "33 exited (first: thread 0), 31 at sync_warp (first: thread 32)");
+    CHECK(
+      failure_of({.threads = 64}, order, [](host_context& ctx) {
+        ctx.thread_rank() < 48 ? ctx.sync_block() : ctx.sync_warp();
+      }) == diverged + "48 at sync_block (first: thread 0), 16 at sync_warp (first: thread 48)");
+    CHECK(failure_of({.threads = 32}, order, [](host_context& ctx) {
+            static_cast<void>(ctx.thread_rank() == 9 ? ctx.warp_max(1) : ctx.warp_sum(1));
+          }) == diverged + "31 at warp_sum (first: thread 0), 1 at warp_max (first: thread 9)");
+    CHECK(failure_of({.threads = 32}, order, [](host_context& ctx) {
+            if (ctx.thread_rank() < 16) { static_cast<void>(ctx.shuffle_xor(1.0F, 1)); }
+          }) == diverged + "16 exited (first: thread 16), 16 at shuffle_xor (first: thread 0)");
+    CHECK(reversed_through_shared(64, order, [](host_context& ctx) { ctx.sync_block(); }) ==
+          descending(64));
+  }
+}
+
+TEST_CASE("[emulator] a misaligned access fails, also below a noexcept function")
+{
+  alignas(16) std::array<std::uint32_t, 8> memory{1, 2, 3, 4, 5, 6, 7, 8};
+  auto const* const bytes = reinterpret_cast<std::byte const*>(memory.data());
+  auto const load_at      = [&]<class T>(std::size_t offset, T) {
+    return failure_of({}, emulator::reverse, [&](host_context& ctx) noexcept {
+      static_cast<void>(ctx.load(reinterpret_cast<T const*>(bytes + offset)));
+    });
+  };
+  CHECK(
+    load_at(4, tersum::word4{}) ==
+    "emulator: thread 31 of block 0 loads 16 bytes at an address that is 4 past a multiple of 16");
+  CHECK(contains(load_at(8, tersum::word4{}), "8 past a multiple of 16"));
+  CHECK(contains(load_at(4, std::uint64_t{}), "4 past a multiple of 8"));
+  CHECK(contains(load_at(2, float{}), "2 past a multiple of 4"));
+  CHECK(contains(load_at(1, tersum::half{}), "1 past a multiple of 2"));
+  CHECK(load_at(16, tersum::word4{}).empty());
+  CHECK(load_at(8, std::uint64_t{}).empty());
+  CHECK(load_at(2, tersum::half{}).empty());
+  CHECK(load_at(1, std::uint8_t{}).empty());
+
+  CHECK(contains(failure_of({},
+                            emulator::forward,
+                            [&](host_context& ctx) {
+                              auto* const address =
+                                reinterpret_cast<tersum::word4*>(memory.data() + 1);
+                              ctx.store(address, tersum::word4{});
+                            }),
+                 "thread 0 of block 0 stores 16 bytes"));
+  CHECK(contains(failure_of({},
+                            emulator::forward,
+                            [&](host_context& ctx) {
+                              ctx.atomic_add(reinterpret_cast<std::uint64_t*>(memory.data() + 1),
+                                             1);
+                            }),
+                 "thread 0 of block 0 adds 8 bytes"));
+  CHECK(memory == std::array<std::uint32_t, 8>{1, 2, 3, 4, 5, 6, 7, 8});
+}
+
+TEST_CASE("[emulator] words of 16 bytes go through load and store")
+{
+  std::vector<tersum::word4> in(64);
+  std::vector<tersum::word4> out(64);
+  for (std::uint32_t k = 0; k < 64; ++k) { in[k] = {k, k + 100, k + 200, k + 300}; }
+  launch({.threads = 64}, emulator::forward, [&](host_context& ctx) {
+    ctx.store(out.data() + ctx.thread_rank(), ctx.load(in.data() + ctx.thread_rank()));
+  });
+  CHECK(out == in);
+}
+
+TEST_CASE("[emulator] a launch that no device accepts fails")
+{
+  auto const nothing = [](host_context&) {};
+  for (unsigned const threads : {0U, 1U, 31U, 33U, 1056U}) {
+    CAPTURE(threads);
+    CHECK(contains(failure_of({.threads = threads}, emulator::forward, nothing), "multiple of 32"));
+  }
+  CHECK(
+    contains(failure_of({.shared_bytes = 227 * 1024 + 1}, emulator::forward, nothing), "227 KiB"));
+  CHECK(failure_of({.shared_bytes = 227 * 1024}, emulator::forward, nothing).empty());
+  CHECK(
+    contains(failure_of({},
+                        emulator::forward,
+                        [](host_context& ctx) { static_cast<void>(ctx.shuffle_xor(1.0F, 32)); }),
+             "shuffles with the mask 32"));
+}
+
+TEST_CASE("[emulator] shared memory is aligned, exact in size, and NaN when a block starts")
+{
+  constexpr std::size_t count = 33;
+  unsigned blocks             = 0;
+  launch({.blocks = 4, .shared_bytes = count * sizeof(float)},
+         emulator::forward,
+         [&](host_context& ctx) {
+           if (ctx.thread_rank() != 0) { return; }
+           auto* const shared = static_cast<float*>(ctx.shared());
+           CHECK(reinterpret_cast<std::uintptr_t>(shared) % 16 == 0);
+           for (std::size_t k = 0; k < count; ++k) {
+             float const value = ctx.load(shared + k);
+             CHECK(value != value);
+             ctx.store(shared + k, 1.0F);
+           }
+#if defined(TERSUM_EMULATOR_ASAN)
+           CHECK(__asan_region_is_poisoned(shared, count * sizeof(float)) == nullptr);
+           CHECK(__asan_address_is_poisoned(shared + count));
+           CHECK(__asan_address_is_poisoned(reinterpret_cast<std::byte*>(shared) - 1));
+#endif
+           ++blocks;
+         });
+  CHECK(blocks == 4);
+}
+
+TEST_CASE("[emulator] what a body throws comes out of launch")
+{
+  CHECK_THROWS_WITH_AS(launch({.threads = 64},
+                              emulator::forward,
+                              [](host_context& ctx) {
+                                ctx.sync_block();
+                                if (ctx.thread_rank() == 40) {
+                                  throw std::out_of_range{"from a body"};
+                                }
+                                ctx.sync_block();
+                              }),
+                       "from a body",
+                       std::out_of_range);
+}
+
+TEST_CASE("[emulator] atomics see the update of every thread")
+{
+  std::uint32_t count = 0;
+  std::uint64_t sum   = std::numeric_limits<std::uint32_t>::max();
+  words mask(4, 0);
+  launch({.blocks = 2, .threads = 64}, emulator::shuffled(3), [&](host_context& ctx) {
+    std::uint32_t const thread = ctx.block_rank() * 64 + ctx.thread_rank();
+    ctx.atomic_add(&count, 1U);
+    ctx.atomic_add(&sum, std::uint64_t{thread});
+    ctx.atomic_or(&mask[thread / 32], 1U << thread % 32);
+  });
+  CHECK(count == 128);
+  CHECK(sum == std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 127 * 128 / 2);
+  CHECK(mask == words(4, poison));
+}
+
+TEST_CASE("[emulator] float operations round once each and are never contracted")
+{
+  for (float x = 1.0F + 0x1p-20F; x < 2.0F; x += 0x1.234p-6F) {
+    // Exact in double, so that the conversion is the one rounding. The remainder is not zero, and
+    // is what a contraction of the product into the sum would leave.
+    double const exact  = static_cast<double>(x) * static_cast<double>(x);
+    float const square  = static_cast<float>(exact);
+    float const remains = static_cast<float>(exact - static_cast<double>(square));
+    CHECK(remains != 0.0F);
+    CHECK(host_context::subtract(host_context::multiply(x, x), square) == 0.0F);
+    CHECK(host_context::add(host_context::multiply(x, x), -square) == 0.0F);
+    CHECK(host_context::fma(x, x, -square) == remains);
+  }
+  CHECK(host_context::divide(1.0F, 3.0F) == 0x1.555556p-2F);
+  CHECK(host_context::square_root(2.0F) == 0x1.6a09e6p+0F);
+  CHECK(host_context::add(0x1p-149F, 0x1p-149F) == 0x1p-148F);
+}
+
+TEST_CASE("[emulator] bits and from_bits are inverse, NaN included")
+{
+  for (std::uint32_t const word : {0U, 1U, 0x3F800000U, 0x7FC00000U, poison, 0x80000000U}) {
+    CHECK(host_context::bits(host_context::from_bits(word)) == word);
+  }
+  CHECK(host_context::bits(1.0F) == 0x3F800000U);
+}
+
+TEST_CASE("[emulator] select_bytes picks bytes of two words by the low three bits of each nibble")
+{
+  std::uint32_t const a = 0x33221100U;
+  std::uint32_t const b = 0x77665544U;
+  for (std::uint32_t selector = 0; selector < 0x10000; ++selector) {
+    std::uint32_t expected = 0;
+    for (unsigned k = 0; k < 4; ++k) { expected |= (selector >> 4 * k & 7U) * 0x11U << 8 * k; }
+    REQUIRE(host_context::select_bytes(a, b, selector) == expected);
+  }
+}
+
+TEST_CASE("[emulator] add_clamp clamps to zero and to the limit")
+{
+  CHECK(host_context::add_clamp(3, 4, 15) == 7);
+  CHECK(host_context::add_clamp(9, 9, 15) == 15);
+  CHECK(host_context::add_clamp(3, -4, 15) == 0);
+  CHECK(host_context::add_clamp(std::numeric_limits<std::int32_t>::min(), 1, 15) == 0);
+}
+
+}  // namespace

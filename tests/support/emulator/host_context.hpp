@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The block context of the emulator: what a kernel body sees of its thread and block.
+
+#pragma once
+
+#include "block.hpp"
+
+#include <tersum/types.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
+namespace tersum::emulator {
+
+//! @brief A block context made of fibers. Same meaning, operation by operation, as the CUDA one,
+//! but for one thing: what is undefined there ends the launch with a failure here.
+class host_context {
+ public:
+  host_context(block& owner, unsigned thread) : block_{&owner}, thread_{thread} {}
+
+  [[nodiscard]] unsigned thread_rank() const { return thread_; }
+  [[nodiscard]] unsigned block_threads() const { return block_->shape().threads; }
+  [[nodiscard]] std::uint32_t block_rank() const { return block_->rank(); }
+  [[nodiscard]] std::uint32_t grid_blocks() const { return block_->shape().blocks; }
+  [[nodiscard]] void* shared() const { return block_->shared(); }
+
+  void sync_block() const { block_->wait(thread_, activity::sync_block); }
+  void sync_warp() const { block_->wait(thread_, activity::sync_warp); }
+
+  template <class T>
+  [[nodiscard]] T shuffle_xor(T value, unsigned mask) const
+  {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::uint32_t>);
+    if (mask >= block::warp_threads) {
+      block_->fail(thread_, "shuffles with the mask ", mask, ", above 31");
+    }
+    auto const word   = std::bit_cast<std::uint32_t>(value);
+    auto const* words = block_->exchange(thread_, activity::shuffle_xor, word);
+    return std::bit_cast<T>(words[(thread_ % block::warp_threads) ^ mask]);
+  }
+
+  [[nodiscard]] std::uint32_t warp_sum(std::uint32_t value) const
+  {
+    auto const* words = block_->exchange(thread_, activity::warp_sum, value);
+    return std::accumulate(words, words + block::warp_threads, std::uint32_t{0});
+  }
+
+  [[nodiscard]] std::uint32_t warp_max(std::uint32_t value) const
+  {
+    auto const* words = block_->exchange(thread_, activity::warp_max, value);
+    return *std::max_element(words, words + block::warp_threads);
+  }
+
+  //! @brief One access of sizeof(T) bytes.
+  template <class T>
+  [[nodiscard]] T load(T const* address) const
+  {
+    check_access(address, "loads");
+    T value;
+    std::memcpy(&value, address, sizeof(T));  // a kernel may view the same bytes as several types
+    return value;
+  }
+
+  //! @brief One access of sizeof(T) bytes.
+  template <class T>
+  void store(T* address, T value) const
+  {
+    check_access(address, "stores");
+    std::memcpy(address, &value, sizeof(T));
+  }
+
+  // Fibers run one at a time: any update is atomic.
+  void atomic_add(std::uint32_t* address, std::uint32_t value) const
+  {
+    check_access(address, "adds");
+    *address += value;
+  }
+  void atomic_add(std::uint64_t* address, std::uint64_t value) const
+  {
+    check_access(address, "adds");
+    *address += value;
+  }
+  void atomic_or(std::uint32_t* address, std::uint32_t value) const
+  {
+    check_access(address, "ors");
+    *address |= value;
+  }
+
+  // Each is rounded once. Inlined, the compiler might contract a product into a sum that follows.
+  [[gnu::noinline]] static float add(float a, float b) { return a + b; }
+  [[gnu::noinline]] static float subtract(float a, float b) { return a - b; }
+  [[gnu::noinline]] static float multiply(float a, float b) { return a * b; }
+  [[gnu::noinline]] static float divide(float a, float b) { return a / b; }
+  [[gnu::noinline]] static float fma(float a, float b, float c) { return std::fma(a, b, c); }
+  [[gnu::noinline]] static double fma(double a, double b, double c) { return std::fma(a, b, c); }
+  [[gnu::noinline]] static float square_root(float a) { return std::sqrt(a); }
+
+  //! The value, or zero when it is negative or NaN.
+  [[nodiscard]] static float positive(float a) { return a > 0.0F ? a : 0.0F; }
+
+  [[nodiscard]] static std::uint32_t bits(float value)
+  {
+    return std::bit_cast<std::uint32_t>(value);
+  }
+  [[nodiscard]] static float from_bits(std::uint32_t word) { return std::bit_cast<float>(word); }
+
+  //! Byte k of the result is the byte of (a: 0 to 3, b: 4 to 7) that nibble k of `selector` names.
+  [[nodiscard]] static std::uint32_t select_bytes(std::uint32_t a,
+                                                  std::uint32_t b,
+                                                  std::uint32_t selector)
+  {
+    std::uint64_t const bytes = a | static_cast<std::uint64_t>(b) << 32;
+    std::uint32_t result      = 0;
+    for (unsigned k = 0; k < 4; ++k) {
+      unsigned const chosen = selector >> (4 * k) & 7U;
+      result |= static_cast<std::uint32_t>(bytes >> (8 * chosen) & 0xFFU) << (8 * k);
+    }
+    return result;
+  }
+
+  //! max(min(a + b, high), 0) where a + b does not wrap.
+  [[nodiscard]] static std::int32_t add_clamp(std::int32_t a, std::int32_t b, std::int32_t high)
+  {
+    return std::max(std::min(a + b, high), 0);
+  }
+
+  [[nodiscard]] static std::uint32_t population(std::uint32_t word)
+  {
+    return static_cast<std::uint32_t>(std::popcount(word));
+  }
+
+  //! sum + the scalar product of the unsigned bytes of a and b.
+  [[nodiscard]] static std::uint32_t dot_bytes(std::uint32_t a, std::uint32_t b, std::uint32_t sum)
+  {
+    for (unsigned k = 0; k < 32; k += 8) { sum += (a >> k & 0xFFU) * (b >> k & 0xFFU); }
+    return sum;
+  }
+
+  //! @name Conversions of gradient elements
+  //! @{
+  template <class Element>
+  [[nodiscard]] static float value(Element a)
+  {
+    return to_float(a);
+  }
+  template <class Element>
+  [[nodiscard]] static Element element(float a)
+  {
+    return from_float<Element>(a);
+  }
+  template <class Element>
+  [[nodiscard]] static std::uint32_t pack(float first, float second)
+  {
+    return from_float<Element>(first).bits |
+           static_cast<std::uint32_t>(from_float<Element>(second).bits) << 16;
+  }
+  //! @}
+
+ private:
+  template <class T>
+  void check_access(T const* address, char const* verb) const
+  {
+    static_assert(std::is_trivially_copyable_v<T>);
+    static_assert(std::has_single_bit(sizeof(T)) && sizeof(T) <= 16);
+    std::uintptr_t const remainder = reinterpret_cast<std::uintptr_t>(address) % sizeof(T);
+    if (remainder == 0) { return; }
+    block_->fail(thread_,
+                 verb,
+                 " ",
+                 sizeof(T),
+                 " bytes at an address that is ",
+                 remainder,
+                 " past a multiple of ",
+                 sizeof(T));
+  }
+
+  block* block_;
+  unsigned thread_;
+};
+
+}  // namespace tersum::emulator
