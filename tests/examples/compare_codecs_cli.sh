@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The built program compare_codecs from outside: exit codes, both streams, files written.
+#   bash tests/examples/compare_codecs_cli.sh BINARY GRADIENT_DIR
+set -u
+
+if [ $# -ne 2 ]; then
+  echo "usage: compare_codecs_cli.sh BINARY GRADIENT_DIR" >&2
+  exit 2
+fi
+binary=$(realpath "$1") || exit 2
+gradients=$(realpath "$2") || exit 2
+scratch=$(mktemp -d) || exit 2
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 2
+failures=0
+
+report() {
+  echo "FAILED: $1" >&2
+  sed 's/^/  stdout: /' out >&2
+  sed 's/^/  stderr: /' err >&2
+  failures=$((failures + 1))
+}
+
+# expect STATUS WHAT ARGUMENTS...: runs the program; keeps its streams in the files out and err.
+expect() {
+  local status=$1 what=$2
+  shift 2
+  "$binary" "$@" >out 2>err </dev/null
+  local got=$?
+  [ $got -eq "$status" ] || report "$what: exit status $got instead of $status"
+}
+
+# refuses WORDS WHAT ARGUMENTS...: exit status 1, nothing on stdout, on stderr one sentence that has
+# WORDS in it.
+refuses() {
+  local words=$1 what=$2
+  shift 2
+  expect 1 "$what" "$@"
+  [ -s out ] && report "$what: something on stdout"
+  [ "$(wc -l <err)" -eq 1 ] || report "$what: not one line on stderr"
+  grep -q '^compare_codecs: ' err || report "$what: the line does not start with the program's name"
+  grep -qF -- "$words" err || report "$what: the line does not say: $words"
+}
+
+# misused WORDS ARGUMENTS...: exit status 2, a sentence with WORDS and then the usage on stderr.
+misused() {
+  local words=$1
+  shift
+  expect 2 "misuse: $*" "$@"
+  [ -s out ] && report "misuse: $*: something on stdout"
+  head -n 1 err | grep -qF -- "$words" || report "misuse: $*: the first line does not say: $words"
+  sed -n 2p err | grep -q '^usage: ' || report "misuse: $*: no usage on stderr"
+}
+
+holds() { grep -q -- "$1" "$2" || report "$3"; }
+
+# A .npy file: npy FILE COUNT DATA, the data as printf writes it.
+npy() {
+  local header
+  header=$(printf "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" "$2")
+  # shellcheck disable=SC2059  # the data are a format on purpose
+  { printf '\223NUMPY\001\000v\000%-117s\n' "$header"; printf "$3"; } >"$1"
+}
+one='\000\000\200\077'
+two='\000\000\000\100'
+nan='\000\000\300\177'
+
+# Help and the list.
+expect 0 "--help" --help
+holds '^usage: ' out "--help: no usage on stdout"
+[ -s err ] && report "--help: something on stderr"
+expect 0 "--list" --list
+holds '^fp16 ' out "--list: no fp16"
+holds '^rotated_sat4 ' out "--list: no rotated_sat4"
+cut -d' ' -f1 out >names
+[ "$(sort names | uniq -d | wc -l)" -eq 0 ] || report "--list: a name stands twice"
+
+# A run.
+quick=(--steps 2 --repeat 1)
+expect 0 "a run" --gradients "$gradients" --codecs fp16,rotated_sat4 "${quick[@]}" \
+  --json results.json --svg plot.svg
+[ -s err ] && report "a run in a pipe: something on stderr, a progress line perhaps"
+holds '^fp16 ' out "a run: fp16 is not in the table"
+holds '^rotated_sat4 ' out "a run: rotated_sat4 is not in the table"
+holds '^</svg>$' plot.svg "a run: the plot is not complete"
+if command -v python3 >/dev/null; then
+  python3 -m json.tool results.json >/dev/null 2>err || report "a run: the JSON does not parse"
+  python3 - results.json "$gradients" >out 2>err <<'PYTHON' ||
+import json, os, sys
+with open(sys.argv[1]) as file:
+    report = json.load(file)
+assert list(report) == ["version", "device", "results"], list(report)
+assert report["device"] == "cpu", report["device"]
+keys = ["set", "codec", "ranks", "coordinates", "bits_per_coordinate", "nmse", "nmse_first_step",
+        "nmse_of_mean", "saturated_fraction", "ranks_identical", "encode_ns", "reduce_ns",
+        "decode_ns", "memcpy_ns"]
+names = os.listdir(sys.argv[2])
+sets = {name.rsplit("_worker", 1)[0] for name in names if "_worker" in name}
+assert {(r["set"], r["codec"]) for r in report["results"]} == {
+    (s, c) for s in sets for c in ("fp16", "rotated_sat4")}
+for r in report["results"]:
+    assert list(r) == keys, list(r)
+    assert r["ranks"] == sum(name.startswith(r["set"] + "_worker") for name in names), r
+    assert r["ranks_identical"] is True, r
+    assert r["nmse"] > 0 and r["bits_per_coordinate"] > 0 and r["memcpy_ns"] > 0, r
+PYTHON
+    report "a run: the JSON is not as documented"
+  python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' plot.svg 2>err ||
+    report "a run: the plot is not XML"
+else
+  echo "skipped: JSON and SVG are not parsed, as there is no python3"
+fi
+expect 0 "--x=v" "--gradients=$gradients" --codecs=fp16 --steps=1 --repeat=1 --ranks=2
+holds ': 2 ranks, ' out "--ranks=2: the table does not say so"
+if command -v script >/dev/null; then
+  command="'$binary' --gradients '$gradients' --codecs fp16 --steps 1 --repeat 1"
+  TERM=xterm script -qec "$command" /dev/null </dev/null >out 2>err
+  holds $'\033\\[K\\[1/' out "a run on a terminal: no progress line"
+  TERM=dumb script -qec "$command" /dev/null </dev/null >out 2>err
+  grep -q $'\033' out && report "a run on a dumb terminal: escape sequences"
+else
+  echo "skipped: there is no terminal, as there is no program script"
+fi
+
+# Usage.
+misused '--gradients DIR is missing'
+misused "'--gradient'" --gradient "$gradients"
+misused "'extra'" --gradients "$gradients" extra
+misused '--steps needs a whole number' --gradients "$gradients" --steps 0
+misused '--ranks needs a whole number' --gradients "$gradients" --ranks 2x
+misused '--device is cpu or cuda' --gradients "$gradients" --device tpu
+misused '--json needs a value' --gradients "$gradients" --json
+
+# Input that cannot be used.
+mkdir empty bad
+refuses 'cannot list none' "no such folder" --gradients none
+refuses 'empty has no file named' "an empty folder" --gradients empty
+refuses 'similar: rotated_sat4' "an unknown codec" --gradients "$gradients" --codecs rotated_sat44
+refuses '--list' "an unknown codec" --gradients "$gradients" --codecs fp16,gzip
+refuses '--ranks asks for 60000' "too many ranks" --gradients "$gradients" --ranks 60000
+npy bad/s_worker0.npy 2 "$one$two"
+for data in "$one" "$one$nan" "$one$two$two" ""; do
+  npy bad/s_worker1.npy 2 "$data"
+  refuses 'bad/s_worker1.npy ' "data '$data'" --gradients bad --codecs fp16 "${quick[@]}"
+done
+echo "not a vector" >bad/s_worker1.npy
+refuses 'bad/s_worker1.npy is not an .npy file' "another format" --gradients bad --codecs fp16
+npy bad/s_worker1.npy 1 "$one"
+refuses 'bad/s_worker1.npy has 1 coordinates' "unequal lengths" --gradients bad --codecs fp16
+mv bad/s_worker1.npy bad/s_worker2.npy
+refuses 'bad/s_worker1.npy is missing' "a hole" --gradients bad --codecs fp16
+npy bad/s_worker1.npy 2 "$two$one"
+npy bad/s_worker2.npy 2 "$one$one"
+printf 'name,rows,columns,offset\na,1,1,0\n' >bad/layers.csv
+refuses 'bad/layers.csv covers 1 coordinates' "layers that end early" --gradients bad --codecs fp16
+printf 'name,rows,columns,offset\na,1,2,0\n' >bad/layers.csv
+expect 0 "two coordinates" --gradients bad --codecs fp16 "${quick[@]}"
+
+# Output that cannot be written is known before the run; what was there stays.
+refuses 'cannot write none/x' "JSON in no folder" --gradients bad --codecs fp16 --json none/x
+refuses 'is a folder' "a plot that is a folder" --gradients bad --codecs fp16 --svg empty
+[ -z "$(ls empty)" ] || report "a folder was written to"
+echo kept >kept.json
+refuses 'cannot list none' "no such folder" --gradients none --json kept.json
+holds '^kept$' kept.json "a failed run changed the old JSON"
+if [ -w /dev/full ]; then
+  "$binary" --list >/dev/full 2>err </dev/null
+  [ $? -eq 1 ] || report "a full disk goes unnoticed"
+  expect 1 "JSON on a full disk" --gradients bad --codecs fp16 "${quick[@]}" --json /dev/full
+fi
+
+if [ $failures -ne 0 ]; then
+  echo "$failures checks failed" >&2
+  exit 1
+fi
+echo "all checks passed"
