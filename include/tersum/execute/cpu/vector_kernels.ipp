@@ -8,6 +8,8 @@
 //! of a quarter of the chunk and the 8 across from them in the next quarter), so that all butterflies but the first
 //! three are between rows, and every lane packs whole wire words of its own.
 
+#include <tersum/execute/cpu/vector_target.ipp>
+
 //! @brief The rows of a chunk of `Size` coordinates.
 template <int Size>
 struct rows_of {
