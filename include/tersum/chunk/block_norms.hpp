@@ -141,7 +141,7 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
 {
   using hadamard                = typename chunk_share<Codec>::hadamard;
   using scalar                  = typename Codec::range_type::scalar;
-  chunk_share<Codec> const mine = find_share<Edge>(ctx, args, first_chunk);
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
     static_cast<float*>(ctx.shared()) +

@@ -70,8 +70,8 @@ struct chunk_share {
   using hadamard            = block_hadamard<size, Codec::rotates_chunks>;
 
   std::uint64_t chunk;   //!< Number on the wire.
-  int thread;            //!< 0 .. hadamard::threads-1.
-  int first;             //!< Of the tile's storage, this chunk's first coordinate.
+  unsigned thread;            //!< 0 .. hadamard::threads-1.
+  unsigned first;             //!< Of the tile's storage, this chunk's first coordinate.
   bool active;           //!< false: nothing to read or write.
   std::uint64_t offset;  //!< Of the gradient, this chunk's first coordinate.
   int length;            //!< Coordinates that exist.
@@ -125,15 +125,15 @@ template <bool Edge, class Codec, class Element, class Context>
   using share             = chunk_share<Codec>;
   using hadamard          = typename share::hadamard;
   constexpr int in_a_tile = hadamard::tile / share::size;
-  int const rank          = static_cast<int>(ctx.thread_rank());
+  unsigned const rank = ctx.thread_rank();
   share mine{};
   if constexpr (hadamard::in_warp) {
     std::uint64_t const tile =
-      static_cast<std::uint64_t>(ctx.block_rank()) * 4 + static_cast<unsigned>(rank / 32);
+      static_cast<std::uint64_t>(ctx.block_rank()) * 4 + rank / 32;
     mine.thread     = rank % hadamard::threads;
-    int const local = rank % 32 / hadamard::threads;
+    unsigned const local = rank % 32 / hadamard::threads;
     mine.first      = local * share::size;
-    mine.chunk      = first_chunk + tile * in_a_tile + static_cast<unsigned>(local);
+    mine.chunk      = first_chunk + tile * in_a_tile + local;
   } else {
     mine.thread = rank;
     mine.first  = 0;
@@ -156,15 +156,26 @@ template <bool Edge, class Codec, class Element, class Context>
   return mine;
 }
 
-//! @brief Whether no thread that synchronizes with this one has work.
+//! @brief Whether no thread that synchronizes with this one has work. Where a warp shares a chunk, having work is then
+//! known to the compiler.
 template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec> const& mine)
+[[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec>& mine)
 {
-  if constexpr (chunk_share<Codec>::hadamard::in_warp) {
-    return ctx.warp_max(mine.active ? 1u : 0u) == 0;
+  if constexpr (chunk_share<Codec>::hadamard::threads >= 32) {
+    bool const idle = !mine.active;
+    mine.active     = true;
+    return idle;
   } else {
-    return !mine.active;
+    return ctx.warp_max(mine.active ? 1u : 0u) == 0;
   }
+}
+
+//! @brief Whether the coordinate j places after a thread's first in quarter r exists.
+template <class Codec>
+[[nodiscard]] TERSUM_BODY bool exists(chunk_share<Codec> const& mine, int r, int j)
+{
+  int const within = r * (Codec::chunk_size / 4) + static_cast<int>(mine.thread * 8) + j;
+  return mine.active && within < mine.length;
 }
 
 //! @brief This thread's 32 coordinates in the loaded arrangement, gradient plus residual; zeros where there are none.
@@ -174,43 +185,36 @@ TERSUM_BODY void load_share(Context const& ctx,
                             chunk_share<Codec> const& mine,
                             float (&v)[32])
 {
-  constexpr int quarter = Codec::chunk_size / 4;
+  constexpr int quarter     = Codec::chunk_size / 4;
+  std::uint64_t const first = mine.offset + mine.thread * 8;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    int const within = r * quarter + mine.thread * 8;
-    if constexpr (Codec::rotates_all) {
-      if (mine.active) {
-        load_eight(ctx, args.rotated + mine.offset + static_cast<unsigned>(within), v + 8 * r);
-      }
-    } else if constexpr (!Edge) {
-      if (mine.active) {
-        load_eight(ctx, args.gradient + mine.offset + static_cast<unsigned>(within), v + 8 * r);
-        if constexpr (Codec::feeds_back) {
-          float kept[8];
-          load_eight(ctx, args.residual + mine.offset + static_cast<unsigned>(within), kept);
-          TERSUM_UNROLL
-          for (int j = 0; j < 8; ++j) { v[8 * r + j] = Context::add(v[8 * r + j], kept[j]); }
+    if constexpr (Edge) {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        v[8 * r + j] = 0.0f;
+        if (exists(mine, r, j)) {
+          v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
+          if constexpr (Codec::feeds_back) {
+            v[8 * r + j] = Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
+          }
         }
+      }
+    } else if (mine.active) {
+      if constexpr (Codec::rotates_all) {
+        load_eight(ctx, args.rotated + first + r * quarter, v + 8 * r);
+      } else {
+        load_eight(ctx, args.gradient + first + r * quarter, v + 8 * r);
+      }
+      if constexpr (Codec::feeds_back) {
+        float kept[8];
+        load_eight(ctx, args.residual + first + r * quarter, kept);
+        TERSUM_UNROLL
+        for (int j = 0; j < 8; ++j) { v[8 * r + j] = Context::add(v[8 * r + j], kept[j]); }
       }
     } else {
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        if (mine.active && within + j < mine.length) {
-          std::uint64_t const at = mine.offset + static_cast<unsigned>(within + j);
-          v[8 * r + j]           = Context::value(ctx.load(args.gradient + at));
-          if constexpr (Codec::feeds_back) {
-            v[8 * r + j] = Context::add(v[8 * r + j], ctx.load(args.residual + at));
-          }
-        } else {
-          v[8 * r + j] = 0.0f;
-        }
-      }
-    }
-  }
-  if constexpr (!Edge) {
-    if (!mine.active) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
+      for (int j = 0; j < 8; ++j) { v[8 * r + j] = 0.0f; }
     }
   }
 }
@@ -223,20 +227,18 @@ TERSUM_BODY void store_share(Context const& ctx,
                              float const (&v)[32])
 {
   constexpr int quarter = Codec::chunk_size / 4;
-  if (!mine.active) { return; }
+  Element* const first  = to + mine.offset + mine.thread * 8;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    int const within       = r * quarter + mine.thread * 8;
-    std::uint64_t const at = mine.offset + static_cast<unsigned>(within);
-    if constexpr (!Edge) {
-      store_eight(ctx, to + at, v + 8 * r);
-    } else {
+    if constexpr (Edge) {
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        if (within + j < mine.length) {
-          ctx.store(to + at + j, Context::template element<Element>(v[8 * r + j]));
+        if (exists(mine, r, j)) {
+          ctx.store(first + (r * quarter + j), Context::template element<Element>(v[8 * r + j]));
         }
       }
+    } else if (mine.active) {
+      store_eight(ctx, first + r * quarter, v + 8 * r);
     }
   }
 }
@@ -249,7 +251,7 @@ TERSUM_BODY void apply_signs(Context const&,
                              float (&v)[32])
 {
   std::uint32_t const word =
-    sign_bits(mine.chunk * (Codec::chunk_size / 32) + static_cast<unsigned>(mine.thread), key);
+    sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, key);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));

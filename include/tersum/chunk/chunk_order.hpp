@@ -8,7 +8,8 @@
 
 #include <tersum/config.hpp>
 
-#include <cstdint>
+#include <concepts>
+
 
 namespace tersum::inline v0 {
 
@@ -28,25 +29,29 @@ struct chunk_order {
   static constexpr int rows  = block / 8;                //!< Rows of eight coordinates in it.
 
   //! The position on the wire of coordinate i of the chunk, both in 0 .. Size-1.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int position(int i) noexcept
+  template <std::integral Integer>
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr Integer position(Integer i) noexcept
   {
     return i / block * block + i % 8 * rows + i % block / 8;
   }
 
   //! The coordinate at a position of the wire.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int coordinate(int position) noexcept
+  template <std::integral Integer>
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr Integer coordinate(Integer position) noexcept
   {
     return position / block * block + position % rows * 8 + position % block / rows;
   }
 
   //! The number, within the chunk, of the word of `sign_bits` that covers coordinate i.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int sign_word(int i) noexcept
+  template <std::integral Integer>
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr Integer sign_word(Integer i) noexcept
   {
     return i % (Size / 4) / 8;
   }
 
   //! The bit of that word: the place among its eight neighbours, and the quarter of the chunk.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr int sign_bit(int i) noexcept
+  template <std::integral Integer>
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr Integer sign_bit(Integer i) noexcept
   {
     return i % 8 + i / (Size / 4) * 8;
   }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/plan.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
@@ -33,7 +34,18 @@ struct exchange_args {
   std::uint64_t tensors;
   int world;
   std::uint32_t rank;
+  std::uint32_t dither_mask;  // of this rank
 };
+
+//! What a rank's dither is xored with; 0 for codecs without dither.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept
+{
+  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
+    return Codec::dither_type::mask({.rank = static_cast<std::uint32_t>(rank)});
+  }
+  return 0;
+}
 
 template <class Codec, class Element>
 [[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
@@ -57,7 +69,8 @@ template <class Codec, class Element>
           .chunks   = plan.chunks(),
           .tensors  = plan.tensors(),
           .world    = plan.ranks().size,
-          .rank     = static_cast<std::uint32_t>(plan.ranks().rank)};
+          .rank     = static_cast<std::uint32_t>(plan.ranks().rank),
+          .dither_mask = mask_of<Codec>(plan.ranks().rank)};
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -77,7 +77,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
   using lanes                   = typename Codec::lanes;
   using reducer                 = typename Codec::reducer_type;
   constexpr int bits            = lanes::bits;
-  chunk_share<Codec> const mine = find_share<Edge>(ctx, args, first_chunk);
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
     static_cast<float*>(ctx.shared()) +
@@ -87,7 +87,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
   if (mine.active) {
     std::uint32_t const* const from = args.payload +
                                       mine.chunk * (Codec::chunk_size / lanes::lanes) +
-                                      static_cast<unsigned>(mine.thread) * bits;
+                                      mine.thread * bits;
     if constexpr (bits == 2) {
       std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
       words[0]                 = static_cast<std::uint32_t>(both);
@@ -132,7 +132,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   std::uint32_t const word =
     Codec::rotates_chunks
-      ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + static_cast<unsigned>(mine.thread),
+      ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread,
                   args.header->sign_key)
       : 0;
   TERSUM_UNROLL

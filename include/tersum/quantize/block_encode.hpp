@@ -19,6 +19,7 @@ template <class Codec, class Context>
 TERSUM_BODY void round_share(Context const&,
                              Codec const& codec,
                              dither_key const& key,
+                             std::uint32_t mask,
                              std::uint64_t first_position,
                              float scale,
                              float const (&v)[32],
@@ -28,15 +29,11 @@ TERSUM_BODY void round_share(Context const&,
   using dither             = typename Codec::dither_type;
   constexpr int unit       = 1 << quantizer::fraction_bits;
   constexpr int limit      = quantizer::max_level;
-  std::uint32_t const mask = [&]() -> std::uint32_t {
-    if constexpr (dither::rounds > 0) { return dither::mask(key); }
-    return 0;
-  }();
   TERSUM_UNROLL
   for (int block = 0; block < 2; ++block) {
     philox_block random{};
     if constexpr (dither::rounds > 0) {
-      random = philox4x32<dither::rounds>(
+      random = philox4x32<dither::rounds, typename Context::product>(
         dither::counter(first_position / 16 + static_cast<unsigned>(block), key), key.seed);
     }
     TERSUM_UNROLL
@@ -105,7 +102,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   using hadamard                = typename chunk_share<Codec>::hadamard;
   using quantizer               = typename Codec::quantizer_type;
   constexpr int bits            = Codec::lanes::bits;
-  chunk_share<Codec> const mine = find_share<Edge>(ctx, args, first_chunk);
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
     static_cast<float*>(ctx.shared()) +
@@ -119,9 +116,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
   dither_key const key = key_of(args);
   std::uint64_t const first_position =
-    mine.chunk * Codec::chunk_size + static_cast<unsigned>(mine.thread) * 32;
+    mine.chunk * Codec::chunk_size + mine.thread * 32;
   std::uint32_t fields[32];
-  round_share(ctx, args.codec, key, first_position, scale, v, fields);
+  round_share(ctx, args.codec, key, args.dither_mask, first_position, scale, v, fields);
 
   std::uint32_t words[bits];
   TERSUM_UNROLL

@@ -26,9 +26,18 @@ struct philox_constants {
   static constexpr std::uint32_t weyl_1       = 0xbb67ae85u;
 };
 
+//! @brief The product of two words in two words, in plain C++.
+struct wide_product {
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint64_t of(std::uint32_t a,
+                                                                     std::uint32_t b) noexcept
+  {
+    return static_cast<std::uint64_t>(a) * b;
+  }
+};
+
 //! @brief 128 random bits, a pure function of counter and key: stateless, the same on CPU and GPU.
 //! @tparam Rounds  10 is the generator's standard number; 7 is the least that its authors found to pass BigCrush.
-template <int Rounds>
+template <int Rounds, class Product = wide_product>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr philox_block philox4x32(philox_block counter,
                                                                    std::uint64_t key) noexcept
 {
@@ -40,8 +49,8 @@ template <int Rounds>
                 c3 = counter.word[3];
   TERSUM_UNROLL
   for (int round = 0; round < Rounds; ++round) {
-    std::uint64_t const p0 = static_cast<std::uint64_t>(constants::multiplier_0) * c0;
-    std::uint64_t const p1 = static_cast<std::uint64_t>(constants::multiplier_1) * c2;
+    std::uint64_t const p0 = Product::of(constants::multiplier_0, c0);
+    std::uint64_t const p1 = Product::of(constants::multiplier_1, c2);
     c0                     = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
     c1                     = static_cast<std::uint32_t>(p1);
     c2                     = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;

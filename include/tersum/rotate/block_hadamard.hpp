@@ -11,8 +11,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
 
-#include <cstddef>
-#include <cstdint>
+#include <concepts>
 
 namespace tersum::inline v0::detail {
 
@@ -63,52 +62,53 @@ struct block_hadamard {
 
   //! Where a coordinate of the tile lies in storage: shifted so that neither arrangement meets bank conflicts. It is
   //! additive over thread and register, so that addresses are a base and a constant.
-  [[nodiscard]] TERSUM_INLINE static constexpr int slot(int e) noexcept
+  template <std::integral Integer>
+  [[nodiscard]] TERSUM_INLINE static constexpr Integer slot(Integer e) noexcept
   {
     return e + e / 32 * 4 + e / 256 * 8;
   }
 
   //! The coordinate in register 8 r + j of thread t, loaded arrangement.
-  [[nodiscard]] TERSUM_INLINE static constexpr int loaded(int t, int r, int j) noexcept
+  [[nodiscard]] TERSUM_INLINE static constexpr unsigned loaded(unsigned t, unsigned r, unsigned j) noexcept
   {
     return r * (Size / 4) + t * 8 + j;
   }
 
   //! The coordinate in register k of thread t between the two arrangements.
-  [[nodiscard]] TERSUM_INLINE static constexpr int middle(int t, int k) noexcept
+  [[nodiscard]] TERSUM_INLINE static constexpr unsigned middle(unsigned t, unsigned k) noexcept
   {
     constexpr int low = 8 - middle_fill;  // index bits below the filling ones
-    return (t & ((1 << low) - 1)) | k << low | t >> low << (log - 2);
+    return (t & ((1u << low) - 1)) | k << low | t >> low << (log - 2);
   }
 
   //! @param t      This thread's place in its chunk, 0 .. threads-1.
   //! @param first  Its chunk's first coordinate in the tile.
   template <class Context>
   TERSUM_BODY static void to_wire(
-    Context const& ctx, float (&v)[32], float* storage, int t, int first)
+    Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
     if constexpr (Rotate) { butterflies<0, 5>(ctx, v); }
     store_loaded(ctx, v, storage, t, first);
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = storage[slot(first + wire(t, 0)) + wire_stride(k)]; }
+    for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(first + wire(t, 0)) + wire_stride(k)]; }
     if constexpr (Rotate) { butterflies<0, wire_levels>(ctx, v); }
   }
 
   template <class Context>
   TERSUM_BODY static void to_loaded(
-    Context const& ctx, float (&v)[32], float* storage, int t, int first)
+    Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
     if constexpr (Rotate) { butterflies<0, wire_levels>(ctx, v); }
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
+    for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
+    for (unsigned r = 0; r < 4; ++r) {
       TERSUM_UNROLL
-      for (int j = 0; j < 8; j += 4) {
+      for (unsigned j = 0; j < 8; j += 4) {
         word4 const four = ctx.load(reinterpret_cast<word4 const*>(
           storage + slot(first + loaded(t, 0, 0)) + slot(loaded(0, r, j))));
         v[8 * r + j]     = Context::from_bits(four.x);
@@ -134,25 +134,25 @@ struct block_hadamard {
  private:
   using order = chunk_order<Size>;
 
-  [[nodiscard]] TERSUM_INLINE static constexpr int wire(int t, int k) noexcept
+  [[nodiscard]] TERSUM_INLINE static constexpr unsigned wire(unsigned t, unsigned k) noexcept
   {
     return order::coordinate(32 * t + k);
   }
 
   //! The distance in storage from register 0 to register k, the same for every thread.
-  [[nodiscard]] TERSUM_INLINE static constexpr int wire_stride(int k) noexcept
+  [[nodiscard]] TERSUM_INLINE static constexpr unsigned wire_stride(unsigned k) noexcept
   {
     return slot(wire(0, k));
   }
 
   template <class Context>
   TERSUM_BODY static void store_loaded(
-    Context const& ctx, float const (&v)[32], float* storage, int t, int first)
+    Context const& ctx, float const (&v)[32], float* storage, unsigned t, unsigned first)
   {
     TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
+    for (unsigned r = 0; r < 4; ++r) {
       TERSUM_UNROLL
-      for (int j = 0; j < 8; j += 4) {
+      for (unsigned j = 0; j < 8; j += 4) {
         ctx.store(
           reinterpret_cast<word4*>(storage + slot(first + loaded(t, 0, 0)) + slot(loaded(0, r, j))),
           word4{Context::bits(v[8 * r + j]),
@@ -171,10 +171,10 @@ struct block_hadamard {
                                            int t)
   {
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
+    for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
     butterflies<middle_fill, 5>(ctx, v);
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
+    for (unsigned k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
     synchronize(ctx);
   }
 };
