@@ -62,6 +62,10 @@ struct codec {
   static constexpr bool feeds_back     = Feedback::enabled;
   static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
 
+  //! The wire word of codes that are all zero: what a chunk without a step sends.
+  static constexpr std::uint32_t zero_word =
+    Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
+
   static_assert(!rotates_chunks || Rotator::rotation_size == chunk_size,
                 "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
   static_assert(Quantizer::bits <= Reducer::lane_bits,

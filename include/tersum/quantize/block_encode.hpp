@@ -41,13 +41,14 @@ TERSUM_BODY void round_share(Context const&,
       int const k              = 16 * block + i;
       std::uint32_t const word = random.word[i / 4] ^ mask;
       if constexpr (requires { quantizer::rounds_to_grid; }) {
-        // As round_to_grid, with the random byte put under the constant by one byte selection.
+        // As round_to_grid, with the random byte put under the constant by one byte selection, and without its guard
+        // against values beyond 2^23 units: `settle_chunk` keeps them below.
         constexpr std::uint32_t base = static_cast<std::uint32_t>(limit * unit) - 0x4b400000u;
         std::uint32_t addend         = base;
         if constexpr (quantizer::fraction_bits == 8) {
           addend = Context::select_bytes(word, base, 0x7650u | static_cast<unsigned>(i % 4));
         }
-        float const shifted = Context::positive(Context::fma(v[k], scale, 12582912.0f));
+        float const shifted = Context::fma(v[k], scale, 12582912.0f);
         fields[k]           = static_cast<std::uint32_t>(
           Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
                              static_cast<std::int32_t>(addend),
@@ -123,7 +124,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   std::uint32_t words[bits];
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) {
-    words[w] = pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+    words[w] = scale == 0.0f ? Codec::zero_word : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
   }
   if (mine.active) {
     std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;

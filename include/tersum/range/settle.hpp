@@ -54,21 +54,27 @@ template <class Codec>
 {
   using range     = typename Codec::range_type;
   using quantizer = typename Codec::quantizer_type;
-  float reach     = measured;  // of one rank, before the spread
+  // `reach` is the range of one rank before the spread, `bound` what no rotated value of any rank exceeds.
+  float reach = measured;
+  float bound = measured;
   if constexpr (range::measurement == statistic::chunk_square_norm) {
     reach = ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
+    bound = ::sqrtf(measured);
   } else if constexpr (range::measurement == statistic::tensor_square_norm) {
     reach = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
+    bound = ::sqrtf(measured);
   }
-  float const root = rotation_root<Codec>(tensor_chunks);
-  float const room = codec.range.headroom.factor(world, ratio);
-  float const step = reach * codec.range.spread * room / static_cast<float>(quantizer::max_level);
+  constexpr float unit = static_cast<float>(1 << quantizer::fraction_bits);
+  float const root     = rotation_root<Codec>(tensor_chunks);
+  float const room     = codec.range.headroom.factor(world, ratio);
+  float const wanted   = reach * codec.range.spread * room / static_cast<float>(quantizer::max_level);
+  // Codes are rounded within 2^23 of zero: see `round_share`. Only energy in one coordinate of millions comes near.
+  float const step = maximum(wanted, bound * (unit * 0x1p-23f));
 
   chunk_step out{};
   if (!is_finite(measured) || !(step <= 0x1p100f)) {
     out.decode = bits_float(0x7fffffffu);
   } else if (step >= 0x1p-100f) {
-    constexpr float unit = static_cast<float>(1 << quantizer::fraction_bits);
     out.encode           = unit / (step * root);
     out.decode           = step / root / static_cast<float>(world);
   }

@@ -269,7 +269,7 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
   constexpr int unit  = 1 << Quantizer::fraction_bits;
   if constexpr (requires { Quantizer::rounds_to_grid; }) {
     floats const shifted   = fma(v, broadcast(scale), broadcast(12582912.0f));
-    integers const bounded = (integers)to_bits(shifted > 0.0f ? shifted : broadcast(0.0f));
+    integers const bounded = (integers)to_bits(shifted);  // settle_chunk bounds it
     integers const sum =
       bounded + (integers)(random + (static_cast<std::uint32_t>(limit * unit) - 0x4b400000u));
     integers const high =
@@ -382,6 +382,10 @@ TERSUM_SIMD void encode_block(Codec const& codec,
       lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
+  }
+  if (scale == 0.0f) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = broadcast(Codec::zero_word); }
   }
   zip(packed);
   int const at = shape::wire_block(block);
