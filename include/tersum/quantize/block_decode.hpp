@@ -36,34 +36,93 @@ TERSUM_BODY void inspect_word(Context const&,
   }
 }
 
-//! @brief The lanes of one word as floats, in wire order, plus `lane_offset`.
-template <class Codec, class Context>
-TERSUM_BODY void unpack_word(Context const&, std::uint32_t word, float* v)
-{
-  using lanes = typename Codec::lanes;
-  if constexpr (!Codec::reducer_type::biased) {
-    word ^= lanes::signs;
-  }  // two's complement to offset binary
-  if constexpr (lanes::bits == 16) {
-    v[0] = static_cast<float>(word & 0xffffu);
-    v[1] = static_cast<float>(word >> 16);
-  } else {
-    constexpr int interleaved = 8 / lanes::bits;
-    TERSUM_UNROLL
-    for (int s = 0; s < interleaved; ++s) {
-      std::uint32_t const bytes =
-        interleaved == 1 ? word : (word >> (lanes::bits * s)) & (0x01010101u * lanes::full);
+//! @brief How the lanes of a thread become floats.
+//!
+//! Every register ends with the same offset, because lanes are made non-negative first. Where all wire butterflies are to
+//! be done and lanes are narrow, three of them are done on packed bytes: between the lanes that share a byte, and between
+//! words. The offset then doubles in sums and differences alike. All of it is integers below 2^24, so every order of
+//! butterflies gives the same bits.
+template <class Codec>
+struct lane_values {
+  using lanes    = typename Codec::lanes;
+  using hadamard = typename chunk_share<Codec>::hadamard;
+
+  static constexpr int interleaved =
+    lanes::bits <= 8 ? 8 / lanes::bits : 1;  //!< Lanes that share a byte.
+  static constexpr bool packed = Codec::rotates_chunks && !Codec::reducer_type::biased &&
+                                 lanes::bits <= 4 && hadamard::wire_levels == 5;
+  //! Butterflies done on bytes: bits of the register index, the lowest and the highest ones.
+  static constexpr int low_levels  = packed ? log2_exact(interleaved) : 0;
+  static constexpr int high_levels = packed ? log2_exact(lanes::bits) : 0;
+  static constexpr int levels      = low_levels + high_levels;
+  //! What the conversion to float adds: 2^23 or, for lanes of at most 4 bits, 2^7.
+  static constexpr float exponent = lanes::bits == 16  ? 0.0f
+                                    : lanes::bits == 8 ? 8388608.0f
+                                                       : 128.0f;
+
+  //! The value in a register that stands for zero.
+  [[nodiscard]] TERSUM_BODY static float zero(int world)
+  {
+    int const lane =
+      Codec::reducer_type::biased ? world * Codec::quantizer_type::max_level : lanes::limit + 1;
+    return exponent + static_cast<float>(lane << levels);
+  }
+
+  //! The words of a thread to floats in wire order, with the butterflies on bytes done.
+  template <class Context>
+  TERSUM_BODY static void unpack(Context const&,
+                                 std::uint32_t const (&words)[lanes::bits],
+                                 float (&v)[32])
+  {
+    if constexpr (lanes::bits == 16) {
       TERSUM_UNROLL
-      for (unsigned j = 0; j < 4; ++j) {
-        // The byte becomes the low bits of 2^23, or, when it has at most 4 bits, of 2^7.
-        v[static_cast<int>(j) * interleaved + s] =
-          lanes::bits == 8
-            ? Context::from_bits(Context::select_bytes(bytes, 0x4b000000u, 0x7650u | j))
-            : Context::from_bits(Context::select_bytes(bytes, 0x43000000u, 0x7044u | j << 8));
+      for (int w = 0; w < 16; ++w) {
+        std::uint32_t const word = Codec::reducer_type::biased ? words[w] : words[w] ^ lanes::signs;
+        v[2 * w]                 = static_cast<float>(word & 0xffffu);
+        v[2 * w + 1]             = static_cast<float>(word >> 16);
+      }
+    } else {
+      constexpr int count =
+        interleaved * lanes::bits;  // 8 registers of bytes: lane within the byte, then word
+      std::uint32_t bytes[count];
+      TERSUM_UNROLL
+      for (int w = 0; w < lanes::bits; ++w) {
+        std::uint32_t const word = Codec::reducer_type::biased ? words[w] : words[w] ^ lanes::signs;
+        TERSUM_UNROLL
+        for (int s = 0; s < interleaved; ++s) {
+          bytes[w * interleaved + s] =
+            interleaved == 1 ? word : (word >> (lanes::bits * s)) & (0x01010101u * lanes::full);
+        }
+      }
+      TERSUM_UNROLL
+      for (int level = 0; level < levels; ++level) {
+        std::uint32_t const offset =
+          0x01010101u * (static_cast<std::uint32_t>(lanes::limit + 1) << (level + 1));
+        TERSUM_UNROLL
+        for (int i = 0; i < count; ++i) {
+          if ((i >> level & 1) == 0) {
+            std::uint32_t const a = bytes[i];
+            std::uint32_t const b = bytes[i | 1 << level];
+            bytes[i]              = a + b;
+            bytes[i | 1 << level] = a - b + offset;
+          }
+        }
+      }
+      TERSUM_UNROLL
+      for (int i = 0; i < count; ++i) {
+        TERSUM_UNROLL
+        for (unsigned j = 0; j < 4; ++j) {
+          int const k =
+            i / interleaved * lanes::lanes + static_cast<int>(j) * interleaved + i % interleaved;
+          v[k] =
+            lanes::bits == 8
+              ? Context::from_bits(Context::select_bytes(bytes[i], 0x4b000000u, 0x7650u | j))
+              : Context::from_bits(Context::select_bytes(bytes[i], 0x43000000u, 0x7044u | j << 8));
+        }
       }
     }
   }
-}
+};
 
 //! @brief Decodes the chunks from `first_chunk` on; block and thread say which.
 //!
@@ -73,10 +132,9 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  using hadamard                = typename chunk_share<Codec>::hadamard;
-  using lanes                   = typename Codec::lanes;
-  using reducer                 = typename Codec::reducer_type;
-  constexpr int bits            = lanes::bits;
+  using hadamard          = typename chunk_share<Codec>::hadamard;
+  using lanes             = typename Codec::lanes;
+  constexpr int bits      = lanes::bits;
   chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
@@ -85,9 +143,8 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
 
   std::uint32_t words[bits] = {};
   if (mine.active) {
-    std::uint32_t const* const from = args.payload +
-                                      mine.chunk * (Codec::chunk_size / lanes::lanes) +
-                                      mine.thread * bits;
+    std::uint32_t const* const from =
+      args.payload + mine.chunk * (Codec::chunk_size / lanes::lanes) + mine.thread * bits;
     if constexpr (bits == 2) {
       std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
       words[0]                 = static_cast<std::uint32_t>(both);
@@ -103,37 +160,37 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
       }
     }
   }
-  float v[32];
   std::uint32_t squares = 0, at_limit = 0;
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) {
-    if constexpr (Codec::saturates) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
-    unpack_word<Codec>(ctx, words[w], v + w * lanes::lanes);
+  if constexpr (Codec::saturates) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
   }
+  using values = lane_values<Codec>;
+  float v[32];
+  values::unpack(ctx, words, v);
 
-  // Every register carries the same offset. Small lanes keep it through the inverse transform, which gathers it in the
-  // first coordinate: integers below 2^24 add exactly.
-  constexpr float exponent_offset = bits == 16 ? 0.0f : bits == 8 ? 8388608.0f : 128.0f;
-  float const zero =
-    exponent_offset + static_cast<float>(reducer::biased
-                                           ? args.world * Codec::quantizer_type::max_level
-                                           : lanes::limit + 1);
+  // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the remaining
+  // butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are registers.
+  float const zero       = values::zero(args.world);
   constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
   if constexpr (!gathers) {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
   }
-  hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+  hadamard::template to_loaded<values::low_levels, values::high_levels>(
+    ctx, v, storage, mine.thread, mine.first);
   if constexpr (gathers) {
-    v[0] = Context::subtract(v[0], mine.thread == 0 ? zero * Codec::chunk_size : 0.0f);
+    constexpr unsigned done = ((1u << values::low_levels) - 1) |
+                              (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
+    constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
+    v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
   }
 
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   std::uint32_t const word =
     Codec::rotates_chunks
-      ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread,
-                  args.header->sign_key)
+      ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, args.header->sign_key)
       : 0;
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {

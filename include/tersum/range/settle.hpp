@@ -23,7 +23,8 @@ namespace tersum::inline v0::detail {
 template <class Scalar>
 [[nodiscard]] TERSUM_INLINE Scalar to_agreed(float value, bool upwards)
 {
-  float const shown = is_finite(value) ? value : bits_float(0x7f800000u);
+  float const infinity = bits_float(0x7f800000u);
+  float const shown    = value < infinity ? value : infinity;  // NaN becomes infinity too
   if constexpr (std::is_same_v<Scalar, bfloat16>) {
     return upwards ? to_bfloat16_upwards(shown) : to_bfloat16(shown);
   } else {

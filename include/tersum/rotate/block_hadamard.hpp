@@ -69,7 +69,9 @@ struct block_hadamard {
   }
 
   //! The coordinate in register 8 r + j of thread t, loaded arrangement.
-  [[nodiscard]] TERSUM_INLINE static constexpr unsigned loaded(unsigned t, unsigned r, unsigned j) noexcept
+  [[nodiscard]] TERSUM_INLINE static constexpr unsigned loaded(unsigned t,
+                                                               unsigned r,
+                                                               unsigned j) noexcept
   {
     return r * (Size / 4) + t * 8 + j;
   }
@@ -96,11 +98,12 @@ struct block_hadamard {
     if constexpr (Rotate) { butterflies<0, wire_levels>(ctx, v); }
   }
 
-  template <class Context>
+  //! @tparam LowDone, HighDone  Wire butterflies that are done already: of the lowest and the highest register bits.
+  template <int LowDone = 0, int HighDone = 0, class Context>
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { butterflies<0, wire_levels>(ctx, v); }
+    if constexpr (Rotate) { butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);
