@@ -70,8 +70,8 @@ struct chunk_share {
   using hadamard            = block_hadamard<size, Codec::rotates_chunks>;
 
   std::uint64_t chunk;   //!< Number on the wire.
-  unsigned thread;            //!< 0 .. hadamard::threads-1.
-  unsigned first;             //!< Of the tile's storage, this chunk's first coordinate.
+  unsigned thread;       //!< 0 .. hadamard::threads-1.
+  unsigned first;        //!< Of the tile's storage, this chunk's first coordinate.
   bool active;           //!< false: nothing to read or write.
   std::uint64_t offset;  //!< Of the gradient, this chunk's first coordinate.
   int length;            //!< Coordinates that exist.
@@ -125,15 +125,14 @@ template <bool Edge, class Codec, class Element, class Context>
   using share             = chunk_share<Codec>;
   using hadamard          = typename share::hadamard;
   constexpr int in_a_tile = hadamard::tile / share::size;
-  unsigned const rank = ctx.thread_rank();
+  unsigned const rank     = ctx.thread_rank();
   share mine{};
   if constexpr (hadamard::in_warp) {
-    std::uint64_t const tile =
-      static_cast<std::uint64_t>(ctx.block_rank()) * 4 + rank / 32;
-    mine.thread     = rank % hadamard::threads;
-    unsigned const local = rank % 32 / hadamard::threads;
-    mine.first      = local * share::size;
-    mine.chunk      = first_chunk + tile * in_a_tile + local;
+    std::uint64_t const tile = static_cast<std::uint64_t>(ctx.block_rank()) * 4 + rank / 32;
+    mine.thread              = rank % hadamard::threads;
+    unsigned const local     = rank % 32 / hadamard::threads;
+    mine.first               = local * share::size;
+    mine.chunk               = first_chunk + tile * in_a_tile + local;
   } else {
     mine.thread = rank;
     mine.first  = 0;
@@ -196,7 +195,8 @@ TERSUM_BODY void load_share(Context const& ctx,
         if (exists(mine, r, j)) {
           v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
           if constexpr (Codec::feeds_back) {
-            v[8 * r + j] = Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
+            v[8 * r + j] =
+              Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
           }
         }
       }
@@ -250,8 +250,7 @@ TERSUM_BODY void apply_signs(Context const&,
                              chunk_share<Codec> const& mine,
                              float (&v)[32])
 {
-  std::uint32_t const word =
-    sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, key);
+  std::uint32_t const word = sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, key);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));

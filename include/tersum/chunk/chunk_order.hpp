@@ -10,7 +10,6 @@
 
 #include <concepts>
 
-
 namespace tersum::inline v0 {
 
 //! @brief The order of the coordinates of a chunk of `Size`.

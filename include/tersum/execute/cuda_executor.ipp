@@ -245,14 +245,34 @@ status cuda_executor::reduce(Op,
                              typename Op::element const* b,
                              std::size_t count) const
 {
-  return launch(detail::reduce_pairs_kernel<Op>,
-                detail::reduce_blocks<typename Op::element>(count),
+  using element = typename Op::element;
+  using vector  = detail::element_vector<element>;
+  auto const misplace =
+    (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
+     reinterpret_cast<std::uintptr_t>(b)) %
+    16;
+  std::size_t const vectors   = misplace == 0 ? count / vector::count : 0;
+  std::size_t const done      = vectors * vector::count;
+  constexpr std::size_t block = detail::reduce_threads * detail::reduce_vectors;
+  if (auto const s = launch(detail::reduce_vectors_kernel<Op>,
+                            (vectors + block - 1) / block,
+                            detail::reduce_threads,
+                            0,
+                            reinterpret_cast<vector*>(to),
+                            reinterpret_cast<vector const*>(a),
+                            reinterpret_cast<vector const*>(b),
+                            vectors);
+      !s.ok()) {
+    return s;
+  }
+  return launch(detail::reduce_elements_kernel<Op>,
+                (count - done + detail::reduce_threads - 1) / detail::reduce_threads,
                 detail::reduce_threads,
                 0,
-                to,
-                a,
-                b,
-                count);
+                to + done,
+                a + done,
+                b + done,
+                count - done);
 }
 
 template <class T>

@@ -107,17 +107,27 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(256)
 
 template <class Op>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
-  reduce_pairs_kernel(typename Op::element* to,
-                      typename Op::element const* a,
-                      typename Op::element const* b,
-                      std::size_t count)
+  reduce_vectors_kernel(element_vector<typename Op::element>* to,
+                        element_vector<typename Op::element> const* a,
+                        element_vector<typename Op::element> const* b,
+                        std::size_t count)
 {
-  reduce_pairs<Op>(cuda_context{}, to, a, b, count);
+  reduce_vectors_of<Op>(cuda_context{}, to, a, b, count);
 }
 
-template <int Bits>
+template <class Op>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
-  reduce_once_kernel(std::uint32_t* to, rank_arrays<std::uint32_t> from, std::size_t count)
+  reduce_elements_kernel(typename Op::element* to,
+                         typename Op::element const* a,
+                         typename Op::element const* b,
+                         std::size_t count)
+{
+  reduce_elements<Op>(cuda_context{}, to, a, b, count);
+}
+
+template <int Bits, int Ranks>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+  reduce_once_kernel(word4* to, rank_arrays<word4, Ranks> from, std::size_t count)
 {
   reduce_once<Bits>(cuda_context{}, to, from, count);
 }

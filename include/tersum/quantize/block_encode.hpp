@@ -25,10 +25,10 @@ TERSUM_BODY void round_share(Context const&,
                              float const (&v)[32],
                              std::uint32_t (&fields)[32])
 {
-  using quantizer          = typename Codec::quantizer_type;
-  using dither             = typename Codec::dither_type;
-  constexpr int unit       = 1 << quantizer::fraction_bits;
-  constexpr int limit      = quantizer::max_level;
+  using quantizer     = typename Codec::quantizer_type;
+  using dither        = typename Codec::dither_type;
+  constexpr int unit  = 1 << quantizer::fraction_bits;
+  constexpr int limit = quantizer::max_level;
   TERSUM_UNROLL
   for (int block = 0; block < 2; ++block) {
     philox_block random{};
@@ -100,9 +100,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  using hadamard                = typename chunk_share<Codec>::hadamard;
-  using quantizer               = typename Codec::quantizer_type;
-  constexpr int bits            = Codec::lanes::bits;
+  using hadamard          = typename chunk_share<Codec>::hadamard;
+  using quantizer         = typename Codec::quantizer_type;
+  constexpr int bits      = Codec::lanes::bits;
   chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
@@ -116,15 +116,15 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
 
   float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
   dither_key const key = key_of(args);
-  std::uint64_t const first_position =
-    mine.chunk * Codec::chunk_size + mine.thread * 32;
+  std::uint64_t const first_position = mine.chunk * Codec::chunk_size + mine.thread * 32;
   std::uint32_t fields[32];
   round_share(ctx, args.codec, key, args.dither_mask, first_position, scale, v, fields);
 
   std::uint32_t words[bits];
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) {
-    words[w] = scale == 0.0f ? Codec::zero_word : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+    words[w] =
+      scale == 0.0f ? Codec::zero_word : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
   }
   if (mine.active) {
     std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;

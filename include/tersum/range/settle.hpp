@@ -68,7 +68,7 @@ template <class Codec>
   constexpr float unit = static_cast<float>(1 << quantizer::fraction_bits);
   float const root     = rotation_root<Codec>(tensor_chunks);
   float const room     = codec.range.headroom.factor(world, ratio);
-  float const wanted   = reach * codec.range.spread * room / static_cast<float>(quantizer::max_level);
+  float const wanted = reach * codec.range.spread * room / static_cast<float>(quantizer::max_level);
   // Codes are rounded within 2^23 of zero: see `round_share`. Only energy in one coordinate of millions comes near.
   float const step = maximum(wanted, bound * (unit * 0x1p-23f));
 
@@ -76,8 +76,8 @@ template <class Codec>
   if (!is_finite(measured) || !(step <= 0x1p100f)) {
     out.decode = bits_float(0x7fffffffu);
   } else if (step >= 0x1p-100f) {
-    out.encode           = unit / (step * root);
-    out.decode           = step / root / static_cast<float>(world);
+    out.encode = unit / (step * root);
+    out.decode = step / root / static_cast<float>(world);
   }
   return out;
 }

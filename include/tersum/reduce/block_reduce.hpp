@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -28,89 +27,83 @@ struct alignas(16) element_vector {
   Element element[count];
 };
 
-//! @brief to[i] = op(a[i], b[i]); `to` may be `a` or `b`. The vectors take 16 bytes where all three are aligned.
+//! @brief to[i] = op(a[i], b[i]) for `count` vectors of 16 bytes; `to` may be `a` or `b`.
 template <reduce_op Op, class Context>
-TERSUM_BODY void reduce_pairs(Context const& ctx,
-                              typename Op::element* to,
-                              typename Op::element const* a,
-                              typename Op::element const* b,
-                              std::size_t count)
+TERSUM_BODY void reduce_vectors_of(Context const& ctx,
+                                   element_vector<typename Op::element>* to,
+                                   element_vector<typename Op::element> const* a,
+                                   element_vector<typename Op::element> const* b,
+                                   std::size_t count)
 {
-  using element = typename Op::element;
-  using vector  = element_vector<element>;
-  auto const misplace =
-    (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
-     reinterpret_cast<std::uintptr_t>(b)) %
-    16;
-  std::size_t const vectors = misplace == 0 ? count / vector::count : 0;
-  std::size_t const block =
-    static_cast<std::size_t>(ctx.block_rank()) * (reduce_threads * reduce_vectors);
+  using vector = element_vector<typename Op::element>;
+  std::size_t const first =
+    static_cast<std::size_t>(ctx.block_rank()) * (reduce_threads * reduce_vectors) +
+    ctx.thread_rank();
+  // All loads come before the arithmetic, to keep them in flight together.
+  vector x[reduce_vectors], y[reduce_vectors];
   TERSUM_UNROLL
   for (unsigned i = 0; i < reduce_vectors; ++i) {
-    std::size_t const at = block + i * reduce_threads + ctx.thread_rank();
-    if (at < vectors) {
-      vector const x = ctx.load(reinterpret_cast<vector const*>(a) + at);
-      vector const y = ctx.load(reinterpret_cast<vector const*>(b) + at);
-      vector z;
+    if (first + i * reduce_threads < count) {
+      x[i] = ctx.load(a + first + i * reduce_threads);
+      y[i] = ctx.load(b + first + i * reduce_threads);
+    }
+  }
+  TERSUM_UNROLL
+  for (unsigned i = 0; i < reduce_vectors; ++i) {
+    if (first + i * reduce_threads < count) {
       TERSUM_UNROLL
-      for (int k = 0; k < vector::count; ++k) { z.element[k] = Op{}(x.element[k], y.element[k]); }
-      ctx.store(reinterpret_cast<vector*>(to) + at, z);
-    } else {
-      // Beyond the vectors: what is left of an aligned array, or all of another.
-      std::size_t const begin = vectors * vector::count + (at - vectors) * vector::count;
-      for (std::size_t k = begin; k < begin + vector::count && k < count; ++k) {
-        ctx.store(to + k, Op{}(ctx.load(a + k), ctx.load(b + k)));
+      for (int k = 0; k < vector::count; ++k) {
+        x[i].element[k] = Op{}(x[i].element[k], y[i].element[k]);
       }
+      ctx.store(to + first + i * reduce_threads, x[i]);
     }
   }
 }
 
-//! @brief Blocks that `reduce_pairs` and `reduce_once` need.
-template <class Element>
-[[nodiscard]] constexpr std::size_t reduce_blocks(std::size_t count) noexcept
-{
-  constexpr std::size_t a_block = reduce_threads * reduce_vectors * element_vector<Element>::count;
-  return (count + a_block - 1) / a_block;
-}
-
-//! @brief The arrays of all ranks, for reductions in one go.
-template <class Element>
-struct rank_arrays {
-  static constexpr int capacity = 16;
-  Element const* array[capacity];
-  int count;
-};
-
-//! @brief to[i] = the exact sum of the ranks' lanes, saturated once. Arrays are aligned to 16 bytes; one word4 a thread.
-template <int Bits, class Context>
-TERSUM_BODY void reduce_once(Context const& ctx,
-                             std::uint32_t* to,
-                             rank_arrays<std::uint32_t> const& from,
-                             std::size_t count)
+//! @brief to[i] = op(a[i], b[i]) for `count` elements, one a thread: what is left of an array, or a misaligned one.
+template <reduce_op Op, class Context>
+TERSUM_BODY void reduce_elements(Context const& ctx,
+                                 typename Op::element* to,
+                                 typename Op::element const* a,
+                                 typename Op::element const* b,
+                                 std::size_t count)
 {
   std::size_t const at =
     static_cast<std::size_t>(ctx.block_rank()) * reduce_threads + ctx.thread_rank();
-  if (at * 4 + 4 <= count) {
-    saturate_once<Bits> sums[4];
-    for (int rank = 0; rank < from.count; ++rank) {
-      word4 const four = ctx.load(reinterpret_cast<word4 const*>(from.array[rank]) + at);
-      sums[0].add(four.x);
-      sums[1].add(four.y);
-      sums[2].add(four.z);
-      sums[3].add(four.w);
-    }
-    ctx.store(reinterpret_cast<word4*>(to) + at,
-              word4{sums[0].result(from.count),
-                    sums[1].result(from.count),
-                    sums[2].result(from.count),
-                    sums[3].result(from.count)});
-  } else {
-    for (std::size_t k = at * 4; k < count; ++k) {
-      saturate_once<Bits> sum;
-      for (int rank = 0; rank < from.count; ++rank) { sum.add(ctx.load(from.array[rank] + k)); }
-      ctx.store(to + k, sum.result(from.count));
-    }
+  if (at < count) { ctx.store(to + at, Op{}(ctx.load(a + at), ctx.load(b + at))); }
+}
+
+//! @brief The arrays of all ranks, for reductions in one go.
+template <class Element, int Ranks>
+struct rank_arrays {
+  Element const* array[Ranks];
+};
+
+//! @brief to[i] = the exact sum of the ranks' lanes, saturated once, for `count` vectors of 16 bytes, one a thread.
+template <int Bits, int Ranks, class Context>
+TERSUM_BODY void reduce_once(Context const& ctx,
+                             word4* to,
+                             rank_arrays<word4, Ranks> const& from,
+                             std::size_t count)
+{
+  static_assert(Ranks <= saturate_once<Bits>::max_words,
+                "tersum: reduce_once<Bits, Ranks> sums more ranks than saturate_once<Bits> holds");
+  std::size_t const at =
+    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads + ctx.thread_rank();
+  if (at >= count) { return; }
+  saturate_once<Bits> sums[4];
+  TERSUM_UNROLL
+  for (int rank = 0; rank < Ranks; ++rank) {
+    word4 const four = ctx.load(from.array[rank] + at);
+    sums[0].add(four.x);
+    sums[1].add(four.y);
+    sums[2].add(four.z);
+    sums[3].add(four.w);
   }
+  ctx.store(
+    to + at,
+    word4{
+      sums[0].result(Ranks), sums[1].result(Ranks), sums[2].result(Ranks), sums[3].result(Ranks)});
 }
 
 }  // namespace tersum::inline v0::detail

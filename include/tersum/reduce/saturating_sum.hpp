@@ -31,17 +31,16 @@ struct saturating_add {
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t operator()(
     std::uint32_t a, std::uint32_t b) const noexcept
   {
-    using lanes                = packed_codes<Bits>;
-    std::uint32_t const unlike = a ^ b;
-    std::uint32_t const sum = ((a & ~lanes::signs) + (b & ~lanes::signs)) ^ (unlike & lanes::signs);
-    // A lane overflowed when both signs were alike and the sum's differs; it becomes the limit of that sign.
-    std::uint32_t const overflow = (~unlike & (a ^ sum) & lanes::signs) >> (Bits - 1);
-    std::uint32_t const mask     = (overflow << Bits) - overflow;
-    std::uint32_t const end      = ((a >> (Bits - 1)) & lanes::ones) + ~lanes::signs;
-    std::uint32_t const clamped  = (sum & ~mask) | (end & mask);
-    // The lowest code has its sign bit set and nothing else: it moves up by one.
-    std::uint32_t const rest = (clamped & ~lanes::signs) + ~lanes::signs;
-    return clamped | ((clamped & ~rest & lanes::signs) >> (Bits - 1));
+    using lanes = packed_codes<Bits>;
+    std::uint32_t const sum =
+      ((a & ~lanes::signs) + (b & ~lanes::signs)) ^ ((a ^ b) & lanes::signs);
+    // A lane leaves the range when both signs are alike and the sum's differs, or when it is the lowest code: sign set,
+    // nothing else. It becomes the limit of its sign.
+    std::uint32_t const rest  = (sum & ~lanes::signs) + ~lanes::signs;
+    std::uint32_t const leave = ((~(a ^ b) & (a ^ sum)) | (sum & ~rest)) & lanes::signs;
+    std::uint32_t const mask  = (leave >> (Bits - 1)) * lanes::full;
+    std::uint32_t const end   = (((a | b) & lanes::signs) >> (Bits - 2)) + ~lanes::signs;
+    return (sum & ~mask) | (end & mask);
   }
 };
 
