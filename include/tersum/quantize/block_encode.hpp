@@ -14,50 +14,52 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Rounds 32 wire values. The result holds, `fraction_bits` up, code + max_level, which is not negative.
+//! @brief Where a rounded value keeps its code: this many bits up, above the fraction if there is one.
+template <class Codec>
+inline constexpr int code_shift = Codec::quantizer_type::fraction_bits == 8 ? 8 : 0;
+
+//! @brief Rounds the 16 values that share one draw. A field holds code + max_level, which is not negative, `code_shift`
+//! bits up.
+//! @param position  Of the first value, on the wire, over the whole payload.
 template <class Codec, class Context>
-TERSUM_BODY void round_share(Context const&,
-                             Codec const& codec,
-                             dither_key const& key,
-                             std::uint32_t mask,
-                             std::uint64_t first_position,
-                             float scale,
-                             float const (&v)[32],
-                             std::uint32_t (&fields)[32])
+TERSUM_BODY void round_sixteen(Context const&,
+                               Codec const& codec,
+                               dither_key const& key,
+                               std::uint32_t mask,
+                               std::uint64_t position,
+                               float scale,
+                               float const* v,
+                               std::uint32_t (&fields)[16])
 {
   using quantizer     = typename Codec::quantizer_type;
   using dither        = typename Codec::dither_type;
-  constexpr int unit  = 1 << quantizer::fraction_bits;
   constexpr int limit = quantizer::max_level;
+  philox_block random{};
+  if constexpr (dither::rounds > 0) {
+    random = philox4x32<dither::rounds, typename Context::product>(
+      dither::counter(position / 16, key), key.seed);
+  }
   TERSUM_UNROLL
-  for (int block = 0; block < 2; ++block) {
-    philox_block random{};
-    if constexpr (dither::rounds > 0) {
-      random = philox4x32<dither::rounds, typename Context::product>(
-        dither::counter(first_position / 16 + static_cast<unsigned>(block), key), key.seed);
-    }
-    TERSUM_UNROLL
-    for (int i = 0; i < 16; ++i) {
-      int const k              = 16 * block + i;
-      std::uint32_t const word = random.word[i / 4] ^ mask;
-      if constexpr (requires { quantizer::rounds_to_grid; }) {
-        // As round_to_grid, with the random byte put under the constant by one byte selection, and without its guard
-        // against values beyond 2^23 units: `settle_chunk` keeps them below.
-        constexpr std::uint32_t base = static_cast<std::uint32_t>(limit * unit) - 0x4b400000u;
-        std::uint32_t addend         = base;
-        if constexpr (quantizer::fraction_bits == 8) {
-          addend = Context::select_bytes(word, base, 0x7650u | static_cast<unsigned>(i % 4));
-        }
-        float const shifted = Context::fma(v[k], scale, 12582912.0f);
-        fields[k]           = static_cast<std::uint32_t>(
-          Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
-                             static_cast<std::int32_t>(addend),
-                             2 * limit * unit + unit - 1));
-      } else {
-        std::uint32_t const byte = (word >> (8 * (i % 4))) & 0xffu;
-        fields[k] =
-          static_cast<std::uint32_t>(codec.quantizer.encode(v[k], scale, byte) + limit) * unit;
+  for (int i = 0; i < 16; ++i) {
+    std::uint32_t const word = random.word[i / 4] ^ mask;
+    if constexpr (requires { quantizer::rounds_to_grid; }) {
+      // As round_to_grid, with the random byte put under the constant by one byte selection, and without its guard
+      // against values beyond 2^23 units: `settle_chunk` keeps them below.
+      constexpr int unit           = 1 << quantizer::fraction_bits;
+      constexpr std::uint32_t base = static_cast<std::uint32_t>(limit * unit) - 0x4b400000u;
+      std::uint32_t addend         = base;
+      if constexpr (quantizer::fraction_bits == 8) {
+        addend = Context::select_bytes(word, base, 0x7650u | static_cast<unsigned>(i % 4));
       }
+      float const shifted = Context::fma(v[i], scale, 12582912.0f);
+      fields[i]           = static_cast<std::uint32_t>(
+        Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
+                           static_cast<std::int32_t>(addend),
+                           2 * limit * unit + unit - 1));
+    } else {
+      std::uint32_t const byte = (word >> (8 * (i % 4))) & 0xffu;
+      fields[i] = static_cast<std::uint32_t>(codec.quantizer.encode(v[i], scale, byte) + limit)
+                  << code_shift<Codec>;
     }
   }
 }
@@ -67,7 +69,7 @@ template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t pack_fields(Context const&, std::uint32_t const* fields)
 {
   using lanes         = typename Codec::lanes;
-  constexpr bool high = Codec::quantizer_type::fraction_bits == 8;  // codes lie in byte 1 or 0
+  constexpr bool high = code_shift<Codec> == 8;  // codes lie in byte 1 or 0
   constexpr int limit = Codec::quantizer_type::max_level;
   std::uint32_t word  = 0;
   if constexpr (lanes::bits == 16) {
@@ -117,14 +119,32 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
   dither_key const key = key_of(args);
   std::uint64_t const first_position = mine.chunk * Codec::chunk_size + mine.thread * 32;
-  std::uint32_t fields[32];
-  round_share(ctx, args.codec, key, args.dither_mask, first_position, scale, v, fields);
-
   std::uint32_t words[bits];
   TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) {
-    words[w] =
-      scale == 0.0f ? Codec::zero_word : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+  for (int half_of = 0; half_of < 2; ++half_of) {
+    std::uint32_t fields[16];
+    round_sixteen(ctx,
+                  args.codec,
+                  key,
+                  args.dither_mask,
+                  first_position + 16 * half_of,
+                  scale,
+                  v + 16 * half_of,
+                  fields);
+    TERSUM_UNROLL
+    for (int w = 0; w < bits / 2; ++w) {
+      words[half_of * (bits / 2) + w] =
+        scale == 0.0f ? Codec::zero_word
+                      : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+    }
+    if constexpr (Codec::feeds_back) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 16; ++i) {
+        // 2^23 + code + max_level is a float whose low bits are the integer.
+        float const lifted  = Context::from_bits(0x4b000000u + (fields[i] >> code_shift<Codec>));
+        v[16 * half_of + i] = Context::subtract(lifted, 8388608.0f + quantizer::max_level);
+      }
+    }
   }
   if (mine.active) {
     std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;
@@ -141,13 +161,6 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   }
 
   if constexpr (Codec::feeds_back) {
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) {
-      // 2^23 + code + max_level is a float whose low bits are the integer.
-      float const lifted =
-        Context::from_bits(0x4b000000u + (fields[k] >> quantizer::fraction_bits));
-      v[k] = Context::subtract(lifted, 8388608.0f + quantizer::max_level);
-    }
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
     if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }

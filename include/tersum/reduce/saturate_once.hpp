@@ -50,6 +50,7 @@ class saturate_once {
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t result(int words) const noexcept
   {
     // A field holds sum + words 2^(Bits-1): it is clamped to that centre +- limit, then moved to 1 .. 2^Bits - 1.
+    bool const small           = static_cast<std::uint32_t>(words) * lanes::full <= field_full / 2;
     std::uint32_t const centre = static_cast<std::uint32_t>(words) << (Bits - 1);
     std::uint32_t const high   = field_ones * (centre + lanes::limit);
     std::uint32_t const low    = field_ones * (centre - lanes::limit);
@@ -57,21 +58,23 @@ class saturate_once {
     std::uint32_t packed       = 0;
     TERSUM_UNROLL
     for (int part = 0; part < parts; ++part) {
-      std::uint32_t const above = at_least(sums_[part], high);
+      std::uint32_t const above = at_least(sums_[part], high, small);
       std::uint32_t const upper = (sums_[part] & ~above) | (high & above);
-      std::uint32_t const in    = at_least(upper, low);
+      std::uint32_t const in    = at_least(upper, low, small);
       packed |= (((upper & in) | (low & ~in)) - shift) << (Bits * part);
     }
     return packed ^ lanes::signs;
   }
 
  private:
-  //! All ones in the fields where a >= b.
+  //! All ones in the fields where a >= b. `small` says that no field of either has its top bit set.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t at_least(std::uint32_t a,
-                                                                           std::uint32_t b) noexcept
+                                                                           std::uint32_t b,
+                                                                           bool small) noexcept
   {
     std::uint32_t const rest = (a | field_tops) - (b & ~field_tops);
-    std::uint32_t const tops = ((a & ~b) | (~(a ^ b) & rest)) & field_tops;
+    std::uint32_t const tops =
+      small ? rest & field_tops : ((a & ~b) | (~(a ^ b) & rest)) & field_tops;
     return (tops >> (field - 1)) * field_full;
   }
 

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel instances whose machine code budgets.json limits.
+
+#include <tersum/tersum.cuh>
+
+#include <type_traits>
+
+namespace {
+
+using namespace tersum;
+
+// Naming a kernel's address has it compiled.
+template <class Codec, class Element>
+void compile_chunk_kernels()
+{
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::norms_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::magnitudes_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::settle_kernel<Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::encode_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::encode_kernel<true, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::decode_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::decode_kernel<true, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::finish_kernel<Codec, Element>);
+  (void)kernel;
+}
+
+template <int Bits>
+void compile_reduce_kernels()
+{
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::reduce_vectors_kernel<saturating_add<Bits>>);
+  kernel = reinterpret_cast<void const*>(&detail::reduce_elements_kernel<saturating_add<Bits>>);
+  kernel = reinterpret_cast<void const*>(&detail::reduce_once_kernel<Bits, 8>);
+  (void)kernel;
+}
+
+template <auto const& Preset>
+using codec_of = std::remove_cvref_t<decltype(Preset)>;
+
+template <int Size>
+using sat4_of = codec<fixed_chunks<Size>,
+                      partial_hadamard<Size>,
+                      rms_range<tracked_correlation>,
+                      stochastic_quantizer<4>,
+                      saturating_sum<4>>;
+
+}  // namespace
+
+void compile_all()
+{
+  compile_chunk_kernels<codec_of<presets::rotated_sat2>, float>();
+  compile_chunk_kernels<codec_of<presets::rotated_sat4>, float>();
+  compile_chunk_kernels<codec_of<presets::rotated_sat4>, tersum::half>();
+  compile_chunk_kernels<codec_of<presets::rotated_sat4>, bfloat16>();
+  compile_chunk_kernels<codec_of<presets::rotated_sat8>, float>();
+  compile_chunk_kernels<codec_of<presets::rotated_sat4_ef>, float>();
+  compile_chunk_kernels<codec_of<presets::thc_sat4>, float>();
+  compile_chunk_kernels<codec_of<presets::thc_wide4_partial>, float>();
+  compile_chunk_kernels<sat4_of<128>, float>();
+  compile_chunk_kernels<sat4_of<8192>, float>();
+  compile_chunk_kernels<sat4_of<32768>, float>();
+  compile_reduce_kernels<2>();
+  compile_reduce_kernels<4>();
+  compile_reduce_kernels<8>();
+}
