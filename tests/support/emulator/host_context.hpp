@@ -8,6 +8,7 @@
 
 #include "block.hpp"
 
+#include <tersum/random/philox.hpp>
 #include <tersum/types.hpp>
 
 #include <algorithm>
@@ -131,6 +132,8 @@ class host_context {
   {
     return std::max(std::min(a + b, high), 0);
   }
+
+  using product = wide_product;  //!< How `philox4x32` multiplies.
 
   [[nodiscard]] static std::uint32_t population(std::uint32_t word)
   {

@@ -42,9 +42,11 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     chunk_entry const entry    = args_.table[chunk];
     Element const* const whole = args_.gradient + entry.offset;
     int const length           = static_cast<int>(entry.length);
-    if (!Codec::feeds_back && length == size) {
-      body(whole);
-      return;
+    if constexpr (!Codec::feeds_back) {
+      if (length == size) {
+        body(whole);
+        return;
+      }
     }
     alignas(64) float copy[size];
     for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
