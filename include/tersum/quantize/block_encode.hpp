@@ -16,9 +16,9 @@ namespace tersum::inline v0::detail {
 
 //! @brief Where a rounded value keeps its code: this many bits up, above the fraction if there is one.
 template <class Codec>
-inline constexpr int code_shift = Codec::quantizer_type::fraction_bits == 8 ? 8 : 0;
+inline constexpr int field_shift = Codec::quantizer_type::fraction_bits == 8 ? 8 : 0;
 
-//! @brief Rounds the 16 values that share one draw. A field holds code + max_level, which is not negative, `code_shift`
+//! @brief Rounds the 16 values that share one draw. A field holds code + max_level, which is not negative, `field_shift`
 //! bits up.
 //! @param position  Of the first value, on the wire, over the whole payload.
 template <class Codec, class Context>
@@ -59,7 +59,7 @@ TERSUM_BODY void round_sixteen(Context const&,
     } else {
       std::uint32_t const byte = (word >> (8 * (i % 4))) & 0xffu;
       fields[i] = static_cast<std::uint32_t>(codec.quantizer.encode(v[i], scale, byte) + limit)
-                  << code_shift<Codec>;
+                  << field_shift<Codec>;
     }
   }
 }
@@ -69,7 +69,7 @@ template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t pack_fields(Context const&, std::uint32_t const* fields)
 {
   using lanes         = typename Codec::lanes;
-  constexpr bool high = code_shift<Codec> == 8;  // codes lie in byte 1 or 0
+  constexpr bool high = field_shift<Codec> == 8;  // codes lie in byte 1 or 0
   constexpr int limit = Codec::quantizer_type::max_level;
   std::uint32_t word  = 0;
   if constexpr (lanes::bits == 16) {
@@ -141,7 +141,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
       TERSUM_UNROLL
       for (int i = 0; i < 16; ++i) {
         // 2^23 + code + max_level is a float whose low bits are the integer.
-        float const lifted  = Context::from_bits(0x4b000000u + (fields[i] >> code_shift<Codec>));
+        float const lifted  = Context::from_bits(0x4b000000u + (fields[i] >> field_shift<Codec>));
         v[16 * half_of + i] = Context::subtract(lifted, 8388608.0f + quantizer::max_level);
       }
     }

@@ -50,6 +50,10 @@ enum class instruction_set : std::uint8_t {
 
 namespace tersum::inline v0::detail {
 
+//! @brief Where the rounding of a row leaves its code: this many bits up, above the fraction if there is one.
+template <class Quantizer>
+inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
+
 namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))

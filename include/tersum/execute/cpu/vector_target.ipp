@@ -119,6 +119,22 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
 #endif
 }
 
+//! @brief 1.5 2^23 + Offset + round to nearest even(v * scale), as the bits of a float: an integer in the low bits.
+template <int Offset>
+TERSUM_SIMD words rounded_bits(floats v, float scale)
+{
+#if TERSUM_SIMD_WIDTH >= 8 || defined(__FMA__) || defined(__aarch64__)
+  return to_bits(fma(v, broadcast(scale), broadcast(12582912.0f + Offset)));
+#else
+  // The product is exact in double; adding 1.5 2^52 rounds it to an integer.
+  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  doubles const product = __builtin_convertvector(v, doubles) * static_cast<double>(scale);
+  return __builtin_convertvector((longs)(product + (6755399441055744.0 + Offset)), words) +
+         0x4b400000u;
+#endif
+}
+
 //! @brief The two halves of the products of 32-bit words.
 TERSUM_SIMD void multiply_wide(words a, std::uint32_t b, words& high, words& low)
 {
@@ -152,32 +168,33 @@ TERSUM_SIMD void multiply_wide(words a, std::uint32_t b, words& high, words& low
 #endif
 }
 
-//! @brief Philox4x32 in every lane; lanes differ in the first counter word only.
-template <int Rounds>
-TERSUM_SIMD void philox(words c0, philox_block const& counter, std::uint64_t key, words (&out)[4])
+//! @brief Philox4x32 in every lane of several vectors; lanes differ in the first counter word only, which out[.][0] brings.
+template <int Rounds, int Draws>
+TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&out)[Draws][4])
 {
-  using constants  = philox_constants;
-  std::uint32_t k0 = static_cast<std::uint32_t>(key);
-  std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
-  words c1         = broadcast(counter.word[1]);
-  words c2         = broadcast(counter.word[2]);
-  words c3         = broadcast(counter.word[3]);
+  using constants = philox_constants;
+  words k0        = broadcast(static_cast<std::uint32_t>(key));
+  words k1        = broadcast(static_cast<std::uint32_t>(key >> 32));
+  TERSUM_UNROLL
+  for (int d = 0; d < Draws; ++d) {
+    TERSUM_UNROLL
+    for (int w = 1; w < 4; ++w) { out[d][w] = broadcast(counter.word[w]); }
+  }
   TERSUM_UNROLL
   for (int round = 0; round < Rounds; ++round) {
-    words high0, low0, high1, low1;
-    multiply_wide(c0, constants::multiplier_0, high0, low0);
-    multiply_wide(c2, constants::multiplier_1, high1, low1);
-    c0 = high1 ^ c1 ^ k0;
-    c1 = low1;
-    c2 = high0 ^ c3 ^ k1;
-    c3 = low0;
+    TERSUM_UNROLL
+    for (int d = 0; d < Draws; ++d) {
+      words high0, low0, high1, low1;
+      multiply_wide(out[d][0], constants::multiplier_0, high0, low0);
+      multiply_wide(out[d][2], constants::multiplier_1, high1, low1);
+      out[d][0] = high1 ^ out[d][1] ^ k0;
+      out[d][1] = low1;
+      out[d][2] = high0 ^ out[d][3] ^ k1;
+      out[d][3] = low0;
+    }
     k0 += constants::weyl_0;
     k1 += constants::weyl_1;
   }
-  out[0] = c0;
-  out[1] = c1;
-  out[2] = c2;
-  out[3] = c3;
 }
 
 //! @name Gradient elements
