@@ -119,9 +119,10 @@ int compare(options const& chosen,
                                 .repeat  = chosen.repeat};
     auto const first = results.size();
     for (auto const codec : codecs) {
-      progress.show("[" + std::to_string(++runs_done) + "/" +
-                    std::to_string(sets.size() * codecs.size()) + "] " + set.name + " " +
-                    std::string{codec});
+      std::string line{"["};
+      line += std::to_string(++runs_done) + "/" + std::to_string(sets.size() * codecs.size());
+      line += "] " + set.name + " " + std::string{codec};
+      progress.show(line);
       auto const outcome = run_codec(codec, gradients, layers, settings);
       if (!outcome) {
         progress.clear();

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The codecs on the current CUDA device.
+
+#include "cuda_device.hpp"
+#include "run_exchange.hpp"
+
+#include <tersum/tersum.cuh>
+
+#include <memory>
+
+namespace compare_codecs {
+
+namespace {
+
+//! @brief Device memory, events for a clock, and the executor on a stream of its own.
+struct cuda_device {
+  class buffer {
+   public:
+    explicit buffer(std::size_t bytes)
+    {
+      void* memory = nullptr;
+      if (cudaMalloc(&memory, bytes + 16) == cudaSuccess) {
+        memory_.reset(static_cast<std::byte*>(memory));
+      }
+    }
+    [[nodiscard]] std::byte* data() const { return memory_.get(); }
+
+   private:
+    struct release {
+      void operator()(std::byte* memory) const { cudaFree(memory); }
+    };
+    std::unique_ptr<std::byte, release> memory_;
+  };
+
+  tersum::cuda_executor executor;
+
+  [[nodiscard]] buffer allocate(std::size_t bytes) const { return buffer{bytes}; }
+
+  void upload(void* to, void const* from, std::size_t bytes) const
+  {
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, executor.stream);
+    cudaStreamSynchronize(executor.stream);
+  }
+
+  void download(void* to, void const* from, std::size_t bytes) const
+  {
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, executor.stream);
+    cudaStreamSynchronize(executor.stream);
+  }
+
+  void copy(std::byte* to, float const* from, std::size_t bytes) const
+  {
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, executor.stream);
+  }
+
+  template <class Prepare, class Work>
+  [[nodiscard]] double best_ns(int repeat, Prepare const& prepare, Work const& work) const
+  {
+    cudaEvent_t begin, end;
+    cudaEventCreate(&begin);
+    cudaEventCreate(&end);
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < repeat; ++i) {
+      prepare();
+      cudaEventRecord(begin, executor.stream);
+      work();
+      cudaEventRecord(end, executor.stream);
+      cudaEventSynchronize(end);
+      float milliseconds = 0;
+      cudaEventElapsedTime(&milliseconds, begin, end);
+      best = std::min(best, milliseconds * 1e6);
+    }
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    return best;
+  }
+};
+
+}  // namespace
+
+std::string cuda_problem()
+{
+  int devices             = 0;
+  cudaError_t const error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess) {
+    return std::string("there is no CUDA device: ") + cudaGetErrorString(error);
+  }
+  return devices == 0 ? "there is no CUDA device" : "";
+}
+
+run_outcome run_on_cuda(std::string_view name,
+                        std::vector<std::vector<float>> const& gradients,
+                        run_settings const& settings)
+{
+  cudaStream_t stream = nullptr;
+  if (cudaError_t const error = cudaStreamCreate(&stream); error != cudaSuccess) {
+    return {{}, std::string("no CUDA stream: ") + cudaGetErrorString(error)};
+  }
+  run_outcome outcome     = run_named(cuda_device{.executor = {stream}}, name, gradients, settings);
+  cudaError_t const error = cudaStreamSynchronize(stream);
+  if (outcome.error.empty() && error != cudaSuccess) { outcome.error = cudaGetErrorString(error); }
+  cudaStreamDestroy(stream);
+  return outcome;
+}
+
+}  // namespace compare_codecs

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One codec on one device: exchanges through a loopback all-reduce, errors and times.
+
+#pragma once
+
+#include "codecs.hpp"
+
+#include <tersum/collective/loopback.hpp>
+#include <tersum/presets.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace compare_codecs {
+
+//! @brief |mean - estimate|^2 / |mean|^2.
+inline double error_of(std::vector<double> const& mean, std::vector<double> const& estimate)
+{
+  double lost = 0, all = 0;
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    lost += (mean[i] - estimate[i]) * (mean[i] - estimate[i]);
+    all += mean[i] * mean[i];
+  }
+  return all == 0 ? (lost == 0 ? 0 : std::numeric_limits<double>::infinity()) : lost / all;
+}
+
+//! @brief Runs one codec.
+//!
+//! A `Device` has an `executor`, a `buffer` of memory that it can read, `upload`, `download`, and `best_ns(repeat, prepare,
+//! work)`, the least time of `work`.
+template <class Device, class Codec>
+run_outcome run_exchange(Device const& device,
+                         Codec const& codec,
+                         std::vector<std::vector<float>> const& gradients,
+                         run_settings const& settings)
+{
+  using namespace tersum;
+  std::size_t const n = gradients.size();
+  std::size_t const d = gradients[0].size();
+  std::vector<double> mean(d);
+  for (auto const& gradient : gradients) {
+    for (std::size_t i = 0; i < d; ++i) { mean[i] += gradient[i] / static_cast<double>(n); }
+  }
+
+  std::vector<typename Device::buffer> memory;
+  std::vector<loopback_rank<Codec, float>> ranks;
+  auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
+  for (std::size_t k = 0; k < n; ++k) {
+    auto const plan =
+      codec.plan(layout{d}, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
+    if (auto const s = plan.check(); !s.ok()) { return fail(s); }
+    std::size_t const first = memory.size();
+    memory.push_back(device.allocate(d * sizeof(float)));
+    memory.push_back(device.allocate(plan.state_bytes()));
+    memory.push_back(device.allocate(plan.workspace_bytes()));
+    ranks.push_back({plan,
+                     {reinterpret_cast<float*>(memory[first].data()), d},
+                     {memory[first + 1].data(), plan.state_bytes()},
+                     {memory[first + 2].data(), plan.workspace_bytes()}});
+    if (auto const s = initialize(device.executor, plan, ranks[k].state, 20241118); !s.ok()) {
+      return fail(s);
+    }
+  }
+
+  measurement out;
+  out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
+  out.ranks_identical     = true;
+  std::vector<double> average(d), estimate(d);
+  std::vector<float> first_rank(d), other_rank(d);
+  for (int step = 0; step < settings.steps; ++step) {
+    for (std::size_t k = 0; k < n; ++k) {
+      device.upload(ranks[k].gradient.data(), gradients[k].data(), d * sizeof(float));
+    }
+    std::span<loopback_rank<Codec, float> const> const all{ranks};
+    if (auto const s = loopback_all_reduce_mean(device.executor, all, reduction_order::ring);
+        !s.ok()) {
+      return fail(s);
+    }
+    device.download(first_rank.data(), ranks[0].gradient.data(), d * sizeof(float));
+    for (std::size_t k = 1; k < n; ++k) {
+      device.download(other_rank.data(), ranks[k].gradient.data(), d * sizeof(float));
+      out.ranks_identical =
+        out.ranks_identical &&
+        std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
+    }
+    for (std::size_t i = 0; i < d; ++i) {
+      estimate[i] = first_rank[i];
+      average[i] += estimate[i] / settings.steps;
+    }
+    out.nmse = error_of(mean, estimate);
+    if (step == 0) { out.nmse_first_step = out.nmse; }
+  }
+  out.nmse_of_mean = error_of(mean, average);
+
+  auto const& one                = ranks[0];
+  std::size_t const record_bytes = one.plan.tensors() * sizeof(tensor_record);
+  std::vector<tensor_record> records(one.plan.tensors());
+  device.download(records.data(), one.state.data() + one.plan.records_offset(), record_bytes);
+  double saturated = 0;
+  for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }
+  out.saturated_fraction = std::numeric_limits<double>::quiet_NaN();
+  if constexpr (!Codec::casts) {
+    double const lanes = static_cast<double>(one.plan.chunks()) * Codec::chunk_size;
+    if (Codec::saturates) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
+  }
+
+  // Times of one rank's work. They come last, so that what they do to the state is without effect.
+  auto const upload = [&] {
+    device.upload(one.gradient.data(), gradients[0].data(), d * sizeof(float));
+  };
+  status broken{};
+  auto const keep = [&](status const& s) {
+    if (!s.ok()) { broken = s; }
+  };
+  auto const run_encode = [&] {
+    keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    keep(advance(device.executor, one.plan, one.gradient, one.state, one.workspace));
+  };
+  out.encode_ns = device.best_ns(settings.repeat, upload, run_encode);
+  out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
+    keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+  });
+  // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
+  auto const payload       = payload_wire(one.plan, one.workspace);
+  std::size_t const shares = payload.count / n * (n - 1);
+  out.reduce_ns            = device.best_ns(settings.repeat, run_encode, [&] {
+    auto const other = payload_wire(ranks[n - 1].plan, ranks[n - 1].workspace);
+    keep(device.executor.reduce(
+      typename decltype(payload)::op_type{}, payload.data, other.data, payload.data, shares));
+  });
+  auto const target        = device.allocate(d * sizeof(float));
+  out.memcpy_ns            = device.best_ns(settings.repeat, upload, [&] {
+    device.copy(target.data(), one.gradient.data(), d * sizeof(float));
+  });
+  if (!broken.ok()) { return fail(broken); }
+  return {out, {}};
+}
+
+//! @brief A codec by name; `visit` is called with the name, a summary and the codec.
+template <class Visitor>
+void for_each_codec(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("fp32", "float32, summed natively", p::fp32);
+  visit("fp16", "half precision, summed natively: the baseline", p::fp16);
+  visit("bf16", "bfloat16, summed natively", p::bf16);
+  visit("thc_wide4", "THC: full rotation, 4-bit codes in 8-bit lanes, exact sums", p::thc_wide4);
+  visit(
+    "thc_wide4_partial", "the same with rotated chunks and a range for each", p::thc_wide4_partial);
+  visit("thc_wide4_unrotated", "the same without rotation", p::thc_wide4_unrotated);
+  visit("thc_sat2", "THC with saturation as published, 2 bits", p::thc_sat2);
+  visit("thc_sat4", "THC with saturation as published, 4 bits", p::thc_sat4);
+  visit("thc_sat8", "THC with saturation as published, 8 bits", p::thc_sat8);
+  visit("rotated_sat2",
+        "rotated, tracked head-room, stratified, 2-bit saturating sum",
+        p::rotated_sat2);
+  visit("rotated_sat4",
+        "rotated, tracked head-room, stratified, 4-bit saturating sum",
+        p::rotated_sat4);
+  visit("rotated_sat8",
+        "rotated, tracked head-room, stratified, 8-bit saturating sum",
+        p::rotated_sat8);
+  visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
+  visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
+  visit("rotated_sat8_ef", "rotated_sat8, to nearest, with error feedback", p::rotated_sat8_ef);
+}
+
+//! @brief Runs the codec of that name on a device.
+template <class Device>
+run_outcome run_named(Device const& device,
+                      std::string_view name,
+                      std::vector<std::vector<float>> const& gradients,
+                      run_settings const& settings)
+{
+  run_outcome outcome{{}, "there is no such codec"};
+  for_each_codec([&](std::string_view candidate, std::string_view, auto const& codec) {
+    if (candidate == name) { outcome = run_exchange(device, codec, gradients, settings); }
+  });
+  return outcome;
+}
+
+}  // namespace compare_codecs
