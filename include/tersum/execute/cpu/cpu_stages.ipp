@@ -267,9 +267,7 @@ void cpu_stages<Codec, Element>::encode_cast() const
     chunk_entry const entry = args_.table[chunk];
     Element const* from     = args_.gradient + entry.offset;
     wire_element* to        = wire + (entry.offset - args_.records[entry.tensor].bypass);
-    for (std::uint32_t i = 0; i < entry.length; ++i) {
-      to[i] = from_float<wire_element>(to_float(from[i]));
-    }
+    static_cast<void>(convert_values(set_, from, to, 1.0f, entry.length));
   });
 }
 
@@ -283,13 +281,7 @@ void cpu_stages<Codec, Element>::decode_cast() const
     chunk_entry const entry  = args_.table[chunk];
     wire_element const* from = wire + (entry.offset - args_.records[entry.tensor].bypass);
     Element* to              = args_.gradient + entry.offset;
-    bool finite              = true;
-    for (std::uint32_t i = 0; i < entry.length; ++i) {
-      float const sum = to_float(from[i]);
-      finite          = finite && is_finite(sum);
-      to[i]           = from_float<Element>(sum * share);
-    }
-    if (!finite) { raise_flag(); }
+    if (!convert_values(set_, from, to, share, entry.length)) { raise_flag(); }
   });
 }
 

@@ -9,10 +9,12 @@
 #include <tersum/concepts.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/reduce/native.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -60,6 +62,10 @@ void reduce_array(int threads,
   parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
     std::size_t const first = i * stretch;
     std::size_t const here  = std::min(stretch, count - first);
+    if constexpr (std::is_same_v<Op, native_sum<half>> ||
+                  std::is_same_v<Op, native_sum<bfloat16>>) {
+      return add_values(set, a + first, b + first, to + first, here);
+    }
 #if defined(__x86_64__)
     if (set == instruction_set::avx512) {
       return reduce_stretch_avx512<Op>(to + first, a + first, b + first, here);

@@ -15,6 +15,7 @@
 #include <tersum/types.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -165,6 +166,20 @@ inline void fused_add(
   instruction_set set, float factor, float const* a, float const* b, int count, float* to)
 {
   TERSUM_DISPATCH(set, 1024, fused_add(factor, a, b, count, to));
+}
+
+template <class From, class To>
+[[nodiscard]] bool convert_values(
+  instruction_set set, From const* from, To* to, float factor, std::size_t count)
+{
+  TERSUM_DISPATCH(set, 1024, convert_values(from, to, factor, count));
+}
+
+template <class Element>
+void add_values(
+  instruction_set set, Element const* a, Element const* b, Element* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, 1024, add_values(a, b, to, count));
 }
 
 template <int Size>

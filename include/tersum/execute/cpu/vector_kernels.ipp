@@ -807,3 +807,39 @@ TERSUM_TARGET inline void fused_add(
   }
   for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
 }
+
+//! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
+template <class From, class To>
+TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)
+{
+  words largest = {};
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    floats const v   = load_values(from + i);
+    words const size = to_bits(v) & 0x7fffffffu;
+    largest          = size > largest ? size : largest;
+    store_values(to + i, v * broadcast(factor));
+  }
+  std::uint32_t most = 0;
+  for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
+  for (; i < count; ++i) {
+    float const v = to_float(from[i]);
+    most          = maximum(most, float_bits(v) & 0x7fffffffu);
+    to[i]         = from_float<To>(v * factor);
+  }
+  return most < 0x7f800000u;
+}
+
+//! @brief to[i] = a[i] + b[i] in float, rounded to the element.
+template <class Element>
+TERSUM_TARGET inline void add_values(Element const* a,
+                                     Element const* b,
+                                     Element* to,
+                                     std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    store_values(to + i, load_values(a + i) + load_values(b + i));
+  }
+  for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
+}

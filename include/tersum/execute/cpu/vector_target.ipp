@@ -209,13 +209,20 @@ TERSUM_SIMD floats load_values(bfloat16 const* from)
   return from_bits(__builtin_convertvector(v, words) << 16);
 }
 
+//! NaNs as `to_float` makes them of a half.
+TERSUM_SIMD floats quiet(floats v)
+{
+  words const nan = (words)((to_bits(v) & 0x7fffffffu) > 0x7f800000u);
+  return from_bits((to_bits(v) | nan) & ~(nan & 0x80000000u));
+}
+
 TERSUM_SIMD floats load_values(half const* from)
 {
 #if TERSUM_SIMD_WIDTH == 16
-  return (floats)_mm512_maskz_cvtph_ps(0xffff,
-                                       _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
+  return quiet((floats)_mm512_maskz_cvtph_ps(
+    0xffff, _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from))));
 #elif TERSUM_SIMD_WIDTH == 8
-  return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
+  return quiet((floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
 #else
   floats v;
   for (int lane = 0; lane < width; ++lane) { v[lane] = to_float(from[lane]); }
