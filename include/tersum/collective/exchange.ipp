@@ -79,7 +79,7 @@ status encode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace)
 {
-  std::span const values{gradient};
+  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
@@ -94,7 +94,7 @@ status advance(Executor const& exec,
                std::span<std::byte> state,
                std::span<std::byte> workspace)
 {
-  std::span const values{gradient};
+  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
@@ -108,7 +108,7 @@ status decode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace)
 {
-  std::span const values{gradient};
+  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }

@@ -63,10 +63,10 @@ TERSUM_SIMD floats lane_butterfly(floats v)
   // Which form is faster is a matter of measurement: the product for 8 lanes, the flipped sign for 16.
   auto const upper = (lane_index() & static_cast<std::uint32_t>(Bit)) != 0;
   if constexpr (width == 8) {
-    return fma(v, upper ? broadcast(-1.0f) : broadcast(1.0f), exchange<Bit>(v, lane_numbers{}));
+    return fma(v, upper ? broadcast(-1.0f) : broadcast(1.0f), exchange<Bit>(v));
   } else {
     words const flip = upper ? broadcast(0x80000000u) : broadcast(0u);
-    return exchange<Bit>(v, lane_numbers{}) + from_bits(to_bits(v) ^ flip);
+    return exchange<Bit>(v) + from_bits(to_bits(v) ^ flip);
   }
 }
 
@@ -158,10 +158,10 @@ TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, floa
       if constexpr (Rotate) { row_butterflies<0, 2>(v[s]); }
       if constexpr (shape::joined) {
         // Groups o and o+8 of quarters 0 and 1, then of 2 and 3.
-        store(rows + 2 * o, join_halves<0>(v[s][0], v[s][1], lane_numbers{}));
-        store(rows + 2 * o + 16, join_halves<1>(v[s][0], v[s][1], lane_numbers{}));
-        store(rows + 2 * (quarter + o), join_halves<0>(v[s][2], v[s][3], lane_numbers{}));
-        store(rows + 2 * (quarter + o) + 16, join_halves<1>(v[s][2], v[s][3], lane_numbers{}));
+        store(rows + 2 * o, join_halves<0>(v[s][0], v[s][1]));
+        store(rows + 2 * o + 16, join_halves<1>(v[s][0], v[s][1]));
+        store(rows + 2 * (quarter + o), join_halves<0>(v[s][2], v[s][3]));
+        store(rows + 2 * (quarter + o) + 16, join_halves<1>(v[s][2], v[s][3]));
       } else {
         TERSUM_UNROLL
         for (int q = 0; q < 4; ++q) { store(rows + q * quarter + o + s * width, v[s][q]); }
@@ -187,9 +187,9 @@ TERSUM_SIMD void store_rows(Element* to, std::uint32_t const* signs, float scale
         if constexpr (shape::joined) {
           float const* const pair = rows + 2 * (q / 2 * quarter + o);
           if (q % 2 == 0) {
-            eight[s] = join_halves<0>(load(pair), load(pair + 16), lane_numbers{});
+            eight[s] = join_halves<0>(load(pair), load(pair + 16));
           } else {
-            eight[s] = join_halves<1>(load(pair), load(pair + 16), lane_numbers{});
+            eight[s] = join_halves<1>(load(pair), load(pair + 16));
           }
         } else {
           eight[s] = load(rows + q * quarter + o + s * width);
@@ -241,8 +241,8 @@ TERSUM_SIMD void zip(words (&v)[Count])
     words mixed[Count];
     TERSUM_UNROLL
     for (int i = 0; i < Count / 2; ++i) {
-      mixed[2 * i]     = interleave<0>(v[i], v[i + Count / 2], lane_numbers{});
-      mixed[2 * i + 1] = interleave<1>(v[i], v[i + Count / 2], lane_numbers{});
+      mixed[2 * i]     = interleave<0>(v[i], v[i + Count / 2]);
+      mixed[2 * i + 1] = interleave<1>(v[i], v[i + Count / 2]);
     }
     TERSUM_UNROLL
     for (int i = 0; i < Count; ++i) { v[i] = mixed[i]; }
@@ -258,8 +258,8 @@ TERSUM_SIMD void unzip(words (&v)[Count])
     words mixed[Count];
     TERSUM_UNROLL
     for (int i = 0; i < Count / 2; ++i) {
-      mixed[i]             = even(v[2 * i], v[2 * i + 1], lane_numbers{});
-      mixed[i + Count / 2] = odd(v[2 * i], v[2 * i + 1], lane_numbers{});
+      mixed[i]             = even(v[2 * i], v[2 * i + 1]);
+      mixed[i + Count / 2] = odd(v[2 * i], v[2 * i + 1]);
     }
     TERSUM_UNROLL
     for (int i = 0; i < Count; ++i) { v[i] = mixed[i]; }
@@ -572,8 +572,7 @@ TERSUM_SIMD float norm_of(Element const* from)
   for (int count = vectors; count > 1; count /= 2) {
     TERSUM_UNROLL
     for (int i = 0; i < count / 2; ++i) {
-      sums[i] = even(sums[2 * i], sums[2 * i + 1], lane_numbers{}) +
-                odd(sums[2 * i], sums[2 * i + 1], lane_numbers{});
+      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
     }
   }
   float pairs[width];

@@ -14,8 +14,6 @@ typedef float floats __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 typedef std::uint32_t words __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 typedef std::int32_t integers __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 
-using lane_numbers = std::make_integer_sequence<int, width>;
-
 TERSUM_SIMD floats load(float const* from)
 {
   floats v;
@@ -38,55 +36,112 @@ TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
 
 TERSUM_SIMD words to_bits(floats v) { return (words)v; }
 
-template <int... Lane>
-TERSUM_SIMD words count_up(std::integer_sequence<int, Lane...>)
-{
-  return words{static_cast<std::uint32_t>(Lane)...};
-}
-
 //! The numbers 0 .. width-1.
-TERSUM_SIMD words lane_index() { return count_up(lane_numbers{}); }
+TERSUM_SIMD words lane_index()
+{
+#if TERSUM_SIMD_WIDTH == 4
+  return words{0, 1, 2, 3};
+#elif TERSUM_SIMD_WIDTH == 8
+  return words{0, 1, 2, 3, 4, 5, 6, 7};
+#else
+  return words{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#endif
+}
 
 TERSUM_SIMD words broadcast(std::uint32_t value) { return value - words{}; }
 
 TERSUM_SIMD floats broadcast(float value) { return from_bits(broadcast(float_bits(value))); }
 
 //! @name Shuffles
+//! Index lists are spelled out: nvcc's front end loses the expansion of a parameter pack in a builtin.
 //! @{
-template <int Mask, class Vector, int... Lane>
-TERSUM_SIMD Vector exchange(Vector v, std::integer_sequence<int, Lane...>)
+#if TERSUM_SIMD_WIDTH == 4
+#define TERSUM_EVEN        0, 2, 4, 6
+#define TERSUM_ODD         1, 3, 5, 7
+#define TERSUM_LOW_PAIRS   0, 4, 1, 5
+#define TERSUM_HIGH_PAIRS  2, 6, 3, 7
+#define TERSUM_LOW_HALVES  0, 1, 4, 5
+#define TERSUM_HIGH_HALVES 2, 3, 6, 7
+#define TERSUM_SWAP_1      1, 0, 3, 2
+#define TERSUM_SWAP_2      2, 3, 0, 1
+#define TERSUM_SWAP_4      0, 1, 2, 3
+#define TERSUM_SWAP_8      0, 1, 2, 3
+#elif TERSUM_SIMD_WIDTH == 8
+#define TERSUM_EVEN        0, 2, 4, 6, 8, 10, 12, 14
+#define TERSUM_ODD         1, 3, 5, 7, 9, 11, 13, 15
+#define TERSUM_LOW_PAIRS   0, 8, 1, 9, 2, 10, 3, 11
+#define TERSUM_HIGH_PAIRS  4, 12, 5, 13, 6, 14, 7, 15
+#define TERSUM_LOW_HALVES  0, 1, 2, 3, 8, 9, 10, 11
+#define TERSUM_HIGH_HALVES 4, 5, 6, 7, 12, 13, 14, 15
+#define TERSUM_SWAP_1      1, 0, 3, 2, 5, 4, 7, 6
+#define TERSUM_SWAP_2      2, 3, 0, 1, 6, 7, 4, 5
+#define TERSUM_SWAP_4      4, 5, 6, 7, 0, 1, 2, 3
+#define TERSUM_SWAP_8      0, 1, 2, 3, 4, 5, 6, 7
+#elif TERSUM_SIMD_WIDTH == 16
+#define TERSUM_EVEN        0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define TERSUM_ODD         1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define TERSUM_LOW_PAIRS   0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define TERSUM_HIGH_PAIRS  8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define TERSUM_LOW_HALVES  0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define TERSUM_HIGH_HALVES 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#define TERSUM_SWAP_1      1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
+#define TERSUM_SWAP_2      2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+#define TERSUM_SWAP_4      4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11
+#define TERSUM_SWAP_8      8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7
+#endif
+
+//! Lanes whose numbers differ by Distance change places.
+template <int Distance>
+TERSUM_SIMD floats exchange(floats v)
 {
-  return __builtin_shufflevector(v, v, (Lane ^ Mask)...);
+  static_assert(Distance < width &&
+                (Distance == 1 || Distance == 2 || Distance == 4 || Distance == 8));
+  if constexpr (Distance == 1) { return __builtin_shufflevector(v, v, TERSUM_SWAP_1); }
+  if constexpr (Distance == 2) { return __builtin_shufflevector(v, v, TERSUM_SWAP_2); }
+  if constexpr (Distance == 4) { return __builtin_shufflevector(v, v, TERSUM_SWAP_4); }
+  return __builtin_shufflevector(v, v, TERSUM_SWAP_8);
 }
 
 //! Elements 0, 2, 4 .. of a followed by b.
-template <class Vector, int... Lane>
-TERSUM_SIMD Vector even(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+template <class Vector>
+TERSUM_SIMD Vector even(Vector a, Vector b)
 {
-  return __builtin_shufflevector(a, b, (2 * Lane)...);
+  return __builtin_shufflevector(a, b, TERSUM_EVEN);
 }
 
 //! Elements 1, 3, 5 .. of a followed by b.
-template <class Vector, int... Lane>
-TERSUM_SIMD Vector odd(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+template <class Vector>
+TERSUM_SIMD Vector odd(Vector a, Vector b)
 {
-  return __builtin_shufflevector(a, b, (2 * Lane + 1)...);
+  return __builtin_shufflevector(a, b, TERSUM_ODD);
 }
 
 //! a and b alternating: their first halves when `High` is 0, their second halves when it is 1.
-template <int High, class Vector, int... Lane>
-TERSUM_SIMD Vector interleave(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+template <int High, class Vector>
+TERSUM_SIMD Vector interleave(Vector a, Vector b)
 {
-  return __builtin_shufflevector(a, b, (Lane / 2 + High * width / 2 + Lane % 2 * width)...);
+  if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_PAIRS); }
+  return __builtin_shufflevector(a, b, TERSUM_HIGH_PAIRS);
 }
 
 //! One half of a followed by the same half of b.
-template <int High, class Vector, int... Lane>
-TERSUM_SIMD Vector join_halves(Vector a, Vector b, std::integer_sequence<int, Lane...>)
+template <int High, class Vector>
+TERSUM_SIMD Vector join_halves(Vector a, Vector b)
 {
-  return __builtin_shufflevector(
-    a, b, (Lane % (width / 2) + High * width / 2 + Lane / (width / 2) * width)...);
+  if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_HALVES); }
+  return __builtin_shufflevector(a, b, TERSUM_HIGH_HALVES);
 }
+
+#undef TERSUM_EVEN
+#undef TERSUM_ODD
+#undef TERSUM_LOW_PAIRS
+#undef TERSUM_HIGH_PAIRS
+#undef TERSUM_LOW_HALVES
+#undef TERSUM_HIGH_HALVES
+#undef TERSUM_SWAP_1
+#undef TERSUM_SWAP_2
+#undef TERSUM_SWAP_4
+#undef TERSUM_SWAP_8
 //! @}
 
 //! @brief a * b + c with one rounding. Without the instruction, the exact product in double is added with rounding to
