@@ -14,7 +14,8 @@ install(
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING
   PATTERN "*.hpp"
-  PATTERN "*.cuh")
+  PATTERN "*.cuh"
+  PATTERN "*.ipp")
 install(TARGETS tersum EXPORT tersum)
 install(
   EXPORT tersum
