@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Golden payloads: the wire format of docs/wire_format.md must not change unnoticed. TERSUM_WRITE_GOLDEN=1 in the
+//! environment writes tests/golden/payloads.txt anew, which the changelog then lists under *Wire format*.
+
+#include "support/loopback_run.hpp"
+
+#include <tersum/collective/exchange.hpp>
+#include <tersum/presets.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+using namespace tersum;
+
+namespace {
+
+std::string const path = "tests/golden/payloads.txt";
+
+// A gradient from integers alone: every machine makes the same one.
+std::vector<float> integer_gradient(std::size_t coordinates, std::uint32_t rank)
+{
+  std::vector<float> out(coordinates);
+  std::uint32_t x = 12345u + rank;
+  for (std::size_t i = 0; i < coordinates; ++i) {
+    x      = x * 1664525u + 1013904223u;
+    out[i] = static_cast<float>(static_cast<std::int32_t>(x >> 8) - (1 << 23)) *
+             (i % 700 < 350 ? 0x1p-30f : 0x1p-24f);
+  }
+  return out;
+}
+
+std::string digest(std::span<std::byte const> bytes)
+{
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (std::byte const b : bytes) {
+    hash = (hash ^ static_cast<std::uint64_t>(b)) * 1099511628211u;
+  }
+  std::ostringstream text;
+  text << bytes.size() << ' ' << std::hex << hash << ' ';
+  for (std::size_t i = 0; i < std::min<std::size_t>(16, bytes.size()); ++i) {
+    text << "0123456789abcdef"[static_cast<unsigned>(bytes[i]) >> 4]
+         << "0123456789abcdef"[static_cast<unsigned>(bytes[i]) & 15];
+  }
+  return text.str();
+}
+
+// Rank 1 of 2 in its third step: what it sends, and what it gets.
+template <class Codec>
+void describe(std::string const& name, Codec const& codec, std::map<std::string, std::string>& into)
+{
+  std::size_t const d = 2500;
+  std::vector<std::vector<float>> const in{integer_gradient(d, 0), integer_gradient(d, 1)};
+  tests::loopback_run<Codec> run{codec, layout{d}, 2, 0x7e25};
+  run.exchange(in);
+  run.exchange(in);
+  auto const& plan = run.plan(1);
+  auto mine        = in[1];
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s = std::as_writable_bytes(std::span{state});
+  auto const w = std::as_writable_bytes(std::span{workspace});
+  std::copy(run.state(1).begin(), run.state(1).end(), s.begin());
+  REQUIRE(encode(cpu_executor{}, plan, mine, s, w) == status{});
+  if constexpr (!Codec::casts) {
+    into[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
+    REQUIRE(advance(cpu_executor{}, plan, mine, s, w) == status{});
+  }
+  into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
+  into[name + " mean"]    = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
+}
+
+}  // namespace
+
+TEST_CASE("[golden] payloads are those of the documented wire format")
+{
+  std::map<std::string, std::string> got;
+  describe("fp16", presets::fp16, got);
+  describe("bf16", presets::bf16, got);
+  describe("thc_wide4", presets::thc_wide4, got);
+  describe("thc_wide4_partial", presets::thc_wide4_partial, got);
+  describe("thc_wide4_unrotated", presets::thc_wide4_unrotated, got);
+  describe("thc_sat4", presets::thc_sat4, got);
+  describe("rotated_sat2", presets::rotated_sat2, got);
+  describe("rotated_sat4", presets::rotated_sat4, got);
+  describe("rotated_sat8", presets::rotated_sat8, got);
+  describe("rotated_sat4_ef", presets::rotated_sat4_ef, got);
+  using guarded = codec<fixed_chunks<128>,
+                        partial_hadamard<128>,
+                        rms_range<literal, bfloat16>,
+                        stochastic_quantizer<4>,
+                        guard_lanes<8>>;
+  describe("guard_lanes<8> of 128", guarded{}, got);
+  using large = codec<fixed_chunks<4096>,
+                      partial_hadamard<4096>,
+                      rms_range<>,
+                      stochastic_quantizer<4>,
+                      saturating_sum<4>>;
+  describe("saturating_sum<4> of 4096", large{}, got);
+
+  if (std::getenv("TERSUM_WRITE_GOLDEN") != nullptr) {
+    std::ofstream file(path);
+    for (auto const& [name, text] : got) { file << name << ": " << text << '\n'; }
+    MESSAGE("wrote ", path);
+  }
+  std::ifstream file(path);
+  REQUIRE(file.good());
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line); ++lines) {
+    auto const colon = line.rfind(": ");
+    CAPTURE(line);
+    CHECK(got[line.substr(0, colon)] == line.substr(colon + 2));
+  }
+  CHECK(lines == got.size());
+}
