@@ -162,7 +162,8 @@ TEST_CASE("[codec] stratified dither has the error of independent dither times (
   }
 }
 
-TEST_CASE("[codec] rotation is worth several times its error on heavy tails, and nothing on normal input")
+TEST_CASE(
+  "[codec] rotation is worth several times its error on heavy tails, and nothing on normal input")
 {
   using rotated   = exact_codec<1024, 4, absmax_range<literal>>;
   using unrotated = exact_codec<1024, 4, absmax_range<literal>, independent, no_rotation>;

@@ -53,23 +53,23 @@ template <class Codec, class Element>
                                                       std::span<std::byte> state,
                                                       std::span<std::byte> workspace) noexcept
 {
-  return {.codec    = plan.codec(),
-          .gradient = gradient,
-          .header   = reinterpret_cast<state_header*>(state.data()),
-          .records  = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
-          .table    = reinterpret_cast<chunk_entry*>(state.data() + plan.table_offset()),
-          .residual = Codec::feeds_back
-                        ? reinterpret_cast<float*>(state.data() + plan.residual_offset())
-                        : nullptr,
-          .steps    = reinterpret_cast<chunk_step*>(workspace.data()),
-          .rotated  = reinterpret_cast<float*>(workspace.data() + plan.rotated_offset()),
-          .payload  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
-          .bypass   = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-          .agreed   = workspace.data() + plan.agreed_offset(),
-          .chunks   = plan.chunks(),
-          .tensors  = plan.tensors(),
-          .world    = plan.ranks().size,
-          .rank     = static_cast<std::uint32_t>(plan.ranks().rank),
+  return {.codec       = plan.codec(),
+          .gradient    = gradient,
+          .header      = reinterpret_cast<state_header*>(state.data()),
+          .records     = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
+          .table       = reinterpret_cast<chunk_entry*>(state.data() + plan.table_offset()),
+          .residual    = Codec::feeds_back
+                           ? reinterpret_cast<float*>(state.data() + plan.residual_offset())
+                           : nullptr,
+          .steps       = reinterpret_cast<chunk_step*>(workspace.data()),
+          .rotated     = reinterpret_cast<float*>(workspace.data() + plan.rotated_offset()),
+          .payload     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+          .bypass      = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
+          .agreed      = workspace.data() + plan.agreed_offset(),
+          .chunks      = plan.chunks(),
+          .tensors     = plan.tensors(),
+          .world       = plan.ranks().size,
+          .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
           .dither_mask = mask_of<Codec>(plan.ranks().rank)};
 }
 

@@ -550,6 +550,19 @@ TERSUM_SIMD void invert_rows(float* rows)
   if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
 }
 
+//! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
+template <int Count, int Room>
+TERSUM_SIMD void add_pairs(floats (&sums)[Room])
+{
+  if constexpr (Count > 1) {
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
+    }
+    add_pairs<Count / 2>(sums);
+  }
+}
+
 //! @brief The squared norm of a chunk by the tree of `chunk_norms`.
 template <int Size, class Element>
 TERSUM_SIMD float norm_of(Element const* from)
@@ -568,13 +581,7 @@ TERSUM_SIMD float norm_of(Element const* from)
       sums[i]        = fma(v, v, sums[i]);
     }
   }
-  TERSUM_UNROLL
-  for (int count = vectors; count > 1; count /= 2) {
-    TERSUM_UNROLL
-    for (int i = 0; i < count / 2; ++i) {
-      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
-    }
-  }
+  add_pairs<vectors>(sums);
   float pairs[width];
   store(pairs, sums[0]);
   for (int count = width; count > 1; count /= 2) {

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Values to compress.
+
+#pragma once
+
+#include <tersum/types.hpp>
+
+#include <cstddef>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace tersum_bench {
+
+//! @brief Normal deviates, always the same; gradients repeat them.
+template <class Element>
+[[nodiscard]] std::vector<Element> const& gradient_period()
+{
+  static auto const period = [] {
+    std::mt19937_64 engine{1};
+    std::normal_distribution<float> normal{0.0f, 0.01f};
+    std::vector<Element> values(std::size_t{1} << 20);
+    for (Element& v : values) { v = tersum::from_float<Element>(normal(engine)); }
+    return values;
+  }();
+  return period;
+}
+
+template <class Element>
+void fill_gradient(std::span<Element> to)
+{
+  auto const& period = gradient_period<Element>();
+  for (std::size_t i = 0; i < to.size(); ++i) { to[i] = period[i % period.size()]; }
+}
+
+}  // namespace tersum_bench

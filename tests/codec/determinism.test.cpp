@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! An exchange is a function of seed, step, gradients and order of reduction: not of threads, instruction sets or runs.
+
+#include "support/loopback_run.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+using namespace tersum;
+
+namespace {
+
+constexpr std::size_t coordinates = 5001;
+
+std::vector<std::vector<float>> make_gradients(int world, unsigned seed)
+{
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
+                                      std::vector<float>(coordinates));
+  for (auto& gradient : out) {
+    for (float& value : gradient) { value = .01f * normal(random); }
+  }
+  return out;
+}
+
+bool same_bits(std::vector<float> const& a, std::vector<float> const& b)
+{
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Everything that outlives two steps of an exchange: gradients, states and what is left of the wires.
+template <class Codec>
+std::vector<std::byte> trace(Codec const& codec,
+                             std::vector<std::vector<float>> const& in,
+                             cpu_executor exec)
+{
+  int const world = static_cast<int>(in.size());
+  tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5, exec};
+  std::vector<std::byte> out;
+  auto const append = [&](std::span<std::byte const> bytes) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+  };
+  for (int step = 0; step < 2; ++step) {
+    for (auto const& values : run.exchange(in)) { append(std::as_bytes(std::span{values})); }
+    for (int k = 0; k < world; ++k) {
+      append(run.workspace(k).first(run.plan().workspace_bytes()));
+      append(run.state(k).first(run.plan().state_bytes()));
+    }
+  }
+  return out;
+}
+
+template <class Codec>
+void check_machine_is_without_effect(char const* name, Codec const& codec)
+{
+  CAPTURE(name);
+  auto const in   = make_gradients(3, 13);
+  auto const want = trace(codec, in, {});
+  CHECK((trace(codec, in, {}) == want));  // another run
+  for (int const threads : {2, 3, 8}) {
+    CAPTURE(threads);
+    CHECK((trace(codec, in, {.threads = threads}) == want));
+  }
+  for (auto const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    CAPTURE(static_cast<int>(set));
+    if (set > best_instruction_set()) {
+      MESSAGE("skipped: this CPU lacks instruction set ", static_cast<int>(set));
+      continue;
+    }
+    CHECK((trace(codec, in, {.threads = 2, .instructions = set}) == want));
+  }
+}
+
+template <class Codec>
+void check_ranks_end_alike(char const* name, Codec const& codec)
+{
+  CAPTURE(name);
+  for (int const world : {1, 2, 3, 4, 5, 8}) {
+    CAPTURE(world);
+    auto const in = make_gradients(world, 17);
+    tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5};
+    for (int step = 0; step < 2; ++step) {
+      auto const& out = run.exchange(in);
+      for (int k = 1; k < world; ++k) {
+        CHECK(same_bits(out[static_cast<std::size_t>(k)], out[0]));
+        // The states are alike up to the residual, each rank's own.
+        auto const shared = run.plan().residual_offset();
+        CHECK(std::equal(run.state(k).begin(),
+                         run.state(k).begin() + static_cast<std::ptrdiff_t>(shared),
+                         run.state(0).begin()));
+      }
+    }
+  }
+}
+
+template <class Codec>
+void check_checkpoint(char const* name, Codec const& codec)
+{
+  CAPTURE(name);
+  tests::loopback_run<Codec> whole{codec, layout{coordinates}, 2, 21};
+  for (unsigned step = 0; step < 3; ++step) { whole.exchange(make_gradients(2, step)); }
+  // Another process: same plan, a state of any seed, overwritten by the copy.
+  tests::loopback_run<Codec> resumed{codec, layout{coordinates}, 2, 99};
+  for (int k = 0; k < 2; ++k) {
+    auto const saved = whole.state(k).first(whole.plan().state_bytes());
+    std::vector<std::byte> const file(saved.begin(), saved.end());
+    std::copy(file.begin(), file.end(), resumed.state(k).begin());
+  }
+  for (unsigned step = 3; step < 6; ++step) {
+    auto const in  = make_gradients(2, step);
+    auto const out = resumed.exchange(in);
+    CHECK(same_bits(whole.exchange(in)[1], out[1]));
+  }
+  CHECK(std::equal(whole.state(1).begin(), whole.state(1).end(), resumed.state(1).begin()));
+}
+
+template <class Check>
+void for_each_preset(Check const& check)
+{
+  check("fp32", presets::fp32);
+  check("fp16", presets::fp16);
+  check("bf16", presets::bf16);
+  check("thc_wide4", presets::thc_wide4);
+  check("thc_wide4_partial", presets::thc_wide4_partial);
+  check("thc_wide4_unrotated", presets::thc_wide4_unrotated);
+  check("thc_sat2", presets::thc_sat2);
+  check("thc_sat4", presets::thc_sat4);
+  check("thc_sat8", presets::thc_sat8);
+  check("rotated_sat2", presets::rotated_sat2);
+  check("rotated_sat4", presets::rotated_sat4);
+  check("rotated_sat8", presets::rotated_sat8);
+  check("rotated_sat2_ef", presets::rotated_sat2_ef);
+  check("rotated_sat4_ef", presets::rotated_sat4_ef);
+  check("rotated_sat8_ef", presets::rotated_sat8_ef);
+}
+
+template <class Codec>
+std::vector<float> mean_after(
+  Codec const& codec, std::uint64_t seed, int steps, reduction_order order, int world = 2)
+{
+  auto const in = make_gradients(world, 19);
+  tests::loopback_run<Codec> run{codec, layout{coordinates}, world, seed};
+  std::vector<float> out;
+  for (int step = 0; step < steps; ++step) { out = run.exchange(in, order)[0]; }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("[codec] threads, instruction sets and runs are without effect on any byte")
+{
+  for_each_preset(
+    [](char const* name, auto const& codec) { check_machine_is_without_effect(name, codec); });
+}
+
+TEST_CASE("[codec] all ranks of every world end with the same bits")
+{
+  for_each_preset([](char const* name, auto const& codec) { check_ranks_end_alike(name, codec); });
+}
+
+TEST_CASE("[codec] a copied state resumes a run bit for bit")
+{
+  for_each_preset([](char const* name, auto const& codec) { check_checkpoint(name, codec); });
+}
+
+TEST_CASE("[codec] seeds and steps give fresh randomness")
+{
+  auto const ring = reduction_order::ring;
+  for (int const steps : {1, 2}) {
+    CAPTURE(steps);
+    CHECK_FALSE(same_bits(mean_after(presets::thc_sat4, 1, steps, ring),
+                          mean_after(presets::thc_sat4, 2, steps, ring)));
+    CHECK_FALSE(same_bits(mean_after(presets::rotated_sat4_ef, 1, steps, ring),
+                          mean_after(presets::rotated_sat4_ef, 2, steps, ring)));
+    // The high half of a seed counts too.
+    CHECK_FALSE(
+      same_bits(mean_after(presets::thc_wide4, 1, steps, ring),
+                mean_after(presets::thc_wide4, 1 + (std::uint64_t{1} << 32), steps, ring)));
+  }
+  CHECK_FALSE(same_bits(mean_after(presets::thc_sat4, 1, 1, ring),
+                        mean_after(presets::thc_sat4, 1, 2, ring)));
+  CHECK(same_bits(mean_after(presets::fp16, 1, 1, ring), mean_after(presets::fp16, 2, 2, ring)));
+}
+
+TEST_CASE(
+  "[codec] the order of a reduction is without effect where the wire says that it is associative")
+{
+  auto const unlike = [](auto const& codec) {
+    return !same_bits(mean_after(codec, 1, 1, reduction_order::ring, 5),
+                      mean_after(codec, 1, 1, reduction_order::direct, 5));
+  };
+  static_assert(native_sum<std::int8_t>::associative && native_max<float>::associative);
+  CHECK_FALSE(unlike(presets::thc_wide4));
+  CHECK_FALSE(unlike(presets::thc_wide4_partial));
+  CHECK_FALSE(unlike(presets::thc_wide4_unrotated));
+  static_assert(!saturating_add<4>::associative && !native_sum<half>::associative);
+  CHECK(unlike(presets::thc_sat4));
+  CHECK(unlike(presets::fp16));
+}

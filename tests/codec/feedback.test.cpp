@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Error feedback keeps exactly what a rank's own codes lost, so that estimates of a constant gradient average to it.
+
+#include "support/mismatches.hpp"
+#include "support/reference_codec.hpp"
+#include "support/staged_run.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <cmath>
+#include <random>
+
+using namespace tersum;
+
+namespace {
+
+constexpr double epsilon    = 0x1p-24;
+constexpr std::uint64_t key = 11;
+
+// Lanes that hold every sum, and a range that nothing exceeds: only rounding is lost.
+using exact_nearest    = codec<fixed_chunks<256>,
+                            partial_hadamard<256>,
+                            absmax_range<literal>,
+                            nearest_quantizer<4>,
+                            widening_sum<4, 8>,
+                            error_feedback>;
+using exact_stochastic = codec<fixed_chunks<256>,
+                               partial_hadamard<256>,
+                               absmax_range<literal>,
+                               stochastic_quantizer<4, stratified>,
+                               widening_sum<4, 8>,
+                               error_feedback>;
+
+std::vector<std::vector<float>> make_gradients(int world, std::size_t coordinates)
+{
+  std::mt19937 random(29);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
+                                      std::vector<float>(coordinates));
+  for (auto& gradient : out) {
+    for (float& value : gradient) { value = normal(random); }
+  }
+  return out;
+}
+
+template <class Codec>
+void exchange(tests::staged_run<Codec>& run, std::vector<std::vector<float>> const& in)
+{
+  run.encode(in);
+  run.agree(reduction_order::ring);
+  run.advance();
+  run.reduce(reduction_order::ring);
+  run.decode();
+}
+
+// The residual of every rank after each of four steps, against gradient + residual - own codes decoded in double.
+template <class Codec>
+void check_residual(Codec const& codec, std::size_t coordinates, int world)
+{
+  CAPTURE(world);
+  tests::reference_codec<Codec> const model{codec, coordinates, world, key};
+  tests::staged_run<Codec> run{codec, layout{coordinates}, world, key};
+  auto const in = make_gradients(world, coordinates);
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    CAPTURE(step);
+    std::vector<std::vector<float>> wanted = in;
+    for (int k = 0; k < world; ++k) {
+      auto& values = wanted[static_cast<std::size_t>(k)];
+      for (std::size_t i = 0; i < coordinates; ++i) { values[i] = values[i] + run.residual(k)[i]; }
+    }
+    run.encode(in);
+    run.agree(reduction_order::ring);
+    auto const steps = model.settle(run.agreed(0), static_cast<double>(run.record(0).ratio));
+    run.advance();
+    tests::mismatches wrong;
+    for (int k = 0; k < world; ++k) {
+      // Codes are integers below 2^7 times a chunk of at most 1024: exact. Twelve roundings in step, product and
+      // difference.
+      auto const own = model.decode(run.codes(k, 1), steps, step, 1);
+      for (std::size_t i = 0; i < coordinates; ++i) {
+        double const value = static_cast<double>(wanted[static_cast<std::size_t>(k)][i]);
+        double const want  = value - own[i];
+        double const got   = static_cast<double>(run.residual(k)[i]);
+        double const error = 12 * epsilon * (std::abs(value) + std::abs(own[i])) + 0x1p-40;
+        wrong.expect(std::abs(got - want) <= error, true, got, want, k, i);
+      }
+    }
+    CHECK(wrong.report() == "");
+    run.reduce(reduction_order::ring);
+    run.decode();
+  }
+}
+
+// Sum of the estimates over T steps = T mean + mean of (e_0 - e_T), e_0 = 0, so |average - mean| = |mean e_T| / T.
+template <class Codec>
+void check_convergence(Codec const& codec, int world)
+{
+  constexpr std::size_t coordinates = 1000;
+  CAPTURE(world);
+  tests::staged_run<Codec> run{codec, layout{coordinates}, world, key};
+  auto const in = make_gradients(world, coordinates);
+  std::vector<double> sum(coordinates), mean(coordinates);
+  double norm = 0;
+  for (std::size_t i = 0; i < coordinates; ++i) {
+    for (auto const& gradient : in) { mean[i] += static_cast<double>(gradient[i]) / world; }
+    norm += mean[i] * mean[i];
+  }
+  double first = 0;
+  for (int t = 1; t <= 64; ++t) {
+    exchange(run, in);
+    double lost = 0, kept = 0, largest_step = 0;
+    for (std::size_t i = 0; i < coordinates; ++i) {
+      sum[i] += static_cast<double>(run.values(0)[i]);
+      double residual = 0;
+      for (int k = 0; k < world; ++k) {
+        residual += static_cast<double>(run.residual(k)[i]) / world;
+      }
+      lost += std::pow(sum[i] / t - mean[i], 2);
+      kept += residual * residual;
+      // Each step rounds the estimate, the decoded codes in the residual and the sums: a few times 2^-24 of values
+      // below 16, T of which add up and are divided by T.
+      REQUIRE(std::abs(sum[i] / t - mean[i] + residual / t) <= 8 * 16 * epsilon);
+    }
+    for (std::size_t c = 0; c < run.plan().chunks(); ++c) {
+      double const share = static_cast<double>(run.step(0, c).decode);
+      largest_step       = std::max(largest_step, share * std::sqrt(256.0) * world);
+    }
+    // A rotated coordinate loses at most one step (nearest: half), and rotation keeps the norm: |e_T| is at most that
+    // times the root of the padded coordinates, whatever T.
+    double const worst = (Codec::quantizer_type::unbiased ? 1.0 : .5) * largest_step *
+                         std::sqrt(256.0 * static_cast<double>(run.plan().chunks()));
+    CHECK(std::sqrt(kept) <= worst);
+    CHECK(std::sqrt(lost) <= worst / t + 8 * 16 * epsilon * std::sqrt(1000.0));
+    if (t == 1) { first = std::sqrt(lost); }
+  }
+  // The first error is about 1 / sqrt(3) of its worst (nearest) or 1 / sqrt(6) (stochastic), so one over the steps means
+  // less than 2.5 / 64 of it, 1 / 16 with steps that grow by half; the average of 64 independent errors would be 1 / 8.
+  double last = 0;
+  for (std::size_t i = 0; i < coordinates; ++i) { last += std::pow(sum[i] / 64 - mean[i], 2); }
+  CHECK(std::sqrt(last) < first / 16);
+}
+
+}  // namespace
+
+TEST_CASE("[feedback] the residual is gradient and residual less the rank's own decoded codes")
+{
+  check_residual(exact_nearest{}, 1000, 1);
+  check_residual(exact_stochastic{}, 1000, 3);
+  check_residual(presets::rotated_sat4_ef, 3000, 4);
+  check_residual(presets::rotated_sat2_ef, 1024, 2);
+}
+
+TEST_CASE("[feedback] estimates of a constant gradient average to it like one over the steps")
+{
+  for (int const world : {1, 3}) {
+    check_convergence(exact_nearest{}, world);
+    check_convergence(exact_stochastic{}, world);
+  }
+}
+
+TEST_CASE("[feedback] without it the average of biased estimates stays away")
+{
+  using biased = codec<fixed_chunks<256>,
+                       no_rotation,
+                       absmax_range<literal>,
+                       nearest_quantizer<4>,
+                       widening_sum<4, 8>>;
+  tests::staged_run<biased> run{biased{}, layout{1000}, 1, key};
+  auto const in = make_gradients(1, 1000);
+  exchange(run, in);
+  auto const first = run.values(0);
+  exchange(run, in);
+  CHECK(run.values(0) == first);  // no randomness: every step loses the same
+  CHECK(first != in[0]);
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Plans are arithmetic: bytes by hand for every preset, bounds on memory, constants of the compiler.
+
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+using namespace tersum;
+
+namespace {
+
+struct bytes {
+  std::uint64_t agreed, payload, state;
+};
+
+// 10000 coordinates in ten chunks of 1024: 10240 with padding. State: header 64, one tensor 64, 16 a chunk, and 4 a
+// coordinate with feedback.
+template <class Codec>
+void check_bytes(char const* name, Codec const& codec, bytes const& want)
+{
+  CAPTURE(name);
+  auto const plan = codec.plan(layout{10000}, {.size = 4, .rank = 1});
+  CHECK(plan.check() == status{});
+  CHECK(plan.agreed_bytes() == want.agreed);
+  CHECK(plan.payload_bytes() == want.payload);
+  CHECK(plan.bypass_bytes() == 0);
+  CHECK(plan.wire_bytes() == want.agreed + want.payload);
+  CHECK(plan.bits_per_coordinate() ==
+        doctest::Approx(8 * static_cast<double>(want.agreed + want.payload) / 10000));
+  CHECK(plan.state_bytes() == want.state);
+}
+
+template <class Codec>
+void check_memory(char const* name, Codec const& codec)
+{
+  CAPTURE(name);
+  for (std::uint64_t const d : {0u, 1u, 127u, 1023u, 1024u, 1025u, 100003u}) {
+    CAPTURE(d);
+    auto const plan = codec.plan(layout{d}, {.size = 4, .rank = 0});
+    if constexpr (Codec::casts) {
+      CHECK(plan.workspace_bytes() == plan.wire_bytes());
+    } else {
+      CHECK(plan.workspace_bytes() == plan.wire_bytes() + 16 * plan.chunks() +
+                                        (Codec::rotates_all ? 4096 * plan.chunks() : 0));
+    }
+    // Everything has its place, and none overlaps.
+    CHECK(plan.rotated_offset() <= plan.payload_offset());
+    CHECK(plan.payload_offset() % 4 == 0);
+    CHECK(plan.agreed_offset() + plan.agreed_bytes() <= plan.workspace_bytes());
+    CHECK(plan.records_offset() == 64);
+    CHECK(plan.table_offset() == plan.records_offset() + 64 * plan.tensors());
+    CHECK(plan.residual_offset() == plan.table_offset() + 16 * plan.chunks());
+  }
+  auto const none = codec.plan(layout{0}, {});
+  CHECK(none.wire_bytes() == 0);
+  CHECK(none.workspace_bytes() == 0);
+  CHECK(none.bits_per_coordinate() == 0.0);
+  CHECK(none.check() == status{});
+}
+
+template <class Check>
+void for_each_preset(Check const& check)
+{
+  check("fp32", presets::fp32);
+  check("fp16", presets::fp16);
+  check("bf16", presets::bf16);
+  check("thc_wide4", presets::thc_wide4);
+  check("thc_wide4_partial", presets::thc_wide4_partial);
+  check("thc_wide4_unrotated", presets::thc_wide4_unrotated);
+  check("thc_sat2", presets::thc_sat2);
+  check("thc_sat4", presets::thc_sat4);
+  check("thc_sat8", presets::thc_sat8);
+  check("rotated_sat2", presets::rotated_sat2);
+  check("rotated_sat4", presets::rotated_sat4);
+  check("rotated_sat8", presets::rotated_sat8);
+  check("rotated_sat2_ef", presets::rotated_sat2_ef);
+  check("rotated_sat4_ef", presets::rotated_sat4_ef);
+  check("rotated_sat8_ef", presets::rotated_sat8_ef);
+}
+
+}  // namespace
+
+// A plan is a constant of the compiler, down to its verdict.
+constexpr auto constant_plan = presets::rotated_sat4.plan(layout{10000}, {.size = 4, .rank = 1});
+static_assert(constant_plan.check().ok());
+static_assert(constant_plan.chunks() == 10);
+static_assert(constant_plan.agreed_bytes() == 40);
+static_assert(constant_plan.payload_bytes() == 10 * 512);
+static_assert(constant_plan.wire_bytes() == 5160);
+static_assert(constant_plan.workspace_bytes() == 5160 + 160);
+static_assert(!presets::thc_wide4.plan(layout{10}, {.size = 19, .rank = 0}).check().ok());
+
+TEST_CASE("[plan] every preset sends the bytes that its policies say")
+{
+  std::uint64_t const state = 64 + 64 + 160;
+  check_bytes("fp32", presets::fp32, {0, 40000, state});
+  check_bytes("fp16", presets::fp16, {0, 20000, state});
+  check_bytes("bf16", presets::bf16, {0, 20000, state});
+  // Ten chunks are pieces of eight and two: two norms.
+  check_bytes("thc_wide4", presets::thc_wide4, {8, 10240, state + 64});
+  check_bytes("thc_wide4_partial", presets::thc_wide4_partial, {40, 10240, state});
+  check_bytes("thc_wide4_unrotated", presets::thc_wide4_unrotated, {40, 10240, state});
+  check_bytes("thc_sat2", presets::thc_sat2, {40, 2560, state});
+  check_bytes("thc_sat4", presets::thc_sat4, {40, 5120, state});
+  check_bytes("thc_sat8", presets::thc_sat8, {40, 10240, state});
+  check_bytes("rotated_sat2", presets::rotated_sat2, {40, 2560, state});
+  check_bytes("rotated_sat4", presets::rotated_sat4, {40, 5120, state});
+  check_bytes("rotated_sat8", presets::rotated_sat8, {40, 10240, state});
+  check_bytes("rotated_sat2_ef", presets::rotated_sat2_ef, {40, 2560, state + 40000});
+  check_bytes("rotated_sat4_ef", presets::rotated_sat4_ef, {40, 5120, state + 40000});
+  check_bytes("rotated_sat8_ef", presets::rotated_sat8_ef, {40, 10240, state + 40000});
+}
+
+TEST_CASE("[plan] wire scalars of other types and other statistics are counted")
+{
+  using halves    = codec<fixed_chunks<128>,
+                       partial_hadamard<128>,
+                       rms_range<literal, bfloat16>,
+                       stochastic_quantizer<4>,
+                       guard_lanes<8, std::uint64_t>>;
+  auto const plan = halves{}.plan(layout{1000}, {.size = 18, .rank = 0});
+  CHECK(plan.check().ok());
+  CHECK(plan.agreed_bytes() == 8 * 2);
+  CHECK(plan.payload_bytes() == 8 * 128);
+  // A tracked range of magnitudes sends a norm a tensor besides.
+  using magnitudes = codec<fixed_chunks<256>,
+                           partial_hadamard<256>,
+                           absmax_range<tracked_correlation>,
+                           stochastic_quantizer<4>,
+                           saturating_sum<4>>;
+  CHECK(magnitudes{}.plan(layout{1000}, {}).agreed_bytes() == (4 + 1) * 4);
+  using whole = codec<fixed_chunks<256>,
+                      partial_hadamard<256>,
+                      global_range<tracked_correlation>,
+                      stochastic_quantizer<4>,
+                      saturating_sum<4>>;
+  CHECK(whole{}.plan(layout{1000}, {}).agreed_bytes() == 4);
+}
+
+TEST_CASE("[plan] workspace is the wire and 16 bytes a chunk, and a zero is a zero")
+{
+  for_each_preset([](char const* name, auto const& codec) { check_memory(name, codec); });
+}
+
+TEST_CASE("[plan] bits a coordinate tend to the lane and one scalar a chunk")
+{
+  std::uint64_t const d = std::uint64_t{1} << 24;
+  CHECK(presets::rotated_sat4.plan(layout{d}, {}).bits_per_coordinate() == 4 + 32.0 / 1024);
+  CHECK(presets::thc_wide4_partial.plan(layout{d}, {}).bits_per_coordinate() == 8 + 32.0 / 1024);
+  CHECK(presets::fp16.plan(layout{d}, {}).bits_per_coordinate() == 16);
+  // Full rotation pads one chunk, not to a power of two; here nothing.
+  CHECK(presets::thc_wide4.plan(layout{d}, {}).bits_per_coordinate() ==
+        8 + 32.0 / static_cast<double>(d));
+}
+
+TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one is not")
+{
+  auto const fits = [](auto const& codec, int world) {
+    status const made = codec.plan(layout{1000}, {.size = world, .rank = world - 1}).check();
+    CHECK((made.ok() || made.code == error_code::world_too_large));
+    return made.ok();
+  };
+  using guarded2 = codec<fixed_chunks<128>,
+                         partial_hadamard<128>,
+                         rms_range<literal>,
+                         stochastic_quantizer<2>,
+                         guard_lanes<4>>;
+  using wide8    = codec<fixed_chunks<128>,
+                      partial_hadamard<128>,
+                      rms_range<literal>,
+                      stochastic_quantizer<8>,
+                      widening_sum<8, 16>>;
+  CHECK(fits(presets::thc_wide4, 127 / 7));
+  CHECK_FALSE(fits(presets::thc_wide4, 127 / 7 + 1));
+  CHECK(fits(guarded2{}, 15 / 2));
+  CHECK_FALSE(fits(guarded2{}, 15 / 2 + 1));
+  CHECK(fits(wide8{}, 32767 / 127));
+  CHECK_FALSE(fits(wide8{}, 32767 / 127 + 1));
+  CHECK(fits(presets::rotated_sat4, 65534));
+  CHECK(fits(presets::fp16, 65534));
+}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The 16-bit storage types against their definitions, over every pattern and every tie.
+
+#include "support/mismatches.hpp"
+#include "support/reference_float.hpp"
+
+#include <tersum/types.hpp>
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using tersum::bfloat16;
+using tersum::half;
+using tersum::tests::mismatches;
+using tersum::tests::reference_bfloat16;
+using tersum::tests::reference_half;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+template <class T>
+using reference_of =
+  std::conditional_t<std::is_same_v<T, half>, reference_half, reference_bfloat16>;
+
+float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+// Floats of both signs that decide how a format rounds: each of its values and each tie, with the
+// float below and the float above; the same around every power of two; NaNs of many payloads; and
+// samples of all patterns.
+template <class Reference>
+std::vector<float> rounding_cases(Reference const& reference)
+{
+  std::vector<float> cases;
+  auto const around = [&](float value) {
+    for (float const near : {std::nextafter(value, 0.0f), value, std::nextafter(value, infinity)}) {
+      cases.push_back(near);
+      cases.push_back(-near);
+    }
+  };
+  for (std::uint16_t bits = 0; bits < Reference::infinity; ++bits) {
+    around(static_cast<float>(Reference::value(bits)));
+    around(static_cast<float>(reference.midpoint(bits)));
+  }
+  for (int exponent = -149; exponent <= 127; ++exponent) { around(std::ldexp(1.0f, exponent)); }
+  around(infinity);
+  for (std::uint32_t payload = 1; payload < 0x00800000u; payload += 4099) {
+    cases.push_back(float_of(0x7f800000u | payload));
+    cases.push_back(float_of(0xff800000u | payload));
+  }
+  cases.push_back(float_of(0x7fffffffu));
+  cases.push_back(float_of(0xffffffffu));
+  for (std::uint64_t bits = 0; bits <= 0xffffffffu; bits += 4093) {
+    cases.push_back(float_of(static_cast<std::uint32_t>(bits)));
+  }
+  std::mt19937 random(20260101);
+  for (int i = 0; i < 1 << 18; ++i) {
+    cases.push_back(float_of(static_cast<std::uint32_t>(random())));
+  }
+  return cases;
+}
+
+TEST_CASE("[types] storage types have the layout of the CUDA types and of one vector access")
+{
+  static_assert(sizeof(half) == 2 && alignof(half) == 2);
+  static_assert(sizeof(bfloat16) == 2 && alignof(bfloat16) == 2);
+  static_assert(sizeof(tersum::word4) == 16 && alignof(tersum::word4) == 16);
+  static_assert(std::is_trivial_v<half> && std::is_standard_layout_v<half>);
+  static_assert(std::is_trivial_v<bfloat16> && std::is_standard_layout_v<bfloat16>);
+  static_assert(std::is_trivial_v<tersum::word4> && std::is_standard_layout_v<tersum::word4>);
+
+  struct bytes {
+    unsigned char at[16];
+  };
+  auto const word =
+    std::bit_cast<bytes>(tersum::word4{0x03020100u, 0x07060504u, 0x0b0a0908u, 0x0f0e0d0cu});
+  for (int i = 0; i < 16; ++i) { CHECK(word.at[i] == i); }
+}
+
+TEST_CASE("[types] every half converts to the float of the same value, NaN to 0x7fffffff")
+{
+  mismatches wrong;
+  for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
+    auto const pattern       = static_cast<std::uint16_t>(bits);
+    std::uint32_t const want = reference_half::is_nan(pattern)
+                                 ? 0x7fffffffu
+                                 : bits_of(static_cast<float>(reference_half::value(pattern)));
+    wrong.expect(bits_of(to_float(half{pattern})), want, bits);
+  }
+  CHECK(wrong.report() == "");
+}
+
+TEST_CASE("[types] every bfloat16 converts to the float of the same value, NaN with its payload")
+{
+  mismatches wrong;
+  for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
+    auto const pattern = static_cast<std::uint16_t>(bits);
+    float const got    = to_float(bfloat16{pattern});
+    if (reference_bfloat16::is_nan(pattern)) {
+      wrong.expect(bits_of(got), bits << 16, bits);
+    } else {
+      wrong.expect(
+        bits_of(got), bits_of(static_cast<float>(reference_bfloat16::value(pattern))), bits);
+    }
+  }
+  CHECK(wrong.report() == "");
+}
+
+TEST_CASE_TEMPLATE("[types] float rounds to the nearest value, ties to even, NaN to 0x7fff",
+                   T,
+                   half,
+                   bfloat16)
+{
+  reference_of<T> const reference;
+  mismatches wrong;
+  for (float const value : rounding_cases(reference)) {
+    wrong.expect(tersum::from_float<T>(value).bits, reference.round(value), bits_of(value));
+  }
+  CHECK(wrong.report() == "");
+}
+
+TEST_CASE_TEMPLATE("[types] what came from 16 bits goes back to the same bits", T, half, bfloat16)
+{
+  mismatches wrong;
+  for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
+    auto const pattern = static_cast<std::uint16_t>(bits);
+    auto const want    = reference_of<T>::is_nan(pattern) ? std::uint16_t{0x7fff} : pattern;
+    wrong.expect(tersum::from_float<T>(to_float(T{pattern})).bits, want, bits);
+  }
+  CHECK(wrong.report() == "");
+}
+
+TEST_CASE("[types] halves overflow at 65520, bfloat16 halfway beyond its largest value")
+{
+  CHECK(tersum::to_half(65504.0f).bits == 0x7bff);
+  CHECK(tersum::to_half(std::nextafter(65520.0f, 0.0f)).bits == 0x7bff);
+  CHECK(tersum::to_half(65520.0f).bits == 0x7c00);
+  CHECK(tersum::to_half(-65520.0f).bits == 0xfc00);
+  CHECK(tersum::to_half(infinity).bits == 0x7c00);
+  CHECK(tersum::to_half(-infinity).bits == 0xfc00);
+  CHECK(tersum::to_half(0x1p-25f).bits == 0x0000);
+  CHECK(tersum::to_half(std::nextafter(0x1p-25f, 1.0f)).bits == 0x0001);
+  CHECK(tersum::to_half(-0.0f).bits == 0x8000);
+
+  CHECK(tersum::to_bfloat16(std::nextafter(0x1.ffp127f, 0.0f)).bits == 0x7f7f);
+  CHECK(tersum::to_bfloat16(0x1.ffp127f).bits == 0x7f80);
+  CHECK(tersum::to_bfloat16(-0x1.ffp127f).bits == 0xff80);
+  CHECK(tersum::to_bfloat16(-infinity).bits == 0xff80);
+  CHECK(tersum::to_bfloat16(-0.0f).bits == 0x8000);
+}
+
+TEST_CASE("[types] to_bfloat16_upwards gives the smallest bfloat16 that is not below")
+{
+  reference_bfloat16 const reference;
+  mismatches below, minimal;
+  for (float const value : rounding_cases(reference)) {
+    if (std::isnan(value) || std::signbit(value)) { continue; }
+    bfloat16 const up = tersum::to_bfloat16_upwards(value);
+    below.expect(reference_bfloat16::value(up.bits) >= value, true, bits_of(value), up.bits);
+    if (up.bits == 0) { continue; }
+    auto const previous = static_cast<std::uint16_t>(up.bits - 1);
+    minimal.expect(reference_bfloat16::value(previous) < value, true, bits_of(value), up.bits);
+  }
+  CHECK(below.report() == "");
+  CHECK(minimal.report() == "");
+}
+
+TEST_CASE("[types] float passes through the conversions of a gradient element")
+{
+  static_assert(tersum::gradient_element<float>);
+  static_assert(!tersum::gradient_element<double>);
+  static_assert(!tersum::gradient_element<std::uint16_t>);
+  CHECK(bits_of(tersum::from_float<float>(tersum::to_float(float_of(0x7fa00001u)))) == 0x7fa00001u);
+}
+
+}  // namespace

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Every size of chunk, with and without rotation: the kernel bodies equal the CPU executor bit for bit.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <int Size>
+using tracked = codec<fixed_chunks<Size>,
+                      partial_hadamard<Size>,
+                      rms_range<tracked_correlation>,
+                      stochastic_quantizer<4>,
+                      saturating_sum<4>>;
+
+template <int Size>
+using fed_back = codec<fixed_chunks<Size>,
+                       partial_hadamard<Size>,
+                       absmax_range<literal>,
+                       nearest_quantizer<8>,
+                       widening_sum<8, 16>,
+                       error_feedback>;
+
+template <int Size>
+using unrotated = codec<fixed_chunks<Size>,
+                        no_rotation,
+                        absmax_range<tracked_correlation>,
+                        stochastic_quantizer<2, independent>,
+                        saturating_sum<2>,
+                        error_feedback>;
+
+TEST_CASE_TEMPLATE("[kernels] chunks up to a block's",
+                   Codec,
+                   tracked<128>,
+                   tracked<256>,
+                   tracked<512>,
+                   tracked<2048>,
+                   tracked<4096>,
+                   fed_back<128>,
+                   fed_back<256>,
+                   fed_back<512>,
+                   fed_back<2048>,
+                   fed_back<4096>,
+                   unrotated<128>,
+                   unrotated<512>,
+                   unrotated<4096>)
+{
+  compare_sizes<float>(Codec{});
+  compare_orders<float>(Codec{});
+}
+
+TEST_CASE_TEMPLATE("[kernels] chunks that need much shared memory",
+                   Codec,
+                   tracked<8192>,
+                   tracked<16384>,
+                   fed_back<16384>,
+                   tracked<32768>,
+                   unrotated<32768>)
+{
+  constexpr std::uint64_t size = Codec::chunk_size;
+  compare_kernels<Codec, float>({.gradient = {.coordinates = prime_from(size)}, .steps = 2});
+}
+
+}  // namespace

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel bodies of the presets with feedback equal the CPU executor bit for bit, residual and all.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Codec>
+void compare_preset(Codec const& codec)
+{
+  compare_sizes<float>(codec);
+  compare_orders<float>(codec);
+  compare_orders<float>(codec, 3, true);
+}
+
+TEST_CASE("[kernels] rotated_sat2_ef equals the CPU executor")
+{
+  compare_preset(presets::rotated_sat2_ef);
+}
+
+TEST_CASE("[kernels] rotated_sat4_ef equals the CPU executor")
+{
+  compare_preset(presets::rotated_sat4_ef);
+}
+
+TEST_CASE("[kernels] rotated_sat8_ef equals the CPU executor")
+{
+  compare_preset(presets::rotated_sat8_ef);
+}
+
+}  // namespace

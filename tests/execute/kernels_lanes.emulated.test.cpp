@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Every width of codes and lanes, and quantizers of a user: the kernel bodies equal the CPU executor bit for bit.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Quantizer, class Reducer, int Size = 1024>
+using rotated =
+  codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<fixed_headroom>, Quantizer, Reducer>;
+
+template <class Quantizer, class Reducer>
+using fed_back = codec<fixed_chunks<1024>,
+                       partial_hadamard<1024>,
+                       rms_range<fixed_headroom>,
+                       Quantizer,
+                       Reducer,
+                       error_feedback>;
+
+template <class Quantizer, class Reducer>
+using unrotated =
+  codec<fixed_chunks<256>, no_rotation, absmax_range<fixed_headroom>, Quantizer, Reducer>;
+
+template <int Bits>
+using stochastic = stochastic_quantizer<Bits>;
+template <int Bits>
+using nearest = nearest_quantizer<Bits>;
+
+// As many ranks as the lanes hold, at most three.
+template <class Codec>
+void compare_lanes(Codec const& codec = {})
+{
+  int const most = Codec::reducer_type::max_world(Codec::quantizer_type::max_level);
+  compare_kernels<Codec, float>({.codec    = codec,
+                                 .gradient = {.coordinates = several_chunks<Codec>()},
+                                 .world    = std::min(3, most),
+                                 .steps    = 2},
+                                emulator::thread_orders);
+}
+
+template <class... Codecs>
+void compare_all_lanes()
+{
+  (compare_lanes<Codecs>(), ...);
+}
+
+TEST_CASE("[kernels] saturating lanes of every width")
+{
+  compare_all_lanes<rotated<stochastic<2>, saturating_sum<2>>,
+                    rotated<stochastic<3>, saturating_sum<4>>,
+                    rotated<stochastic<5>, saturating_sum<8>>,
+                    rotated<stochastic<7>, saturating_sum<8>>,
+                    rotated<stochastic<8>, saturating_sum<16>>,
+                    rotated<nearest<2>, saturating_sum<2>>,
+                    rotated<nearest<4>, saturating_sum<4>, 128>,
+                    rotated<nearest<6>, saturating_sum<8>>,
+                    rotated<nearest<7>, saturating_sum<16>, 256>,
+                    unrotated<stochastic<2>, saturating_sum<2>>,
+                    unrotated<nearest<4>, saturating_sum<4>>>();
+}
+
+TEST_CASE("[kernels] native integers wider than the codes")
+{
+  compare_all_lanes<rotated<stochastic<2>, widening_sum<2, 8>>,
+                    rotated<stochastic<6>, widening_sum<6, 8>>,
+                    rotated<stochastic<4>, widening_sum<4, 16>>,
+                    rotated<nearest<8>, widening_sum<8, 8>>,
+                    rotated<nearest<5>, widening_sum<5, 16>>,
+                    unrotated<stochastic<8>, widening_sum<8, 16>>,
+                    fed_back<nearest<3>, widening_sum<3, 8>>>();
+}
+
+TEST_CASE("[kernels] guarded lanes in words of 32 and 64 bits")
+{
+  compare_all_lanes<rotated<stochastic<2>, guard_lanes<4, std::uint32_t>>,
+                    rotated<nearest<3>, guard_lanes<4, std::uint64_t>>,
+                    rotated<stochastic<4>, guard_lanes<8, std::uint64_t>>,
+                    rotated<stochastic<6>, guard_lanes<8, std::uint32_t>, 128>,
+                    rotated<stochastic<8>, guard_lanes<16, std::uint32_t>>,
+                    unrotated<nearest<8>, guard_lanes<16, std::uint64_t>>,
+                    fed_back<nearest<2>, guard_lanes<4, std::uint32_t>>,
+                    fed_back<stochastic<8>, guard_lanes<16, std::uint64_t>>>();
+}
+
+// Keeps the sign with probability |value| / step.
+struct ternary {
+  using dither                       = independent_dither<10>;
+  static constexpr int bits          = 2;
+  static constexpr int max_level     = 1;
+  static constexpr int fraction_bits = 8;
+  static constexpr bool unbiased     = true;
+
+  [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t random) const noexcept
+  {
+    if (!(static_cast<float>(random) < std::rint(std::fabs(value) * scale))) { return 0; }
+    return value < 0.0F ? -1 : 1;
+  }
+};
+
+// The sign alone.
+struct signs {
+  using dither                       = no_dither;
+  static constexpr int bits          = 2;
+  static constexpr int max_level     = 1;
+  static constexpr int fraction_bits = 0;
+  static constexpr bool unbiased     = false;
+
+  [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t) const noexcept
+  {
+    float const position = value * scale;
+    return position > 0.0F ? 1 : position < 0.0F ? -1 : 0;
+  }
+};
+
+// Powers of two and zero, with four random bits; its parameter is known at run time only.
+struct powers {
+  using dither                       = stratified;
+  static constexpr int bits          = 4;
+  static constexpr int max_level     = 4;
+  static constexpr int fraction_bits = 4;
+  static constexpr bool unbiased     = false;
+
+  float threshold = 0.5F;
+
+  [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t random) const noexcept
+  {
+    float const size = std::fabs(value) * scale + static_cast<float>(random >> 4);
+    int const code   = size >= 56.0F ? 4 : size >= 32.0F ? 2 : size >= 16.0F + threshold ? 1 : 0;
+    return value < 0.0F ? -code : code;
+  }
+};
+
+TEST_CASE("[kernels] quantizers of one's own")
+{
+  compare_all_lanes<rotated<ternary, saturating_sum<2>>,
+                    rotated<ternary, widening_sum<2, 16>>,
+                    fed_back<ternary, guard_lanes<8>>,
+                    unrotated<signs, saturating_sum<2>>,
+                    fed_back<signs, saturating_sum<4>>>();
+  compare_lanes<rotated<powers, saturating_sum<4>>>({.quantizer = {.threshold = 3.0F}});
+  compare_lanes<fed_back<powers, widening_sum<4, 8>>>({.quantizer = {.threshold = 7.0F}});
+}
+
+}  // namespace

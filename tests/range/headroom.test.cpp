@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The factor between the range of one rank and that of the sum.
+
+#include <tersum/range/headroom.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace {
+
+constexpr int worlds[]   = {1, 2, 3, 4, 8, 17, 64, 1000, 65535};
+constexpr float ratios[] = {0.0f, 0.3f, 1.0f, 1.7f, 2.0f, 4.0f, 100.0f, 1e30f};
+
+TEST_CASE("[headroom] literal maps one rank's range to the lane, whatever the world")
+{
+  for (int const world : worlds) {
+    for (float const ratio : ratios) { CHECK(tersum::literal{}.factor(world, ratio) == 1.0f); }
+  }
+}
+
+TEST_CASE("[headroom] fixed_headroom is its multiple, or the square root of the world")
+{
+  for (int const world : worlds) {
+    CAPTURE(world);
+    for (float const ratio : ratios) {
+      CHECK(tersum::fixed_headroom{}.factor(world, ratio) ==
+            static_cast<float>(std::sqrt(static_cast<double>(world))));
+      CHECK(tersum::fixed_headroom{.multiple = 2.5f}.factor(world, ratio) == 2.5f);
+    }
+  }
+}
+
+TEST_CASE(
+  "[headroom] tracked_correlation is the measured ratio with its margin, between 1 and the world")
+{
+  for (float const margin : {1.0f, 1.1f, 2.0f}) {
+    for (int const world : worlds) {
+      for (float const ratio : ratios) {
+        CAPTURE(margin);
+        CAPTURE(world);
+        CAPTURE(ratio);
+        float const factor = tersum::tracked_correlation{.margin = margin}.factor(world, ratio);
+        CHECK(factor == std::clamp(margin * ratio, 1.0f, static_cast<float>(world)));
+      }
+      // Before the first exchange the ratio is the world.
+      CHECK(tersum::tracked_correlation{.margin = margin}.factor(
+              world, static_cast<float>(world)) == static_cast<float>(world));
+    }
+  }
+  CHECK(tersum::tracked_correlation{}.factor(8, std::numeric_limits<float>::infinity()) == 8.0f);
+}
+
+}  // namespace

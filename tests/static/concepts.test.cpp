@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Each role accepts a type with its atoms and refuses one that lacks any of them. All of it is
+//! checked by the compiler.
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/reduce/native.hpp>
+#include <tersum/types.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace {
+
+// One requirement each; a policy is put together from them.
+struct with_bits {
+  static constexpr int bits = 4;
+};
+struct with_max_level {
+  static constexpr int max_level = 7;
+};
+struct with_fraction_bits {
+  static constexpr int fraction_bits = 8;
+};
+struct with_unbiased {
+  static constexpr bool unbiased = true;
+};
+struct with_dither {
+  using dither = tersum::independent;
+};
+struct with_encode {
+  std::int32_t encode(float, float, std::uint32_t) const { return 0; }
+};
+struct with_rounds {
+  static constexpr int rounds = 7;
+};
+struct with_chunk_size {
+  static constexpr int chunk_size = 256;
+};
+struct with_rotation_size {
+  static constexpr int rotation_size = 1;
+};
+struct with_factor {
+  float factor(int, float) const { return 1; }
+};
+struct with_scalar {
+  using scalar = float;
+};
+struct with_op {
+  using op = tersum::native_sum<float>;
+};
+struct with_headroom_type {
+  using headroom_type = int;
+};
+struct with_spread {
+  float spread = 1;
+};
+struct with_element {
+  using element = std::uint32_t;
+};
+struct with_native {
+  static constexpr bool native = true;
+};
+struct with_associative {
+  static constexpr bool associative = true;
+};
+struct with_exact {
+  static constexpr bool exact = true;
+};
+struct with_combine {
+  std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a + b; }
+};
+struct with_lane_bits {
+  static constexpr int lane_bits = 8;
+};
+struct with_max_world {
+  static constexpr int max_world(int) { return 1; }
+};
+struct with_enabled {
+  static constexpr bool enabled = false;
+};
+
+template <class... Atoms>
+struct of : Atoms... {
+};
+
+// Copying it is not trivial, which no policy may be.
+struct with_heavy {
+  std::string text;
+};
+
+template <class... Atoms>
+constexpr bool is_dither_source = tersum::dither_source<of<Atoms...>>;
+static_assert(is_dither_source<with_rounds>);
+static_assert(!is_dither_source<>);
+static_assert(!is_dither_source<with_rounds, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_chunker = tersum::chunker<of<Atoms...>>;
+static_assert(is_chunker<with_chunk_size>);
+static_assert(!is_chunker<>);
+static_assert(!is_chunker<with_chunk_size, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_rotator = tersum::rotator<of<Atoms...>>;
+static_assert(is_rotator<with_rotation_size>);
+static_assert(!is_rotator<>);
+static_assert(!is_rotator<with_rotation_size, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_headroom = tersum::headroom<of<Atoms...>>;
+static_assert(is_headroom<with_factor>);
+static_assert(!is_headroom<>);
+static_assert(!is_headroom<with_factor, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_feedback = tersum::feedback<of<Atoms...>>;
+static_assert(is_feedback<with_enabled>);
+static_assert(!is_feedback<>);
+static_assert(!is_feedback<with_enabled, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_quantizer = tersum::quantizer<of<Atoms...>>;
+static_assert(is_quantizer<with_bits,
+                           with_max_level,
+                           with_fraction_bits,
+                           with_unbiased,
+                           with_dither,
+                           with_encode>);
+static_assert(
+  !is_quantizer<with_max_level, with_fraction_bits, with_unbiased, with_dither, with_encode>);
+static_assert(
+  !is_quantizer<with_bits, with_fraction_bits, with_unbiased, with_dither, with_encode>);
+static_assert(!is_quantizer<with_bits, with_max_level, with_unbiased, with_dither, with_encode>);
+static_assert(
+  !is_quantizer<with_bits, with_max_level, with_fraction_bits, with_dither, with_encode>);
+static_assert(
+  !is_quantizer<with_bits, with_max_level, with_fraction_bits, with_unbiased, with_encode>);
+static_assert(
+  !is_quantizer<with_bits, with_max_level, with_fraction_bits, with_unbiased, with_dither>);
+static_assert(!is_quantizer<with_bits,
+                            with_max_level,
+                            with_fraction_bits,
+                            with_unbiased,
+                            with_dither,
+                            with_encode,
+                            with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_reduce_op = tersum::reduce_op<of<Atoms...>>;
+static_assert(is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine>);
+static_assert(!is_reduce_op<with_native, with_associative, with_exact, with_combine>);
+static_assert(!is_reduce_op<with_element, with_associative, with_exact, with_combine>);
+static_assert(!is_reduce_op<with_element, with_native, with_exact, with_combine>);
+static_assert(!is_reduce_op<with_element, with_native, with_associative, with_combine>);
+static_assert(!is_reduce_op<with_element, with_native, with_associative, with_exact>);
+static_assert(
+  !is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_range = tersum::range<of<Atoms...>>;
+static_assert(is_range<with_scalar, with_op, with_headroom_type, with_spread>);
+static_assert(!is_range<with_op, with_headroom_type, with_spread>);
+static_assert(!is_range<with_scalar, with_headroom_type, with_spread>);
+static_assert(!is_range<with_scalar, with_op, with_spread>);
+static_assert(!is_range<with_scalar, with_op, with_headroom_type>);
+static_assert(!is_range<with_scalar, with_op, with_headroom_type, with_spread, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_reducer = tersum::reducer<of<Atoms...>>;
+static_assert(is_reducer<with_lane_bits, with_op, with_max_world>);
+static_assert(!is_reducer<with_op, with_max_world>);
+static_assert(!is_reducer<with_lane_bits, with_max_world>);
+static_assert(!is_reducer<with_lane_bits, with_op>);
+static_assert(!is_reducer<with_lane_bits, with_op, with_max_world, with_heavy>);
+
+// The signatures count, not only the names.
+struct with_text_bits {
+  static constexpr char const* bits = "4";
+};
+struct with_encode_nothing {
+  void encode(float, float, std::uint32_t) const {}
+};
+struct with_encode_mutable {
+  std::int32_t encode(float, float, std::uint32_t) { return 0; }
+};
+struct with_encode_without_random {
+  std::int32_t encode(float, float) const { return 0; }
+};
+struct with_combine_wider {
+  std::uint64_t operator()(std::uint32_t a, std::uint32_t b) const { return std::uint64_t{a} + b; }
+};
+struct with_combine_mutable {
+  std::uint32_t operator()(std::uint32_t a, std::uint32_t b) { return a + b; }
+};
+static_assert(!is_quantizer<with_text_bits,
+                            with_max_level,
+                            with_fraction_bits,
+                            with_unbiased,
+                            with_dither,
+                            with_encode>);
+static_assert(!is_quantizer<with_bits,
+                            with_max_level,
+                            with_fraction_bits,
+                            with_unbiased,
+                            with_dither,
+                            with_encode_nothing>);
+static_assert(!is_quantizer<with_bits,
+                            with_max_level,
+                            with_fraction_bits,
+                            with_unbiased,
+                            with_dither,
+                            with_encode_mutable>);
+static_assert(!is_quantizer<with_bits,
+                            with_max_level,
+                            with_fraction_bits,
+                            with_unbiased,
+                            with_dither,
+                            with_encode_without_random>);
+static_assert(
+  !is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine_wider>);
+static_assert(
+  !is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine_mutable>);
+
+static_assert(tersum::gradient_element<float> && tersum::gradient_element<tersum::half> &&
+              tersum::gradient_element<tersum::bfloat16>);
+static_assert(!tersum::gradient_element<double> && !tersum::gradient_element<int> &&
+              !tersum::gradient_element<float const>);
+
+// One policy does not pass for another.
+static_assert(!tersum::rotator<tersum::fixed_chunks<256>> && !tersum::chunker<tersum::independent>);
+
+}  // namespace

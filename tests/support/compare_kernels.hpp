@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The comparison of kernel bodies with the CPU executor.
+
+#pragma once
+
+#include "emulated_executor.hpp"
+#include "exchange_fixture.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace tersum::tests {
+
+inline constexpr std::array forward_only{emulator::forward};
+
+//! A prime of coordinates: more chunks than a block takes, and a tail.
+template <class Codec>
+[[nodiscard]] std::uint64_t several_chunks()
+{
+  // Up to 1024 coordinates in a chunk a block takes 4096 of them, above it takes one chunk.
+  constexpr std::uint64_t size = Codec::chunk_size;
+  return prime_from(size > 1024 ? 2 * size + 1 : 4096 + size + 1);
+}
+
+//! @brief Checks that the kernel bodies, in some thread orders, and all instruction sets of the CPU give the same bytes.
+template <class Codec, class Element>
+void compare_kernels(exchange_case<Codec, Element> const& c,
+                     std::span<emulator::thread_order const> orders = forward_only)
+{
+  CAPTURE(c);
+  exchange_trace const reference = record_reference(c);
+  check_instruction_sets(c, reference);
+  for (emulator::thread_order const order : orders) {
+    CAPTURE(order);
+    CHECK(difference(record_exchange<host_buffer>(emulated_executor{order}, c, std::byte{0xa5}),
+                     reference) == "");
+  }
+}
+
+//! @brief One vector of each awkward size: nothing, one, around a chunk, several blocks of chunks and a tail. World sizes
+//! 1 to 4 take turns as far as the reducer allows them; two of the sizes are misaligned.
+template <class Element, class Codec>
+void compare_sizes(Codec const& codec)
+{
+  constexpr std::uint64_t size = Codec::chunk_size;
+  struct shape {
+    std::uint64_t coordinates;
+    int world;
+    bool misaligned;
+  };
+  for (auto const [coordinates, world, misaligned] : {shape{0, 2, false},
+                                                      shape{1, 3, false},
+                                                      shape{size - 1, 4, false},
+                                                      shape{size, 1, false},
+                                                      shape{size + 1, 2, true},
+                                                      shape{several_chunks<Codec>(), 2, false},
+                                                      shape{several_chunks<Codec>(), 3, true}}) {
+    compare_kernels<Codec, Element>({.codec      = codec,
+                                     .gradient   = {.coordinates = coordinates},
+                                     .world      = world,
+                                     .steps      = 2,
+                                     .misaligned = misaligned});
+  }
+}
+
+//! @brief More chunks than a block takes, in all thread orders; with `non_finite` a NaN and an Inf in the middle step.
+template <class Element, class Codec>
+void compare_orders(Codec const& codec, int world = 2, bool non_finite = false)
+{
+  compare_kernels<Codec, Element>({.codec           = codec,
+                                   .gradient        = {.coordinates = several_chunks<Codec>()},
+                                   .world           = world,
+                                   .steps           = non_finite ? 3 : 2,
+                                   .non_finite_step = non_finite ? 1 : -1},
+                                  emulator::thread_orders);
+}
+
+//! @brief A bucket with tensors that bypass: aligned, then misaligned with values that are not finite.
+template <class Element, class Codec>
+void compare_buckets(Codec const& codec)
+{
+  compare_kernels<Codec, Element>(
+    {.codec = codec, .gradient = odd_bucket().gradient(), .steps = 2});
+  compare_kernels<Codec, Element>({.codec           = codec,
+                                   .gradient        = odd_bucket().gradient(),
+                                   .misaligned      = true,
+                                   .non_finite_step = 1});
+}
+
+}  // namespace tersum::tests
