@@ -103,10 +103,8 @@ void check_convergence(Codec const& codec, int world)
   tests::staged_run<Codec> run{codec, layout{coordinates}, world, key};
   auto const in = make_gradients(world, coordinates);
   std::vector<double> sum(coordinates), mean(coordinates);
-  double norm = 0;
   for (std::size_t i = 0; i < coordinates; ++i) {
     for (auto const& gradient : in) { mean[i] += static_cast<double>(gradient[i]) / world; }
-    norm += mean[i] * mean[i];
   }
   double first = 0;
   for (int t = 1; t <= 64; ++t) {

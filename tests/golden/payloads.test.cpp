@@ -43,7 +43,7 @@ std::string digest(std::span<std::byte const> bytes)
   }
   std::ostringstream text;
   text << bytes.size() << ' ' << std::hex << hash << ' ';
-  for (std::size_t i = 0; i < std::min<std::size_t>(16, bytes.size()); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(32, bytes.size()); ++i) {
     text << "0123456789abcdef"[static_cast<unsigned>(bytes[i]) >> 4]
          << "0123456789abcdef"[static_cast<unsigned>(bytes[i]) & 15];
   }
@@ -79,16 +79,21 @@ void describe(std::string const& name, Codec const& codec, std::map<std::string,
 TEST_CASE("[golden] payloads are those of the documented wire format")
 {
   std::map<std::string, std::string> got;
+  describe("fp32", presets::fp32, got);
   describe("fp16", presets::fp16, got);
   describe("bf16", presets::bf16, got);
   describe("thc_wide4", presets::thc_wide4, got);
   describe("thc_wide4_partial", presets::thc_wide4_partial, got);
   describe("thc_wide4_unrotated", presets::thc_wide4_unrotated, got);
+  describe("thc_sat2", presets::thc_sat2, got);
   describe("thc_sat4", presets::thc_sat4, got);
+  describe("thc_sat8", presets::thc_sat8, got);
   describe("rotated_sat2", presets::rotated_sat2, got);
   describe("rotated_sat4", presets::rotated_sat4, got);
   describe("rotated_sat8", presets::rotated_sat8, got);
+  describe("rotated_sat2_ef", presets::rotated_sat2_ef, got);
   describe("rotated_sat4_ef", presets::rotated_sat4_ef, got);
+  describe("rotated_sat8_ef", presets::rotated_sat8_ef, got);
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
                         rms_range<literal, bfloat16>,
@@ -102,7 +107,8 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
                       saturating_sum<4>>;
   describe("saturating_sum<4> of 4096", large{}, got);
 
-  if (std::getenv("TERSUM_WRITE_GOLDEN") != nullptr) {
+  char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
+  if (write != nullptr && std::string{write} == "1") {
     std::ofstream file(path);
     for (auto const& [name, text] : got) { file << name << ": " << text << '\n'; }
     MESSAGE("wrote ", path);

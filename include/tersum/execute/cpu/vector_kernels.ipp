@@ -274,12 +274,12 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
   constexpr int limit = Quantizer::max_level;
   if constexpr (requires { Quantizer::rounds_to_grid; }) {
     // As round_to_grid. The constant has zeros where the code lies, so that it need not be subtracted.
-    constexpr int unit         = 1 << Quantizer::fraction_bits;
-    constexpr std::int32_t low = 0x4b400000;
-    integers const sum         = (integers)(rounded_bits<limit * unit>(v, scale) + random);
-    integers const top         = integers{} + (low + 2 * limit * unit + unit - 1);
-    integers const bottom      = integers{} + low;
-    integers const bounded     = sum < top ? sum : top;
+    constexpr int unit          = 1 << Quantizer::fraction_bits;
+    constexpr std::uint32_t low = 0x4b400000;
+    integers const sum          = (integers)(rounded_bits<limit * unit>(v, scale) + random);
+    integers const top          = (integers)broadcast(low + 2 * limit * unit + unit - 1);
+    integers const bottom       = (integers)broadcast(low);
+    integers const bounded      = sum < top ? sum : top;
     return (words)(bounded > bottom ? bounded : bottom);
   } else {
     words codes;

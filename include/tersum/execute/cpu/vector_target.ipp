@@ -1,9 +1,6 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 // SPDX-License-Identifier: Apache-2.0
 
-// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
-// SPDX-License-Identifier: Apache-2.0
-
 //! @file
 //! Vectors of one width for one instruction set, from compiler vectors. Included once for each by vector_kernels.hpp,
 //! which sets TERSUM_SIMD_WIDTH (floats in a vector) and TERSUM_SIMD (the function attributes).
@@ -48,6 +45,7 @@ TERSUM_SIMD words lane_index()
 #endif
 }
 
+//! nvcc 13.0's front end crashes on a scalar next to a vector of signed integers; so constants come through here.
 TERSUM_SIMD words broadcast(std::uint32_t value) { return value - words{}; }
 
 TERSUM_SIMD floats broadcast(float value) { return from_bits(broadcast(float_bits(value))); }

@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte, is captured in graphs, and answers errors with a status.
+
+#include "support/exchange_fixture.hpp"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace cuda_executor_test {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+//! @brief Device memory with the members of `host_buffer`. Reads and writes wait for all that the device does.
+class device_buffer {
+ public:
+  device_buffer(std::size_t bytes, std::size_t misplaced, std::byte fill)
+  {
+    REQUIRE(cudaMalloc(&memory_, bytes + misplaced + 1) == cudaSuccess);
+    contents_ = {memory_ + misplaced, bytes};
+    REQUIRE(cudaMemset(memory_, std::to_integer<int>(fill), bytes + misplaced) == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  }
+  device_buffer(device_buffer const&)            = delete;
+  device_buffer& operator=(device_buffer const&) = delete;
+  ~device_buffer() { cudaFree(memory_); }
+
+  [[nodiscard]] std::span<std::byte> contents() const { return contents_; }
+
+  void write(std::span<std::byte const> from)
+  {
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    REQUIRE(cudaMemcpy(contents_.data(), from.data(), from.size(), cudaMemcpyHostToDevice) ==
+            cudaSuccess);
+  }
+
+  [[nodiscard]] byte_string read(std::size_t offset, std::size_t bytes) const
+  {
+    byte_string result(bytes);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    REQUIRE(cudaMemcpy(result.data(), contents_.data() + offset, bytes, cudaMemcpyDeviceToHost) ==
+            cudaSuccess);
+    return result;
+  }
+
+ private:
+  std::byte* memory_ = nullptr;
+  std::span<std::byte> contents_;
+};
+
+class stream {
+ public:
+  stream() { REQUIRE(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess); }
+  stream(stream const&)            = delete;
+  stream& operator=(stream const&) = delete;
+  ~stream() { cudaStreamDestroy(stream_); }
+
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+template <class Codec, class Element>
+void compare_executors(exchange_case<Codec, Element> const& c)
+{
+  CAPTURE(c);
+  stream const on;
+  exchange_trace const got =
+    record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+  exchange_trace const want = record_exchange<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
+  CHECK(difference(got, want) == "");
+}
+
+template <class Element, class Codec>
+void compare_all(Codec const& codec)
+{
+  constexpr std::uint64_t size = Codec::chunk_size;
+  struct shape {
+    std::uint64_t coordinates;
+    int world;
+    bool misaligned;
+  };
+  for (auto const [coordinates, world, misaligned] : {shape{0, 2, false},
+                                                      shape{1, 3, false},
+                                                      shape{size - 1, 4, true},
+                                                      shape{size, 1, false},
+                                                      shape{size + 1, 2, true},
+                                                      shape{prime_from(6 * size), 3, false},
+                                                      shape{prime_from(1000000), 4, false},
+                                                      shape{prime_from(500000), 2, true}}) {
+    compare_executors<Codec, Element>({.codec      = codec,
+                                       .gradient   = {.coordinates = coordinates},
+                                       .world      = world,
+                                       .misaligned = misaligned});
+  }
+  compare_executors<Codec, Element>({.codec           = codec,
+                                     .gradient        = {.coordinates = prime_from(9 * size)},
+                                     .world           = 2,
+                                     .steps           = 4,
+                                     .non_finite_step = 1});
+  for (bool const misaligned : {false, true}) {
+    compare_executors<Codec, Element>({.codec           = codec,
+                                       .gradient        = odd_bucket().gradient(),
+                                       .world           = 3,
+                                       .misaligned      = misaligned,
+                                       .non_finite_step = misaligned ? 1 : -1});
+  }
+}
+
+template <int Size>
+using tracked = codec<fixed_chunks<Size>,
+                      partial_hadamard<Size>,
+                      rms_range<tracked_correlation>,
+                      stochastic_quantizer<4>,
+                      saturating_sum<4>>;
+
+template <int Size>
+using fed_back = codec<fixed_chunks<Size>,
+                       partial_hadamard<Size>,
+                       absmax_range<tracked_correlation, bfloat16>,
+                       nearest_quantizer<8>,
+                       saturating_sum<8>,
+                       error_feedback>;
+
+//! @brief Ranks on the device that share a stream.
+template <class Codec>
+class device_ranks {
+ public:
+  device_ranks(cuda_executor const& exec, Codec const& codec, std::uint64_t coordinates, int world)
+    : exec_{exec}, case_{.codec = codec, .gradient = {.coordinates = coordinates}, .world = world}
+  {
+    for (int rank = 0; rank < world; ++rank) {
+      auto const& mine = memory_.emplace_back(case_, rank, std::byte{0xa5});
+      spans_.push_back(mine.spans());
+      REQUIRE(initialize(exec_, mine.plan, mine.state.contents(), case_.seed) == status{});
+    }
+  }
+
+  void fill(int step)
+  {
+    int rank = 0;
+    for (auto& mine : memory_) {
+      auto const gradient = make_gradient<float>(case_.gradient.coordinates, rank++, step, false);
+      mine.gradient.write(std::as_bytes(std::span{gradient}));
+    }
+  }
+
+  [[nodiscard]] status exchange() const
+  {
+    return loopback_all_reduce_mean(exec_, std::span<loopback_rank<Codec, float> const>{spans_});
+  }
+
+  void record(exchange_trace& trace, int step) const
+  {
+    int rank = 0;
+    for (auto const& mine : memory_) {
+      std::size_t const bytes = mine.plan.coordinates() * sizeof(float);
+      trace.push_back({"gradient", step, rank, mine.gradient.read(0, bytes)});
+      trace.push_back({"state", step, rank++, mine.state.read(0, mine.plan.state_bytes())});
+    }
+  }
+
+ private:
+  cuda_executor exec_;
+  exchange_case<Codec, float> case_;
+  std::deque<rank_memory<device_buffer, Codec, float>> memory_;
+  std::vector<loopback_rank<Codec, float>> spans_;
+};
+
+template <class Codec>
+void compare_graph(Codec const& codec)
+{
+  constexpr int steps = 4;
+  stream const on;
+  cuda_executor const exec{on.get()};
+  std::uint64_t const coordinates = prime_from(20 * Codec::chunk_size);
+
+  exchange_trace direct;
+  device_ranks<Codec> called{exec, codec, coordinates, 3};
+  for (int step = 0; step < steps; ++step) {
+    called.fill(step);
+    REQUIRE(called.exchange() == status{});
+    called.record(direct, step);
+  }
+
+  exchange_trace replayed;
+  device_ranks<Codec> ranks{exec, codec, coordinates, 3};
+  cudaGraph_t graph          = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  status const captured = ranks.exchange();
+  REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
+  REQUIRE(captured == status{});
+  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  for (int step = 0; step < steps; ++step) {
+    ranks.fill(step);
+    REQUIRE(cudaGraphLaunch(executable, on.get()) == cudaSuccess);
+    ranks.record(replayed, step);
+  }
+  REQUIRE(cudaGraphExecDestroy(executable) == cudaSuccess);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(difference(replayed, direct) == "");
+}
+
+}  // namespace cuda_executor_test
+
+// Not in the unnamed namespace: doctest opens one of its own in here, which nvcc cannot tell from ours.
+using namespace cuda_executor_test;
+
+TEST_CASE("[cuda_executor] presets equal the CPU executor")
+{
+  SUBCASE("thc_wide4") { compare_all<float>(presets::thc_wide4); }
+  SUBCASE("thc_wide4_partial") { compare_all<float>(presets::thc_wide4_partial); }
+  SUBCASE("thc_wide4_unrotated") { compare_all<float>(presets::thc_wide4_unrotated); }
+  SUBCASE("thc_sat2") { compare_all<float>(presets::thc_sat2); }
+  SUBCASE("thc_sat4") { compare_all<float>(presets::thc_sat4); }
+  SUBCASE("thc_sat8") { compare_all<float>(presets::thc_sat8); }
+  SUBCASE("rotated_sat2") { compare_all<float>(presets::rotated_sat2); }
+  SUBCASE("rotated_sat4") { compare_all<float>(presets::rotated_sat4); }
+  SUBCASE("rotated_sat8") { compare_all<float>(presets::rotated_sat8); }
+  SUBCASE("rotated_sat2_ef") { compare_all<float>(presets::rotated_sat2_ef); }
+  SUBCASE("rotated_sat4_ef") { compare_all<float>(presets::rotated_sat4_ef); }
+  SUBCASE("rotated_sat8_ef") { compare_all<float>(presets::rotated_sat8_ef); }
+}
+
+TEST_CASE_TEMPLATE(
+  "[cuda_executor] casts equal the CPU executor", Element, float, tersum::half, tersum::bfloat16)
+{
+  SUBCASE("fp32") { compare_all<Element>(presets::fp32); }
+  SUBCASE("fp16") { compare_all<Element>(presets::fp16); }
+  SUBCASE("bf16") { compare_all<Element>(presets::bf16); }
+}
+
+TEST_CASE_TEMPLATE("[cuda_executor] gradients of 16 bits equal the CPU executor",
+                   Element,
+                   tersum::half,
+                   tersum::bfloat16)
+{
+  SUBCASE("thc_wide4") { compare_all<Element>(presets::thc_wide4); }
+  SUBCASE("rotated_sat4") { compare_all<Element>(presets::rotated_sat4); }
+  SUBCASE("rotated_sat4_ef") { compare_all<Element>(presets::rotated_sat4_ef); }
+}
+
+TEST_CASE_TEMPLATE("[cuda_executor] other sizes of chunks equal the CPU executor",
+                   Codec,
+                   tracked<128>,
+                   tracked<512>,
+                   tracked<4096>,
+                   tracked<32768>,
+                   fed_back<256>,
+                   fed_back<2048>,
+                   fed_back<16384>)
+{
+  compare_all<float>(Codec{});
+}
+
+TEST_CASE("[cuda_executor] a captured exchange equals direct calls, step after step")
+{
+  SUBCASE("rotated_sat4") { compare_graph(presets::rotated_sat4); }
+  SUBCASE("rotated_sat4_ef") { compare_graph(presets::rotated_sat4_ef); }
+  SUBCASE("thc_wide4") { compare_graph(presets::thc_wide4); }
+  SUBCASE("more than 48 KiB of shared memory") { compare_graph(tracked<32768>{}); }
+}
+
+TEST_CASE("[cuda_executor] wrong arguments and refused calls come back as a status")
+{
+  stream const on;
+  cuda_executor const exec{on.get()};
+  auto const plan = presets::rotated_sat4.plan({.coordinates = 5000}, {.size = 2, .rank = 0});
+  device_buffer const gradient{plan.coordinates() * sizeof(float), 0, std::byte{0}};
+  device_buffer const memory{plan.state_bytes() + 16, 0, std::byte{0}};
+  device_buffer const scratch{plan.workspace_bytes(), 0, std::byte{0}};
+  std::span<float> const values{reinterpret_cast<float*>(gradient.contents().data()),
+                                plan.coordinates()};
+  std::span<std::byte> const state     = memory.contents();
+  std::span<std::byte> const workspace = scratch.contents();
+  constexpr error_code invalid         = error_code::invalid_argument;
+
+  CHECK(initialize(exec, plan, state, 1) == status{});
+  CHECK(encode(exec, plan, values, state, workspace) == status{});
+  CHECK(encode(exec, plan, values.first(4999), state, workspace).code == invalid);
+  CHECK(encode(exec, plan, values, state.subspan(8), workspace).code == invalid);
+  CHECK(encode(exec, plan, values, state, workspace.first(100)).code == invalid);
+  CHECK(initialize(exec, plan, state.first(64), 1).code == invalid);
+  CHECK(cudaStreamSynchronize(on.get()) == cudaSuccess);
+
+  float* const nowhere = nullptr;
+  status const refused = exec.copy(nowhere, static_cast<float const*>(nowhere), 4);
+  CHECK(refused.code == error_code::execution_failed);
+  CHECK(refused.native == static_cast<int>(cudaErrorInvalidValue));
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);  // which also clears it for what follows
+}
