@@ -9,6 +9,7 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -63,6 +64,24 @@ inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range
 inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.spread = 1.1f}};
 inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.spread = 1.9f}};
 inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.spread = 3.6f}};
+//! @}
+
+//! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
+//! Both with Cholesky QR in the place of Gram-Schmidt. They need `layout::tensors`.
+//! @{
+template <int Rank>
+using power_iteration = low_rank_codec<low_rank<Rank>>;
+inline constexpr power_iteration<1>  powersgd_r1{};
+inline constexpr power_iteration<4>  powersgd_r4{};
+inline constexpr power_iteration<16> powersgd_r16{};
+inline constexpr power_iteration<64> powersgd_r64{};
+
+template <int Rank>
+using alternating_iteration = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::alternating>;
+inline constexpr alternating_iteration<1>  acp_r1{};
+inline constexpr alternating_iteration<4>  acp_r4{};
+inline constexpr alternating_iteration<16> acp_r16{};
+inline constexpr alternating_iteration<64> acp_r64{};
 //! @}
 
 // clang-format on

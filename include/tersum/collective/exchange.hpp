@@ -15,6 +15,7 @@
 #pragma once
 
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
 #include <tersum/wire.hpp>
