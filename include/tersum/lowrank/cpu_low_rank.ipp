@@ -28,7 +28,7 @@ void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint6
   matrix_record* matrix = args_.matrices;
   plan.for_each_matrix([&](matrix_record const& m) { *matrix++ = m; });
   if constexpr (Feedback::enabled) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
-  std::fill_n(args_.warm, args_.elements, 0.0f);
+  std::fill_n(args_.warm, round_up(args_.elements, 4), 0.0f);  // with what pads it to 16 bytes
   parallel_for(
     threads_, args_.chunks, [&](std::uint64_t i) { refresh(args_.matrices[i], 1, 0, paired); });
 }
@@ -164,9 +164,8 @@ void TERSUM_LOW_RANK_STAGES::settle() const
 TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::encode_cast() const
 {
-  int const now      = turn();
-  int const before   = 1 - now;
-  std::uint64_t used = 0;
+  int const now    = turn();
+  int const before = 1 - now;
   parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
     matrix_record const& m     = args_.matrices[i];
     std::uint64_t const length = m.length(before);
@@ -177,6 +176,7 @@ void TERSUM_LOW_RANK_STAGES::encode_cast() const
     args_.poisoned[i] = 0;
   });
   multiply(now, args_.factor[0]);
+  std::uint64_t used = 0;
   if (args_.chunks > 0) {
     matrix_record const& last = args_.matrices[args_.chunks - 1];
     used                      = last.slot[now] + last.rank * last.length(now);
@@ -235,7 +235,7 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       std::fill(end, tile + (k + 1) * block, 0.0f);
     }
     std::fill_n(product, rows * block, poisoned ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
-    multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product);
+    if (!poisoned) { multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product); }
     for (int row = 0; row < rows; ++row) {
       std::uint64_t const first = m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
       for (int i = 0; i < lanes; ++i) {

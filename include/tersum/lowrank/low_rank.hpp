@@ -30,7 +30,7 @@ struct low_rank {
   using orthogonalizer_type = Orthogonalizer;
   static constexpr int rank = Rank;
 
-  //! A matrix whose two factors have not this many times fewer elements bypasses the codec.
+  //! A matrix bypasses the codec unless its two factors have more than this many times fewer elements; 0: none does.
   std::uint32_t least_saving = 2;
 
   //! Columns of the factors of a matrix; 0 when it bypasses.

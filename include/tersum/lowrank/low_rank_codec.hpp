@@ -36,11 +36,10 @@ template <class LowRank,
           low_rank_schedule Schedule = low_rank_schedule::paired,
           feedback Feedback          = error_feedback>
 struct low_rank_codec {
-  using low_rank_type  = LowRank;
-  using wire_element   = Wire;
-  using feedback_type  = Feedback;
-  using payload_op     = native_sum<Wire>;
-  using quantizer_type = cast<Wire>;
+  using low_rank_type = LowRank;
+  using wire_element  = Wire;
+  using feedback_type = Feedback;
+  using payload_op    = native_sum<Wire>;
 
   //! The first round of a paired exchange.
   struct range_type {
