@@ -6,7 +6,10 @@
 
 #pragma once
 
+#include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/random_chunks.hpp>
+#include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
@@ -63,6 +66,51 @@ inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range
 inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.spread = 1.1f}};
 inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.spread = 1.9f}};
 inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.spread = 3.6f}};
+//! @}
+
+//! @name TopKC: the chunks with the largest summed norms, in half; bits per coordinate in the name
+//! Han et al. (HotNets'24), section 3.1 and table 5, with its chunk sizes. Norms travel in bfloat16.
+//! @{
+template <int Size, feedback Feedback = no_feedback>
+using top_halves = cast_codec<half, top_chunks<Size>, Feedback>;
+inline constexpr top_halves<128> topkc_b05{.chunker = {.bits = 0.5f}};
+inline constexpr top_halves<64>  topkc_b2{.chunker = {.bits = 2}};
+inline constexpr top_halves<64>  topkc_b8{.chunker = {.bits = 8}};
+inline constexpr top_halves<128, error_feedback> topkc_b05_ef{.chunker = {.bits = 0.5f}};
+inline constexpr top_halves<64, error_feedback>  topkc_b2_ef{.chunker = {.bits = 2}};
+inline constexpr top_halves<64, error_feedback>  topkc_b8_ef{.chunker = {.bits = 8}};
+//! @}
+
+//! @name Random chunks in half: what TopKC has to beat
+//! @{
+inline constexpr cast_codec<half, random_chunks<64>> randomkc_b2{.chunker = {.bits = 2}};
+inline constexpr cast_codec<half, random_chunks<64>, error_feedback> randomkc_b2_ef{.chunker = {.bits = 2}};
+//! @}
+
+//! @name TopKC with rotated saturating codes of 4 bits in place of halves, 2 bits per coordinate
+//! @{
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using top_saturating = codec<top_chunks<256>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
+inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .range = {.spread = 0}};
+inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4_ef{.chunker = {.bits = 2}, .range = {.spread = 0}};
+//! @}
+
+//! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
+//! `allocated` has the least error; `balanced` weighs energies by their fourth root, which trains better under adaptive
+//! optimizers, because small chunks are not starved.
+//! @{
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
+inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_2{.chunker = {.bits = 2, .weighting = 0.25f}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_4{.chunker = {.bits = 4, .weighting = 0.25f}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_3_ef{.chunker = {.bits = 3}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_2_ef{.chunker = {.bits = 2, .weighting = 0.25f}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_4_ef{.chunker = {.bits = 4, .weighting = 0.25f}};
 //! @}
 
 // clang-format on

@@ -72,7 +72,7 @@ status all_reduce_mean(Executor const& exec,
                        Reduce&& reduce)
 {
   if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-  if constexpr (!Codec::casts) {
+  if constexpr (Codec::agrees) {
     if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
       return s;
     }

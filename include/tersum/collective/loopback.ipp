@@ -40,7 +40,7 @@ status loopback_all_reduce_mean(Executor const& exec,
       return s;
     }
   }
-  if constexpr (!Codec::casts) {
+  if constexpr (Codec::agrees) {
     using wire_type = decltype(agreed_wire(ranks[0].plan, ranks[0].workspace));
     if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, wire_type>(
           exec,

@@ -62,10 +62,11 @@ struct cpu_executor {
     }
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if (plan.bypassed() > 0) { stages.encode_bypass(); }
-    if constexpr (Codec::casts) {
-      stages.encode_cast();
-    } else {
+    if constexpr (Codec::agrees) {
       stages.measure();
+    } else {
+      stages.select();
+      stages.encode_cast();
     }
     return {};
   }
@@ -74,10 +75,15 @@ struct cpu_executor {
   [[nodiscard]] status advance(plan<Codec> const&,
                                detail::exchange_args<Codec, Element> const& args) const
   {
-    if constexpr (!Codec::casts) {
+    if constexpr (Codec::agrees) {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+      stages.select();
       stages.settle();
-      stages.encode();
+      if constexpr (Codec::casts) {
+        stages.encode_cast();
+      } else {
+        stages.encode();
+      }
     }
     return {};
   }
@@ -99,13 +105,20 @@ struct cpu_executor {
 
   //! to[i] = op(a[i], b[i]) for `count` elements; `to` may be `a` or `b`.
   template <reduce_op Op>
-  [[nodiscard]] status reduce(Op,
+  [[nodiscard]] status reduce([[maybe_unused]] Op const& op,
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    detail::reduce_array<Op>(threads, instructions, to, a, b, count);
+    if constexpr (has_combine_at<Op>) {
+      op.for_each_part(count, [&]<class Part>(Part, std::size_t begin, std::size_t end) {
+        detail::reduce_array<Part>(
+          threads, instructions, to + begin, a + begin, b + begin, end - begin);
+      });
+    } else {
+      detail::reduce_array<Op>(threads, instructions, to, a, b, count);
+    }
     return {};
   }
 

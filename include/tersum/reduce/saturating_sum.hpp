@@ -15,6 +15,47 @@
 
 namespace tersum::inline v0 {
 
+namespace detail {
+
+//! @brief How well saturating lanes carry the sum of independent normal coordinates.
+struct lane_profile {
+  float spread;
+  float distortion;
+};
+
+//! @brief Simulated: stratified stochastic rounding, sums in a ring, a margin of 1.1 on the measured correlation, 4e5
+//! coordinates for each world of 1, 2, 4 .. 64 ranks; worlds between take the next larger, those above the last.
+[[nodiscard]] constexpr lane_profile saturating_profile(int bits, int world) noexcept
+{
+  constexpr int worlds                 = 7;
+  constexpr lane_profile two[worlds]   = {{.90f, .266f},
+                                          {.90f, .336f},
+                                          {.80f, .426f},
+                                          {.70f, .549f},
+                                          {.60f, .692f},
+                                          {.50f, .819f},
+                                          {.50f, .923f}};
+  constexpr lane_profile four[worlds]  = {{2.1f, .0220f},
+                                          {2.0f, .0303f},
+                                          {1.8f, .0453f},
+                                          {1.7f, .0705f},
+                                          {1.5f, .112f},
+                                          {1.4f, .172f},
+                                          {1.2f, .258f}};
+  constexpr lane_profile eight[worlds] = {{3.4f, .00017f},
+                                          {3.2f, .00022f},
+                                          {3.2f, .00038f},
+                                          {3.2f, .00064f},
+                                          {2.9f, .00114f},
+                                          {2.9f, .00199f},
+                                          {2.9f, .00374f}};
+  int at                               = 0;
+  while (at < worlds - 1 && (1 << at) < world) { ++at; }
+  return bits == 2 ? two[at] : bits == 4 ? four[at] : eight[at];
+}
+
+}  // namespace detail
+
 //! @brief Adds the lanes of two words, each clamped to +-(2^(Bits-1) - 1); -2^(Bits-1) is never produced.
 //!
 //! Commutative, not associative: the order of a reduction is part of its result. Lanes may hold any bits on input; the
@@ -50,7 +91,9 @@ struct saturating_add {
 //! @tparam Bits  Lane width: 2, 4, 8 or 16.
 template <int Bits>
 struct saturating_sum {
-  using op                         = saturating_add<Bits>;
+  using op = saturating_add<Bits>;
+  template <int Other>
+  using with_bits                  = saturating_sum<Other>;  //!< The same in other lanes.
   static constexpr int lane_bits   = Bits;
   static constexpr bool biased     = false;  //!< Lanes are two's complement.
   static constexpr bool saturating = true;
@@ -59,6 +102,18 @@ struct saturating_sum {
   [[nodiscard]] static constexpr int max_world(int) noexcept
   {
     return std::numeric_limits<int>::max();
+  }
+
+  //! @brief Root mean squares of the sum from zero to the end of the lanes, with least error for that world.
+  [[nodiscard]] static constexpr float best_spread(int world) noexcept
+  {
+    return detail::saturating_profile(Bits, world).spread;
+  }
+
+  //! @brief The error of the sum at that spread, over the energy of the sum.
+  [[nodiscard]] static constexpr float distortion(int world) noexcept
+  {
+    return detail::saturating_profile(Bits, world).distortion;
   }
 };
 
