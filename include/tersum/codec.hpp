@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/cast.hpp>
@@ -147,15 +148,12 @@ struct codec {
 
   //! @brief How chunks on a level are encoded, level 1 being the narrowest width: this codec itself unless widths differ.
   template <int Level>
-  [[nodiscard]] constexpr auto at_level() const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
     if constexpr (several_bits) {
       constexpr int width = Chunker::widths[Level - 1];
       static_assert(
-        requires {
-          typename Quantizer::template with_bits<width>;
-          typename Reducer::template with_bits<width>;
-        },
+        has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
         "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
       Range fitting  = range;
       fitting.spread = 0;  // what suits the lanes

@@ -35,6 +35,7 @@ template <class T> concept has_budget        = requires(T const c) { { c.bits } 
 template <class T> concept has_rotation_size = requires { { T::rotation_size } -> std::convertible_to<int>; };
 template <class T> concept has_lane_bits     = requires { { T::lane_bits } -> std::convertible_to<int>; };
 template <class T> concept has_element       = requires { typename T::element; };
+template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };
 template <class T> concept has_op            = requires { typename T::op; };
 template <class T> concept has_scalar        = requires { typename T::scalar; };
 template <class T> concept has_headroom      = requires { typename T::headroom_type; };

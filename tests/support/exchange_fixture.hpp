@@ -224,7 +224,7 @@ template <class Buffer, class Executor, class Codec, class Element>
       auto const r = mine.spans();
       REQUIRE(encode(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
     }
-    if constexpr (!Codec::casts) {
+    if constexpr (Codec::agrees) {
       record_wires(trace, "agreed scalars", step, ranks, &memory::agreed);
       reduce_wires(exec, c.order, ranks, &memory::agreed);
       for (memory const& mine : ranks) {

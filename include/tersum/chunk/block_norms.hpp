@@ -11,8 +11,17 @@
 #include <tersum/range/settle.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! Whether the norms of chunks are what the ranks agree on.
+template <class Codec>
+inline constexpr bool norms_travel = true;
+
+template <class Codec>
+requires(!Codec::casts) inline constexpr bool norms_travel<Codec> = Codec::range_type::measurement
+                                                                    == statistic::chunk_square_norm;
 
 //! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
 template <class Codec, class Element, class Context>
@@ -21,14 +30,23 @@ TERSUM_BODY void store_norm(Context const& ctx,
                             std::uint64_t chunk,
                             float norm)
 {
-  using range = typename Codec::range_type;
-  if constexpr (range::measurement == statistic::chunk_square_norm) {
-    using scalar = typename range::scalar;
-    ctx.store(static_cast<scalar*>(args.agreed) + chunk, to_agreed<scalar>(norm, false));
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args.agreed);
+  if constexpr (norms_travel<Codec>) {
+    ctx.store(agreed + chunk, to_agreed_norm<scalar>(norm, args.world));
   } else {
     ctx.store(&args.steps[chunk].encode, norm);
   }
+  if constexpr (std::is_same_v<scalar, norm_log>) {
+    // Half an element is left when the chunks are odd.
+    if (chunk + 1 == args.chunks && args.chunks % 2 != 0) {
+      ctx.store(agreed + args.chunks, scalar{});
+    }
+  }
 }
+
+//! @brief The grid of `chunk_norms`.
+inline constexpr chunk_grid norms_grid{.chunks_a_block = 4, .threads = 128, .shared = 0};
 
 //! @brief Squared norms, one warp a chunk: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in
 //! steps of 256, then added pairwise from the lowest index bit up. That tree is part of the wire format.

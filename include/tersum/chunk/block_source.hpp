@@ -91,15 +91,20 @@ template <class Codec>
 inline constexpr int shared_bytes =
   chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
 
-//! @brief Blocks that cover `chunks`.
+//! @brief How chunks are spread over blocks.
+struct chunk_grid {
+  std::uint64_t chunks_a_block;
+  int threads;
+  int shared;  //!< Bytes.
+};
+
+//! @brief The grid of the kernels that rotate.
 template <class Codec>
-[[nodiscard]] constexpr std::uint64_t blocks_for(std::uint64_t chunks) noexcept
-{
-  using hadamard = typename chunk_share<Codec>::hadamard;
-  constexpr std::uint64_t chunks_a_block =
-    static_cast<std::uint64_t>(hadamard::tile) * tiles_per_block<Codec> / Codec::chunk_size;
-  return (chunks + chunks_a_block - 1) / chunks_a_block;
-}
+inline constexpr chunk_grid grid_of{
+  .chunks_a_block = static_cast<std::uint64_t>(chunk_share<Codec>::hadamard::tile) *
+                    tiles_per_block<Codec> / Codec::chunk_size,
+  .threads = threads_per_block<Codec>,
+  .shared  = shared_bytes<Codec>};
 
 //! @brief Whether whole chunks at this offset can be moved sixteen bytes at a time.
 template <class Codec, class Element>

@@ -134,6 +134,7 @@ inline constexpr int place_shift = 3;
 TERSUM_INLINE void place_levels(selection_rule const& rule, selection_header& header)
 {
   std::uint64_t at = 0;
+  TERSUM_UNROLL
   for (int level = max_levels; level >= 1; --level) {
     header.base[level] = at;
     at += static_cast<std::uint64_t>(header.count[level]) * rule.words[level];

@@ -76,6 +76,11 @@ struct cuda_context {
     }
   }
 
+  __device__ __forceinline__ void atomic_add(std::uint32_t* to, std::uint32_t value) const
+  {
+    atomicAdd(to, value);
+  }
+
   static __device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
   static __device__ __forceinline__ float subtract(float a, float b) { return __fsub_rn(a, b); }
   static __device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }

@@ -93,44 +93,27 @@ template <class Codec, class Context>
   return word;
 }
 
-//! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
-//!
-//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
-//! `threads_per_block` threads, `shared_bytes` of shared memory, `blocks_for` blocks.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void encode_chunks(Context const& ctx,
-                               exchange_args<Codec, Element> const& args,
-                               std::uint64_t first_chunk)
+//! @brief Rounds, packs and stores a thread's 32 coordinates, in wire order; with feedback v becomes their codes.
+//! @param position     Of the first one, over the whole payload if all chunks travelled: numbers the dither.
+//! @param chunk_words  The chunk's payload, or null: nothing is stored.
+template <class Codec, class Context>
+TERSUM_BODY void encode_share(Context const& ctx,
+                              Codec const& codec,
+                              dither_key const& key,
+                              std::uint32_t mask,
+                              std::uint64_t position,
+                              float scale,
+                              float (&v)[32],
+                              std::uint32_t* chunk_words,
+                              unsigned thread)
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  using quantizer         = typename Codec::quantizer_type;
-  constexpr int bits      = Codec::lanes::bits;
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
-  if (all_idle(ctx, mine)) { return; }
-  float* const storage =
-    static_cast<float*>(ctx.shared()) +
-    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
-
-  float v[32];
-  load_share<Edge>(ctx, args, mine, v);
-  if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
-  hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
-
-  float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
-  dither_key const key = key_of(args);
-  std::uint64_t const first_position = mine.chunk * Codec::chunk_size + mine.thread * 32;
+  using quantizer    = typename Codec::quantizer_type;
+  constexpr int bits = Codec::lanes::bits;
   std::uint32_t words[bits];
   TERSUM_UNROLL
   for (int half_of = 0; half_of < 2; ++half_of) {
     std::uint32_t fields[16];
-    round_sixteen(ctx,
-                  args.codec,
-                  key,
-                  args.dither_mask,
-                  first_position + 16 * half_of,
-                  scale,
-                  v + 16 * half_of,
-                  fields);
+    round_sixteen(ctx, codec, key, mask, position + 16 * half_of, scale, v + 16 * half_of, fields);
     TERSUM_UNROLL
     for (int w = 0; w < bits / 2; ++w) {
       words[half_of * (bits / 2) + w] =
@@ -146,18 +129,63 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
       }
     }
   }
-  if (mine.active) {
-    std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;
-    if constexpr (bits == 2) {
-      ctx.store(reinterpret_cast<std::uint64_t*>(to),
-                words[0] | static_cast<std::uint64_t>(words[1]) << 32);
-    } else {
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; w += 4) {
-        ctx.store(reinterpret_cast<word4*>(to + w),
-                  word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
-      }
+  if (chunk_words == nullptr) { return; }
+  std::uint32_t* const to = chunk_words + thread * bits;
+  if constexpr (bits == 2) {
+    ctx.store(reinterpret_cast<std::uint64_t*>(to),
+              words[0] | static_cast<std::uint64_t>(words[1]) << 32);
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 4) {
+      ctx.store(reinterpret_cast<word4*>(to + w),
+                word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
     }
+  }
+}
+
+//! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
+//!
+//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
+//! `threads_per_block` threads, `shared_bytes` of shared memory, `blocks_for` blocks.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void encode_chunks(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first_chunk)
+{
+  using hadamard          = typename chunk_share<Codec>::hadamard;
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  payload_place place{};
+  if constexpr (Codec::selects) {
+    // Chunks that stay take no part, but for what feedback keeps of them.
+    if (mine.active) { place = find_place(args, mine.chunk); }
+    if constexpr (!Codec::feeds_back) { mine.active = mine.active && place.level > 0; }
+  }
+  if (all_idle(ctx, mine)) { return; }
+  if constexpr (!Codec::selects) { place = find_place(args, mine.chunk); }
+  float* const storage =
+    static_cast<float*>(ctx.shared()) +
+    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+
+  float v[32];
+  load_share<Edge>(ctx, args, mine, v);
+  if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+  hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+
+  float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
+  dither_key const key = key_of(args);
+  std::uint64_t const first_position = mine.chunk * Codec::chunk_size + mine.thread * 32;
+  if (!Codec::selects || place.level > 0) {
+    at_level(args.codec, place.level, [&](auto const& codec) {
+      encode_share(ctx,
+                   codec,
+                   key,
+                   args.dither_mask,
+                   first_position,
+                   scale,
+                   v,
+                   mine.active ? args.payload + place.word : nullptr,
+                   mine.thread);
+    });
   }
 
   if constexpr (Codec::feeds_back) {
@@ -170,7 +198,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     float given[32];
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { given[i] = Context::fma(-step, v[i], given[i]); }
+    for (int i = 0; i < 32; ++i) {
+      if (!Codec::selects || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+    }
     if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
   }
 }

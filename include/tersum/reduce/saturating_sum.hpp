@@ -25,7 +25,8 @@ struct lane_profile {
 
 //! @brief Simulated: stratified stochastic rounding, sums in a ring, a margin of 1.1 on the measured correlation, 4e5
 //! coordinates for each world of 1, 2, 4 .. 64 ranks; worlds between take the next larger, those above the last.
-[[nodiscard]] constexpr lane_profile saturating_profile(int bits, int world) noexcept
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr lane_profile saturating_profile(int bits,
+                                                                           int world) noexcept
 {
   constexpr int worlds                 = 7;
   constexpr lane_profile two[worlds]   = {{.90f, .266f},
@@ -105,7 +106,7 @@ struct saturating_sum {
   }
 
   //! @brief Root mean squares of the sum from zero to the end of the lanes, with least error for that world.
-  [[nodiscard]] static constexpr float best_spread(int world) noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr float best_spread(int world) noexcept
   {
     return detail::saturating_profile(Bits, world).spread;
   }

@@ -51,7 +51,8 @@ void select_chunks(selection_rule const& rule,
     std::uint32_t level = level_above(rule, energy(chunk), prefix, tie_level, tie_cost);
     ties += tie_cost;
     if (tie_cost > 0 && ties <= remaining) { level = tie_level; }
-    places[chunk] = counts[level]++ << place_shift | level;
+    places[chunk] = level == 0 ? 0u : counts[level] << place_shift | level;
+    ++counts[level];
   }
   for (int level = 0; level <= max_levels; ++level) { header.count[level] = counts[level]; }
   place_levels(rule, header);
