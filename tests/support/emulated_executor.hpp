@@ -92,9 +92,10 @@ struct emulated_executor {
       }
       constexpr statistic what = Codec::range_type::measurement;
       if constexpr (what == statistic::chunk_magnitude) {
-        launch_chunks(plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
-          detail::chunk_magnitudes<edge.value>(context, args, first);
-        });
+        launch_chunks(
+          plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+            detail::chunk_magnitudes<edge.value>(context, args, first);
+          });
       }
       if constexpr (what != statistic::chunk_magnitude || Codec::tracks) {
         launch_norms(plan, args);
@@ -122,9 +123,10 @@ struct emulated_executor {
       if constexpr (Codec::casts) {
         encode_cast(plan, args);
       } else {
-        launch_chunks(plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
-          detail::encode_chunks<edge.value>(context, args, first);
-        });
+        launch_chunks(
+          plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+            detail::encode_chunks<edge.value>(context, args, first);
+          });
       }
     }
     return {};
@@ -146,9 +148,10 @@ struct emulated_executor {
         });
       }
     } else {
-      launch_chunks(plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
-        detail::decode_chunks<edge.value>(context, args, first);
-      });
+      launch_chunks(
+        plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+          detail::decode_chunks<edge.value>(context, args, first);
+        });
       if constexpr (Codec::rotates_all) {
         for (int pass = detail::full_passes(plan) - 1; pass >= 0; --pass) {
           launch_full_pass(plan,
@@ -267,9 +270,10 @@ struct emulated_executor {
   void launch_norms(plan<Codec> const& plan,
                     detail::exchange_args<Codec, Element> const& args) const
   {
-    launch_chunks(plan, args, detail::norms_grid, [&](auto edge, auto& context, std::uint64_t first) {
-      detail::chunk_norms<edge.value>(context, args, first);
-    });
+    launch_chunks(
+      plan, args, detail::norms_grid, [&](auto edge, auto& context, std::uint64_t first) {
+        detail::chunk_norms<edge.value>(context, args, first);
+      });
   }
 
   template <std::uint64_t Items>
