@@ -220,6 +220,7 @@ struct cast_codec {
 namespace detail {
 
 //! @brief Calls body(codec of the level) for the level 1 and up that a chunk is on.
+TERSUM_EXEC_CHECK_DISABLE
 template <int Level = 1, class Codec, class Body>
 TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
 {

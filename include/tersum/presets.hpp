@@ -10,6 +10,7 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/chunk/top_chunks.hpp>
+#include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
@@ -79,6 +80,16 @@ inline constexpr top_halves<64>  topkc_b8{.chunker = {.bits = 8}};
 inline constexpr top_halves<128, error_feedback> topkc_b05_ef{.chunker = {.bits = 0.5f}};
 inline constexpr top_halves<64, error_feedback>  topkc_b2_ef{.chunker = {.bits = 2}};
 inline constexpr top_halves<64, error_feedback>  topkc_b8_ef{.chunker = {.bits = 8}};
+//! @}
+
+//! @name TopK: each rank's own largest coordinates, gathered; what TopKC is compared with
+//! @{
+inline constexpr top_coordinates_codec<> topk_b05{.chunker = {.bits = 0.5f}};
+inline constexpr top_coordinates_codec<> topk_b2{.chunker = {.bits = 2}};
+inline constexpr top_coordinates_codec<> topk_b8{.chunker = {.bits = 8}};
+inline constexpr top_coordinates_codec<error_feedback> topk_b05_ef{.chunker = {.bits = 0.5f}};
+inline constexpr top_coordinates_codec<error_feedback> topk_b2_ef{.chunker = {.bits = 2}};
+inline constexpr top_coordinates_codec<error_feedback> topk_b8_ef{.chunker = {.bits = 8}};
 //! @}
 
 //! @name Random chunks in half: what TopKC has to beat

@@ -34,6 +34,18 @@ struct wire {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
 
+//! @brief A round that gathers: rank r's part is the `count` elements from data + r count on, its own before the collective,
+//! all of them after it. An all-gather in place.
+template <class T>
+struct gather_wire {
+  using element = T;
+
+  element* data     = nullptr;  //!< world * count elements, in the memory of the executor.
+  std::size_t count = 0;        //!< Elements of one rank's part, the same on every rank.
+
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+};
+
 namespace detail {
 
 //! The reduction of the elements from `index` on.

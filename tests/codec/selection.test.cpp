@@ -271,6 +271,55 @@ TEST_CASE("[selection] TopKC equals a direct computation on the sample gradients
   }
 }
 
+TEST_CASE("[selection] TopK equals a direct computation on the sample gradients")
+{
+  auto const in    = tests::sample_gradients("step20");
+  auto const d     = in[0].size();
+  auto const check = [&](auto const& codec, double bits) {
+    auto const chosen = codec.plan(layout{d}, {.size = 4, .rank = 0}).chosen();
+    CHECK(chosen == static_cast<std::uint64_t>(bits * static_cast<double>(d) / 96) * 2);
+    std::vector<double> estimate(d);
+    for (auto const& gradient : in) {
+      std::vector<std::size_t> order(d);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::abs(gradient[a]) > std::abs(gradient[b]);
+      });
+      for (std::size_t k = 0; k < chosen; ++k) {
+        estimate[order[k]] += static_cast<double>(gradient[order[k]]) / 4;
+      }
+    }
+    double lost = 0, all = 0;
+    for (std::size_t i = 0; i < d; ++i) {
+      double mean = 0;
+      for (auto const& gradient : in) { mean += static_cast<double>(gradient[i]) / 4; }
+      lost += (estimate[i] - mean) * (estimate[i] - mean);
+      all += mean * mean;
+    }
+    // Halves add 2^-22 of the energy, and twice the root of its product with what is lost.
+    CHECK(std::abs(error_of(codec, in) - lost / all) <= 1e-4 * lost / all + 1e-6);
+  };
+  check(presets::topk_b05, .5);
+  check(presets::topk_b2, 2);
+  check(presets::topk_b8, 8);
+}
+
+TEST_CASE("[selection] at equal bits chunks lose less than coordinates where energy is local")
+{
+  auto const in = tests::sample_gradients("step20");
+  CHECK(error_of(presets::topkc_b05, in) < error_of(presets::topk_b05, in));
+  CHECK(error_of(presets::topkc_b2, in) < error_of(presets::topk_b2, in));
+  CHECK(error_of(presets::topkc_b8, in) < error_of(presets::topk_b8, in));
+}
+
+TEST_CASE("[selection] TopK takes one vector and says so")
+{
+  tensor const tensors[] = {{.name = "w", .rows = 4, .columns = 8, .offset = 0}};
+  auto const plan =
+    presets::topk_b2.plan({.coordinates = 32, .tensors = tensors}, {.size = 2, .rank = 0});
+  CHECK(plan.check().code == error_code::unsupported);
+}
+
 TEST_CASE("[selection] chosen chunks are worth it only because energy is local")
 {
   auto in = tests::sample_gradients("step20");

@@ -85,6 +85,13 @@ void compare_executors(exchange_case<Codec, Element> const& c)
 }
 
 template <class Element, class Codec>
+void compare_one(Codec const& codec, std::uint64_t coordinates = 100003)
+{
+  compare_executors<Codec, Element>(
+    {.codec = codec, .gradient = {.coordinates = coordinates}, .world = 2, .steps = 2});
+}
+
+template <class Element, class Codec>
 void compare_all(Codec const& codec)
 {
   constexpr std::uint64_t size = Codec::chunk_size;
@@ -234,6 +241,19 @@ TEST_CASE("[cuda_executor] presets equal the CPU executor")
   SUBCASE("rotated_sat2_ef") { compare_all<float>(presets::rotated_sat2_ef); }
   SUBCASE("rotated_sat4_ef") { compare_all<float>(presets::rotated_sat4_ef); }
   SUBCASE("rotated_sat8_ef") { compare_all<float>(presets::rotated_sat8_ef); }
+}
+
+TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
+{
+  SUBCASE("topk_b2_ef") { compare_one<float>(presets::topk_b2_ef); }
+  SUBCASE("topkc_b2_ef") { compare_all<float>(presets::topkc_b2_ef); }
+  SUBCASE("topkc_b0.5 of bfloat16") { compare_all<bfloat16>(presets::topkc_b05); }
+  SUBCASE("randomkc_b2") { compare_all<float>(presets::randomkc_b2); }
+  SUBCASE("topkc_sat4") { compare_all<float>(presets::topkc_sat4); }
+  SUBCASE("allocated_sat_4") { compare_all<float>(presets::allocated_sat_4); }
+  SUBCASE("balanced_sat_2_ef") { compare_all<half>(presets::balanced_sat_2_ef); }
+  // More chunks than one block selects.
+  SUBCASE("2^18 chunks") { compare_one<float>(presets::topkc_b2, 64 << 18); }
 }
 
 TEST_CASE_TEMPLATE(

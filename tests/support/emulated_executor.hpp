@@ -10,6 +10,7 @@
 
 #include <tersum/chunk/block_norms.hpp>
 #include <tersum/chunk/block_select.hpp>
+#include <tersum/chunk/block_top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/exchange_args.hpp>
@@ -78,7 +79,11 @@ struct emulated_executor {
         detail::bypass_tensors<true>(context, args);
       });
     }
-    if constexpr (!Codec::agrees) {
+    if constexpr (gathering<Codec>) {
+      select(plan, args);
+      launch_coordinates(plan.chunks(),
+                         [&](auto& context) { detail::send_coordinates(context, args); });
+    } else if constexpr (!Codec::agrees) {
       if constexpr (Codec::selects) { select(plan, args); }
       encode_cast(plan, args);
     } else if constexpr (Codec::casts) {
@@ -136,7 +141,17 @@ struct emulated_executor {
   [[nodiscard]] status decode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
-    if constexpr (Codec::casts) {
+    if constexpr (gathering<Codec>) {
+      launch_coordinates(plan.chunks(),
+                         [&](auto& context) { detail::clear_coordinates(context, args); });
+      for (int rank = 0; rank < plan.ranks().size; ++rank) {
+        launch_coordinates(plan.chosen(), [&](auto& context) {
+          detail::add_coordinates(context, args, static_cast<std::uint64_t>(rank));
+        });
+      }
+      launch_coordinates(plan.chunks(),
+                         [&](auto& context) { detail::receive_coordinates(context, args); });
+    } else if constexpr (Codec::casts) {
       if constexpr (Codec::selects) {
         launch(detail::selected_blocks<Codec>(plan.chunks()),
                detail::cast_threads,
@@ -264,6 +279,12 @@ struct emulated_executor {
         detail::cast_chunks<true>(context, args);
       });
     }
+  }
+
+  template <class Body>
+  void launch_coordinates(std::uint64_t count, Body const& body) const
+  {
+    launch(blocks_of<detail::coordinate_threads>(count), detail::coordinate_threads, 0, body);
   }
 
   template <class Codec, class Element>

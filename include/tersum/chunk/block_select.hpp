@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/selection.hpp>
+#include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/config.hpp>
 #include <tersum/execute/exchange_args.hpp>
 
@@ -59,7 +60,13 @@ struct block_selection {
 
   [[nodiscard]] TERSUM_BODY std::uint32_t energy(std::uint64_t chunk) const
   {
-    if constexpr (!Codec::chunker_type::by_norm) {
+    if constexpr (gathering<Codec>) {
+      float value = Context::value(ctx.load(args.gradient + chunk));
+      if constexpr (Codec::feeds_back) {
+        value = Context::add(value, ctx.load(args.residual + chunk));
+      }
+      return magnitude_bits(value);
+    } else if constexpr (!Codec::chunker_type::by_norm) {
       return random_energy(chunk, args.header->sign_key);
     } else {
       using scalar = typename Codec::norm_scalar;

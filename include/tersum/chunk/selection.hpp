@@ -58,6 +58,12 @@ template <class Scalar>
   return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + rule.offset[step];
 }
 
+//! @brief The energy of one coordinate: its magnitude.
+[[nodiscard]] TERSUM_INLINE std::uint32_t magnitude_bits(float value)
+{
+  return minimum(float_bits(value) & 0x7fffffffu, 0x7f800000u);
+}
+
 //! @brief The energy that `random_chunks` gives a chunk: a hash, fresh in every step.
 [[nodiscard]] TERSUM_INLINE std::uint32_t random_energy(std::uint64_t chunk, std::uint64_t key)
 {

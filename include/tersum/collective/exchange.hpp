@@ -15,6 +15,7 @@
 
 #pragma once
 
+#include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
@@ -84,6 +85,15 @@ template <class Codec>
   return wire<op>{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
     .count = plan.agreed_bytes() / sizeof(typename op::element)};
+}
+
+//! What the ranks send one another under a codec that gathers.
+template <gathering Codec>
+[[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
+                                                       std::span<std::byte> workspace) noexcept
+{
+  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+          .count = plan.part_bytes() / sizeof(std::uint32_t)};
 }
 
 //! The codes, or the converted coordinates.

@@ -8,6 +8,7 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/execute/cpu/cpu_stages.hpp>
+#include <tersum/execute/cpu/cpu_top_coordinates.hpp>
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/status.hpp>
@@ -62,7 +63,9 @@ struct cpu_executor {
     }
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if (plan.bypassed() > 0) { stages.encode_bypass(); }
-    if constexpr (Codec::agrees) {
+    if constexpr (gathering<Codec>) {
+      detail::cpu_top_coordinates<Codec, Element>{threads, args}.encode();
+    } else if constexpr (Codec::agrees) {
       stages.measure();
     } else {
       stages.select();
@@ -93,7 +96,9 @@ struct cpu_executor {
                               detail::exchange_args<Codec, Element> const& args) const
   {
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
-    if constexpr (Codec::casts) {
+    if constexpr (gathering<Codec>) {
+      detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
+    } else if constexpr (Codec::casts) {
       stages.decode_cast();
     } else {
       stages.decode();

@@ -80,6 +80,12 @@ struct cuda_executor {
                                      Kernel* edge,
                                      detail::chunk_grid grid) const;
 
+  // Launches a kernel of one coordinate a thread.
+  template <class Kernel, class... Args>
+  [[nodiscard]] status launch_coordinates(Kernel* kernel,
+                                          std::uint64_t count,
+                                          Args const&... args) const;
+
   template <class Codec, class Element>
   [[nodiscard]] status launch_norms(plan<Codec> const& plan,
                                     detail::exchange_args<Codec, Element> const& args) const;

@@ -47,7 +47,7 @@ status cuda_executor::launch_chunks(plan<Codec> const& plan,
                                     detail::chunk_grid grid) const
 {
   auto const [chunks_a_block, threads, shared] = grid;
-  auto const blocks = [&](std::uint64_t chunks) {
+  auto const blocks                            = [&](std::uint64_t chunks) {
     return (chunks + chunks_a_block - 1) / chunks_a_block;
   };
   if (Codec::rotates_all) {
@@ -112,7 +112,10 @@ status cuda_executor::encode(plan<Codec> const& plan,
       return s;
     }
   }
-  if constexpr (!Codec::agrees) {
+  if constexpr (gathering<Codec>) {
+    if (auto const s = select(plan, args); !s.ok()) { return s; }
+    return launch_coordinates(detail::send_coordinates_kernel<Codec, Element>, plan.chunks(), args);
+  } else if constexpr (!Codec::agrees) {
     return encode_cast(plan, args);
   } else if constexpr (Codec::casts) {
     return launch_norms(plan, args);
@@ -193,6 +196,15 @@ status cuda_executor::advance(plan<Codec> const& plan,
   }
 }
 
+template <class Kernel, class... Args>
+status cuda_executor::launch_coordinates(Kernel* kernel,
+                                         std::uint64_t count,
+                                         Args const&... args) const
+{
+  constexpr std::uint64_t threads = detail::coordinate_threads;
+  return launch(kernel, (count + threads - 1) / threads, detail::coordinate_threads, 0, args...);
+}
+
 template <class Codec, class Element>
 status cuda_executor::launch_norms(plan<Codec> const& plan,
                                    detail::exchange_args<Codec, Element> const& args) const
@@ -248,7 +260,27 @@ template <class Codec, class Element>
 status cuda_executor::decode(plan<Codec> const& plan,
                              detail::exchange_args<Codec, Element> const& args) const
 {
-  if constexpr (Codec::casts) {
+  if constexpr (gathering<Codec>) {
+    using namespace detail;
+    std::uint64_t const count = plan.chunks();
+    if (auto const s = launch_coordinates(clear_coordinates_kernel<Codec, Element>, count, args);
+        !s.ok()) {
+      return s;
+    }
+    for (int rank = 0; rank < plan.ranks().size; ++rank) {
+      if (auto const s = launch_coordinates(add_coordinates_kernel<Codec, Element>,
+                                            plan.chosen(),
+                                            args,
+                                            static_cast<std::uint64_t>(rank));
+          !s.ok()) {
+        return s;
+      }
+    }
+    if (auto const s = launch_coordinates(receive_coordinates_kernel<Codec, Element>, count, args);
+        !s.ok()) {
+      return s;
+    }
+  } else if constexpr (Codec::casts) {
     std::uint64_t blocks = plan.chunks();
     if constexpr (Codec::selects) { blocks = detail::selected_blocks<Codec>(plan.chunks()); }
     if (auto const s =

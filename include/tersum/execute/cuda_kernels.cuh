@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/block_norms.hpp>
 #include <tersum/chunk/block_select.hpp>
+#include <tersum/chunk/block_top_coordinates.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/cuda_context.cuh>
 #include <tersum/quantize/block_cast.hpp>
@@ -62,6 +63,30 @@ TERSUM_KERNEL __launch_bounds__(select_threads)
   select_kernel(exchange_args<Codec, Element> args, int first, int last)
 {
   select_phases_of(cuda_context{}, args, first, last);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  send_coordinates_kernel(exchange_args<Codec, Element> args)
+{
+  send_coordinates(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  clear_coordinates_kernel(exchange_args<Codec, Element> args)
+{
+  clear_coordinates(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  add_coordinates_kernel(exchange_args<Codec, Element> args, std::uint64_t rank)
+{
+  add_coordinates(cuda_context{}, args, rank);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  receive_coordinates_kernel(exchange_args<Codec, Element> args)
+{
+  receive_coordinates(cuda_context{}, args);
 }
 
 TERSUM_KERNEL __launch_bounds__(settle_threads) settle_kernel(exchange_args<Codec, Element> args)
