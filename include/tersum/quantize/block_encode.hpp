@@ -9,6 +9,7 @@
 #include <tersum/chunk/block_source.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/block_tile_hadamard.hpp>
 
 #include <cstdint>
 
@@ -20,13 +21,13 @@ inline constexpr int field_shift = Codec::quantizer_type::fraction_bits == 8 ? 8
 
 //! @brief Rounds the 16 values that share one draw. A field holds code + max_level, which is not negative, `field_shift`
 //! bits up.
-//! @param position  Of the first value, on the wire, over the whole payload.
+//! @param draw  Number of the draw: the first value's position on the wire, over the whole payload, by 16.
 template <class Codec, class Context>
 TERSUM_BODY void round_sixteen(Context const&,
                                Codec const& codec,
                                dither_key const& key,
                                std::uint32_t mask,
-                               std::uint64_t position,
+                               std::uint64_t draw,
                                float scale,
                                float const* v,
                                std::uint32_t (&fields)[16])
@@ -37,7 +38,7 @@ TERSUM_BODY void round_sixteen(Context const&,
   philox_block random{};
   if constexpr (dither::rounds > 0) {
     random = philox4x32<dither::rounds, typename Context::product>(
-      dither::counter(position / 16, key), key.seed);
+      dither::counter(draw, key), key.seed);
   }
   TERSUM_UNROLL
   for (int i = 0; i < 16; ++i) {
@@ -93,6 +94,35 @@ template <class Codec, class Context>
   return word;
 }
 
+//! @brief A chunk of 16-bit values, rotated to the wire arrangement by `tile_hadamard`; returns the scale of its values.
+template <bool Edge, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY float rotate_on_tiles(Context const& ctx,
+                                                exchange_args<Codec, Element> const& args,
+                                                chunk_share<Codec> const& mine,
+                                                float scale,
+                                                float* storage,
+                                                float (&v)[32])
+{
+  using tiles         = tile_hadamard<Codec::chunk_size, Element>;
+  unsigned const lane = ctx.thread_rank() % 32;
+  std::uint32_t pairs[16];
+  load_pairs<Edge>(ctx, args, mine, pairs);
+  apply_signs(ctx, args.header->sign_key, mine, pairs);
+  int const exponent = tiles::exponent(ctx, scale);
+  int between        = exponent;
+  if constexpr (!tiles::fills_warp) {
+    // A chunk that is not finite must not reach its neighbours in the warp: they are multiplied by zero, not left out.
+    TERSUM_UNROLL
+    for (int p = 0; p < 16; ++p) { pairs[p] = scale == 0.0f ? 0 : pairs[p]; }
+    std::uint64_t const chunk =
+      mine.chunk - lane / chunk_share<Codec>::hadamard::threads + tiles::chunk_between(lane);
+    between =
+      tiles::exponent(ctx, chunk < args.chunks ? ctx.load(&args.steps[chunk].encode) : 0.0f);
+  }
+  tiles::to_wire(ctx, pairs, between, reinterpret_cast<word4*>(storage), lane, v);
+  return tiles::remaining_scale(ctx, scale, exponent);
+}
+
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
 //! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
@@ -112,13 +142,21 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
 
   float v[32];
-  load_share<Edge>(ctx, args, mine, v);
-  if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
-  hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+  float const scale = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
+  float value_scale = scale;  // of what comes out of the rotation
+  if constexpr (encodes_on_tiles<Codec, Element>) {
+    value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
+  } else {
+    load_share<Edge>(ctx, args, mine, v);
+    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+  }
 
-  float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
   dither_key const key = key_of(args);
-  std::uint64_t const first_position = mine.chunk * Codec::chunk_size + mine.thread * 32;
+  // Of the payload: 32 coordinates, two draws.
+  std::uint64_t const share = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
+  // A chunk without a step sends zeros, also where its values are not finite. No branch: words are cheap.
+  std::uint32_t const kept = scale == 0.0f ? 0u : 0xffffffffu;
   std::uint32_t words[bits];
   TERSUM_UNROLL
   for (int half_of = 0; half_of < 2; ++half_of) {
@@ -127,15 +165,15 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                   args.codec,
                   key,
                   args.dither_mask,
-                  first_position + 16 * half_of,
-                  scale,
+                  share * 2 | static_cast<unsigned>(half_of),
+                  value_scale,
                   v + 16 * half_of,
                   fields);
     TERSUM_UNROLL
     for (int w = 0; w < bits / 2; ++w) {
       words[half_of * (bits / 2) + w] =
-        scale == 0.0f ? Codec::zero_word
-                      : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+        (pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes) & kept) |
+        (Codec::zero_word & ~kept);
     }
     if constexpr (Codec::feeds_back) {
       TERSUM_UNROLL
@@ -147,15 +185,14 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     }
   }
   if (mine.active) {
-    std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;
     if constexpr (bits == 2) {
-      ctx.store(reinterpret_cast<std::uint64_t*>(to),
+      ctx.store(reinterpret_cast<std::uint64_t*>(args.payload) + share,
                 words[0] | static_cast<std::uint64_t>(words[1]) << 32);
     } else {
+      word4* const to = reinterpret_cast<word4*>(args.payload) + share * (bits / 4);
       TERSUM_UNROLL
       for (int w = 0; w < bits; w += 4) {
-        ctx.store(reinterpret_cast<word4*>(to + w),
-                  word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
+        ctx.store(to + w / 4, word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
       }
     }
   }
