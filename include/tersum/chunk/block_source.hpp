@@ -242,8 +242,8 @@ TERSUM_BODY void load_pairs(Context const& ctx,
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         if (exists(mine, r, j)) {
-          pairs[4 * r + j / 2] |= static_cast<std::uint32_t>(ctx.load(first + (r * quarter + j)).bits)
-                                  << 16 * (j % 2);
+          pairs[4 * r + j / 2] |=
+            static_cast<std::uint32_t>(ctx.load(first + (r * quarter + j)).bits) << 16 * (j % 2);
         }
       }
     }

@@ -37,8 +37,8 @@ TERSUM_BODY void round_sixteen(Context const&,
   constexpr int limit = quantizer::max_level;
   philox_block random{};
   if constexpr (dither::rounds > 0) {
-    random = philox4x32<dither::rounds, typename Context::product>(
-      dither::counter(draw, key), key.seed);
+    random =
+      philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
   }
   TERSUM_UNROLL
   for (int i = 0; i < 16; ++i) {

@@ -18,8 +18,11 @@ namespace tersum::inline v0::detail {
 //! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
 template <class Codec, class Element>
 inline constexpr bool encodes_on_tiles =
-  sizeof(Element) == 2 && !Codec::feeds_back && Codec::chunk_size >= 256 &&
-  Codec::chunk_size <= 1024 && requires { Codec::rotator_type::tensor_cores; };
+  sizeof(Element) == 2 && !Codec::feeds_back
+  && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024 && requires
+{
+  Codec::rotator_type::tensor_cores;
+};
 
 //! @brief Chunks of `Size` in the registers of a warp, from the loaded arrangement of `block_hadamard` (two neighbours a
 //! word) to its wire arrangement, transformed and not normalized.
@@ -103,11 +106,10 @@ struct tile_hadamard {
                                         unsigned lane,
                                         word4 (&words)[4])
   {
-    constexpr bool is_half  = std::is_same_v<Element, half>;
-    std::uint32_t const one = is_half
-                                ? static_cast<std::uint32_t>((fills_warp ? exponent : 0) + 15) << 10
-                                : static_cast<std::uint32_t>((fills_warp ? exponent : 0) + 127)
-                                    << 7;
+    constexpr bool is_half = std::is_same_v<Element, half>;
+    std::uint32_t const one =
+      is_half ? static_cast<std::uint32_t>((fills_warp ? exponent : 0) + 15) << 10
+              : static_cast<std::uint32_t>((fills_warp ? exponent : 0) + 127) << 7;
     std::uint32_t a[4];
     a[0] =
       (one * 0x00010001u) ^ (at_signs(lane & lane >> 2, 0) & signs) ^ (lane << 28 & 0x80000000u);
@@ -168,8 +170,8 @@ struct tile_hadamard {
   {
     constexpr unsigned mixed     = (1u << exchange_bits) - 1;
     std::uint32_t const products = lane & lane >> 3 & mixed;
-    std::uint32_t entry          = 0x3c003c00u ^ (at_signs(products ^ products >> 1, 0) & signs) ^
-                          (lane << 29 & 0x80000000u);
+    std::uint32_t entry =
+      0x3c003c00u ^ (at_signs(products ^ products >> 1, 0) & signs) ^ (lane << 29 & 0x80000000u);
     if constexpr (!fills_warp) {
       if (((lane ^ lane >> 3) & 3u & ~mixed) != 0) { entry = 0; }
     }
