@@ -245,7 +245,8 @@ struct emulated_executor {
                      Body const& body) const
   {
     auto const run = [&](auto edge, std::uint64_t first, std::uint64_t chunks) {
-      launch(norms ? blocks_of<4>(chunks) : detail::blocks_for<Codec>(chunks),
+      constexpr std::uint64_t each = detail::norm_share<Codec, Element>::chunks_per_block;
+      launch(norms ? blocks_of<each>(chunks) : detail::blocks_for<Codec>(chunks),
              norms ? 128 : detail::threads_per_block<Codec>,
              norms ? 0 : detail::shared_bytes<Codec>,
              [&](auto& context) { body(edge, context, first); });

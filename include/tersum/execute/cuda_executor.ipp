@@ -49,7 +49,8 @@ status cuda_executor::launch_chunks(plan<Codec> const& plan,
   int const threads = norms ? 128 : detail::threads_per_block<Codec>;
   int const shared  = norms ? 0 : detail::shared_bytes<Codec>;
   auto const blocks = [&](std::uint64_t chunks) {
-    return norms ? (chunks + 3) / 4 : detail::blocks_for<Codec>(chunks);
+    constexpr std::uint64_t each = detail::norm_share<Codec, Element>::chunks_per_block;
+    return norms ? (chunks + each - 1) / each : detail::blocks_for<Codec>(chunks);
   };
   if (Codec::rotates_all) {
     return launch(regular, blocks(plan.chunks()), threads, shared, args, std::uint64_t{0});
