@@ -31,7 +31,7 @@ class plan;
 //! codes, and the coordinates that bypass the codec, if any.
 //!
 //! @tparam Chunker    `fixed_chunks<C>`.
-//! @tparam Rotator    `partial_hadamard<C>`, `no_rotation` or `full_hadamard`.
+//! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
 //! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.

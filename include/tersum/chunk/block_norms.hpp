@@ -206,9 +206,8 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
     static_cast<float*>(ctx.shared()) +
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
   float v[32];
-  load_share<Edge>(ctx, args, mine, v);
+  load_signed<Edge>(ctx, args, mine, v);
   if constexpr (Codec::rotates_chunks) {
-    apply_signs(ctx, args.header->sign_key, mine, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     hadamard::synchronize(ctx);
   }

@@ -304,6 +304,28 @@ TERSUM_BODY void apply_signs(Context const&,
   for (int p = 0; p < 16; ++p) { pairs[p] ^= spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u; }
 }
 
+//! @brief `load_share`, then `apply_signs` where the codec rotates chunks: 16-bit values take their signs in pairs.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_signed(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             chunk_share<Codec> const& mine,
+                             float (&v)[32])
+{
+  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !Codec::feeds_back) {
+    std::uint32_t pairs[16];
+    load_pairs<Edge>(ctx, args, mine, pairs);
+    apply_signs(ctx, args.header->sign_key, mine, pairs);
+    TERSUM_UNROLL
+    for (int p = 0; p < 16; ++p) {
+      v[2 * p]     = Context::value(Element{static_cast<std::uint16_t>(pairs[p])});
+      v[2 * p + 1] = Context::value(Element{static_cast<std::uint16_t>(pairs[p] >> 16)});
+    }
+  } else {
+    load_share<Edge>(ctx, args, mine, v);
+    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+  }
+}
+
 //! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,

@@ -103,22 +103,22 @@ template <bool Edge, class Codec, class Element, class Context>
                                                 float* storage,
                                                 float (&v)[32])
 {
-  using tiles         = tile_hadamard<Codec::chunk_size, Element>;
-  unsigned const lane = ctx.thread_rank() % 32;
-  std::uint32_t pairs[16];
-  load_pairs<Edge>(ctx, args, mine, pairs);
-  apply_signs(ctx, args.header->sign_key, mine, pairs);
-  int const exponent = tiles::exponent(ctx, scale);
-  int between        = exponent;
+  using tiles             = tile_hadamard<Codec::chunk_size, Element>;
+  unsigned const lane     = ctx.thread_rank() % 32;
+  int const exponent      = tiles::exponent(ctx, scale);
+  int between             = exponent;
+  chunk_share<Codec> read = mine;
   if constexpr (!tiles::fills_warp) {
-    // A chunk that is not finite must not reach its neighbours in the warp: they are multiplied by zero, not left out.
-    TERSUM_UNROLL
-    for (int p = 0; p < 16; ++p) { pairs[p] = scale == 0.0f ? 0 : pairs[p]; }
+    // A chunk that is not finite must not reach its neighbours in the warp, where products multiply it by zero.
+    read.active = mine.active && scale != 0.0f;
     std::uint64_t const chunk =
       mine.chunk - lane / chunk_share<Codec>::hadamard::threads + tiles::chunk_between(lane);
     between =
       tiles::exponent(ctx, chunk < args.chunks ? ctx.load(&args.steps[chunk].encode) : 0.0f);
   }
+  std::uint32_t pairs[16];
+  load_pairs<Edge>(ctx, args, read, pairs);
+  apply_signs(ctx, args.header->sign_key, mine, pairs);
   tiles::to_wire(ctx, pairs, between, reinterpret_cast<word4*>(storage), lane, v);
   return tiles::remaining_scale(ctx, scale, exponent);
 }
@@ -147,8 +147,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (encodes_on_tiles<Codec, Element>) {
     value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
   } else {
-    load_share<Edge>(ctx, args, mine, v);
-    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    load_signed<Edge>(ctx, args, mine, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
