@@ -40,7 +40,9 @@ using plain = rotated<partial_hadamard, Size, stochastic_quantizer<Bits>, Bits, 
 
 // The spread of the presets.
 template <int Bits>
-constexpr float spread = Bits == 2 ? 1.1F : Bits == 4 ? 1.9F : 3.6F;
+constexpr float spread = Bits == 2   ? 1.1F
+                         : Bits == 4 ? 1.9F
+                                     : 3.6F;
 
 // One exchange: what each rank sent, what all of them received.
 template <class Codec, class Element>
@@ -159,7 +161,7 @@ void check_fast()
         shape{several_chunks<fast<Size>>(), 2, false, -1},
         shape{several_chunks<fast<Size>>(), 3, true, -1},
         shape{several_chunks<fast<Size>>(), 2, false, 0}}) {
-    exchange_case<fast<Size, Bits>, Element> const c{.codec      = {.range = {.spread = spread<Bits>}},
+    exchange_case<fast<Size, Bits>, Element> const c{.codec = {.range = {.spread = spread<Bits>}},
                                                      .gradient   = {.coordinates = coordinates},
                                                      .world      = world,
                                                      .misaligned = misaligned,
@@ -190,8 +192,8 @@ TEST_CASE("[kernels] on tensor cores codes differ by a step where rounding expla
 
 TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vector")
 {
-  exchange_case<fast<256>, half> c{.codec    = {.range = {.spread = spread<Bits>}},
-                                   .gradient = odd_bucket().gradient()};
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.spread = spread<4>}},
+                                       .gradient = odd_bucket().gradient()};
   for (bool const misaligned : {false, true}) {
     CAPTURE(misaligned);
     c.misaligned    = misaligned;
@@ -232,10 +234,8 @@ void check_same_on_cpu()
 
 TEST_CASE("[kernels] on the CPU tensor_core_hadamard is partial_hadamard")
 {
-  check_same_on_cpu<128, half>();
   check_same_on_cpu<1024, half>();
   check_same_on_cpu<256, bfloat16>();
-  check_same_on_cpu<512, float>();
 }
 
 TEST_CASE(

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/block_pairs.hpp>
 #include <tersum/chunk/block_source.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/settle.hpp>

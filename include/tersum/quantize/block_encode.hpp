@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/block_pairs.hpp>
 #include <tersum/chunk/block_source.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/random/sign_bits.hpp>

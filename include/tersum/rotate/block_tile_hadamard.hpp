@@ -15,14 +15,18 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
-template <class Codec, class Element>
-inline constexpr bool encodes_on_tiles =
-  sizeof(Element) == 2 && !Codec::feeds_back
-  && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024 && requires
+//! @brief Whether a codec's rotator is one on tensor cores.
+template <class Codec>
+concept wants_tiles = requires
 {
   Codec::rotator_type::tensor_cores;
 };
+
+//! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
+template <class Codec, class Element>
+inline constexpr bool encodes_on_tiles = wants_tiles<Codec> && sizeof(Element) == 2 &&
+                                         !Codec::feeds_back
+                                         && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
 
 //! @brief Chunks of `Size` in the registers of a warp, from the loaded arrangement of `block_hadamard` (two neighbours a
 //! word) to its wire arrangement, transformed and not normalized.
@@ -47,14 +51,14 @@ struct tile_hadamard {
 
   //! @brief The exponent of the power of two by which a chunk is multiplied on the way.
   //!
-  //! Values times `scale` are below 2^23 after the whole transform (see `settle_chunk`), so sums of sixteen are below
-  //! 2^25, which this takes below 2^15. It is also a normal number of `Element`.
+  //! After the whole transform values times `scale` are below 2^23 (see `settle_chunk`), and so are sums of sixteen,
+  //! which are means of such values with signs: this takes them below 2^15. It is also a normal number of `Element`.
   //! @param scale  Of the encoder, or 0.
   template <class Context>
   [[nodiscard]] TERSUM_BODY static int exponent(Context const&, float scale)
   {
     constexpr int bias = std::is_same_v<Element, half> ? 15 : 127;
-    int const wanted   = static_cast<int>(Context::bits(scale) >> 23) - (127 + 10);
+    int const wanted   = static_cast<int>(Context::bits(scale) >> 23) - (127 + 8);
     return minimum(maximum(wanted, 1 - bias), bias);
   }
 

@@ -15,8 +15,8 @@ namespace tersum::inline v0 {
 //! without feedback, in chunks of 256, 512 or 1024.
 //!
 //! There the ten levels are two products of tiles with sums in float32, and between them values are rounded to 11 bits,
-//! so that a rotated value is off by 2^-11 of the chunk's root mean square, in the root mean square. That is below the
-//! grid of the dither for codes of 4 bits; a code may differ by one from that of `partial_hadamard` where a value lies so
+//! so that a rotated value is off by at most 2^-11 of the chunk's root mean square, in the root mean square. For codes of 4
+//! bits that is below the grid of the dither. A code may lie one level beside that of `partial_hadamard` where a value is so
 //! close to a boundary. Layout, signs, dither, agreed scalars and decoding are those of `partial_hadamard<Size>`, so that
 //! ranks may mix both and still end with equal bits. Everywhere else (CPU, float, feedback, other sizes) it *is*
 //! `partial_hadamard<Size>`.
