@@ -80,7 +80,7 @@ struct norm_scalar_of<Chunker> {
 //! codes, and the coordinates that bypass the codec, if any.
 //!
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
-//! @tparam Rotator    `partial_hadamard<C>`, `no_rotation` or `full_hadamard`.
+//! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
 //! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.

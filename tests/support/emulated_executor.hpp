@@ -291,10 +291,12 @@ struct emulated_executor {
   void launch_norms(plan<Codec> const& plan,
                     detail::exchange_args<Codec, Element> const& args) const
   {
-    launch_chunks(
-      plan, args, detail::norms_grid, [&](auto edge, auto& context, std::uint64_t first) {
-        detail::chunk_norms<edge.value>(context, args, first);
-      });
+    launch_chunks(plan,
+                  args,
+                  detail::norms_grid<Codec, Element>,
+                  [&](auto edge, auto& context, std::uint64_t first) {
+                    detail::chunk_norms<edge.value>(context, args, first);
+                  });
   }
 
   template <std::uint64_t Items>

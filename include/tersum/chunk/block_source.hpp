@@ -127,21 +127,22 @@ template <bool Edge, class Codec, class Element, class Context>
                                                         exchange_args<Codec, Element> const& args,
                                                         std::uint64_t first_chunk)
 {
-  using share             = chunk_share<Codec>;
-  using hadamard          = typename share::hadamard;
-  constexpr int in_a_tile = hadamard::tile / share::size;
-  unsigned const rank     = ctx.thread_rank();
+  using share                  = chunk_share<Codec>;
+  using hadamard               = typename share::hadamard;
+  constexpr unsigned in_a_tile = hadamard::tile / share::size;
+  unsigned const rank          = ctx.thread_rank();
   share mine{};
+  // Numbers of chunks fit 32 bits: a plan has less than 2^31.
   if constexpr (hadamard::in_warp) {
-    std::uint64_t const tile = static_cast<std::uint64_t>(ctx.block_rank()) * 4 + rank / 32;
+    std::uint32_t const tile = ctx.block_rank() * 4 + rank / 32;
     mine.thread              = rank % hadamard::threads;
     unsigned const local     = rank % 32 / hadamard::threads;
     mine.first               = local * share::size;
-    mine.chunk               = first_chunk + tile * in_a_tile + local;
+    mine.chunk               = static_cast<std::uint32_t>(first_chunk) + tile * in_a_tile + local;
   } else {
     mine.thread = rank;
     mine.first  = 0;
-    mine.chunk  = first_chunk + ctx.block_rank();
+    mine.chunk  = static_cast<std::uint32_t>(first_chunk) + ctx.block_rank();
   }
   mine.active = mine.chunk < args.chunks;
   if (mine.active) {

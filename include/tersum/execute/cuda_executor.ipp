@@ -213,7 +213,7 @@ status cuda_executor::launch_norms(plan<Codec> const& plan,
                        args,
                        detail::norms_kernel<false, Codec, Element>,
                        detail::norms_kernel<true, Codec, Element>,
-                       detail::norms_grid);
+                       detail::norms_grid<Codec, Element>);
 }
 
 template <class Codec, class Element>
