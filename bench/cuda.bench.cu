@@ -361,6 +361,11 @@ void add_exchange_part(operation const& what)
   auto const& codec = tersum::presets::rotated_sat4;
   add_exchange_part<tersum::half>(what, what.name, "rotated_sat4", codec);
   add_exchange_part<tersum::bfloat16>(what, what.name, "rotated_sat4", codec);
+  if (what.encodes) {
+    auto const& on_tensor_cores = tersum::presets::rotated_sat4_tc;
+    add_exchange_part<tersum::half>(what, what.name, "rotated_sat4_tc", on_tensor_cores);
+    add_exchange_part<tersum::bfloat16>(what, what.name, "rotated_sat4_tc", on_tensor_cores);
+  }
 }
 
 void add_reduce(std::string_view preset, auto const& codec)

@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -40,9 +42,17 @@ template <class Device, class Codec>
 run_outcome run_exchange(Device const& device,
                          Codec const& codec,
                          std::vector<std::vector<float>> const& gradients,
+                         std::vector<layer> const& layers,
                          run_settings const& settings)
 {
   using namespace tersum;
+  std::vector<tensor> tensors;
+  if constexpr (is_low_rank<Codec>) {
+    if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
+    for (layer const& l : layers) {
+      tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
+    }
+  }
   std::size_t const n = gradients.size();
   std::size_t const d = gradients[0].size();
   std::vector<double> mean(d);
@@ -54,8 +64,8 @@ run_outcome run_exchange(Device const& device,
   std::vector<loopback_rank<Codec, float>> ranks;
   auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   for (std::size_t k = 0; k < n; ++k) {
-    auto const plan =
-      codec.plan(layout{d}, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
+    auto const plan = codec.plan(layout{d, tensors},
+                                 world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
     if (auto const s = plan.check(); !s.ok()) { return fail(s); }
     std::size_t const first = memory.size();
     memory.push_back(device.allocate(d * sizeof(float)));
@@ -107,7 +117,7 @@ run_outcome run_exchange(Device const& device,
   double saturated = 0;
   for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }
   out.saturated_fraction = std::numeric_limits<double>::quiet_NaN();
-  if constexpr (!Codec::casts) {
+  if constexpr (!Codec::casts && !is_low_rank<Codec>) {
     double const lanes = static_cast<double>(one.plan.chunks()) * Codec::chunk_size;
     if (Codec::saturates) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
   }
@@ -128,20 +138,34 @@ run_outcome run_exchange(Device const& device,
   out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
     keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
   });
-  // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
-  auto const payload       = payload_wire(one.plan, one.workspace);
-  std::size_t const shares = payload.count / n * (n - 1);
-  out.reduce_ns            = device.best_ns(settings.repeat, run_encode, [&] {
-    auto const other = payload_wire(ranks[n - 1].plan, ranks[n - 1].workspace);
-    keep(device.executor.reduce(
-      typename decltype(payload)::op_type{}, payload.data, other.data, payload.data, shares));
-  });
-  auto const target        = device.allocate(d * sizeof(float));
-  out.memcpy_ns            = device.best_ns(settings.repeat, upload, [&] {
+  if constexpr (!gathering<Codec>) {
+    // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
+    auto const payload       = payload_wire(one.plan, one.workspace);
+    std::size_t const shares = payload.count / n * (n - 1);
+    out.reduce_ns            = device.best_ns(settings.repeat, run_encode, [&] {
+      auto const other = payload_wire(ranks[n - 1].plan, ranks[n - 1].workspace);
+      keep(device.executor.reduce(payload.op, payload.data, other.data, payload.data, shares));
+    });
+  }
+  auto const target = device.allocate(d * sizeof(float));
+  out.memcpy_ns     = device.best_ns(settings.repeat, upload, [&] {
     device.copy(target.data(), one.gradient.data(), d * sizeof(float));
   });
   if (!broken.ok()) { return fail(broken); }
   return {out, {}};
+}
+
+//! @brief The same coordinates of all ranks in a random order: neighbours have nothing to do with each other.
+inline std::vector<std::vector<float>> permute(std::vector<std::vector<float>> const& gradients)
+{
+  std::vector<std::size_t> order(gradients[0].size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937{20241118});
+  auto permuted = gradients;
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    for (std::size_t i = 0; i < order.size(); ++i) { permuted[k][i] = gradients[k][order[i]]; }
+  }
+  return permuted;
 }
 
 //! @brief A codec by name; `visit` is called with the name, a summary and the codec.
@@ -171,6 +195,45 @@ void for_each_codec(Visitor visit)
   visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
   visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
   visit("rotated_sat8_ef", "rotated_sat8, to nearest, with error feedback", p::rotated_sat8_ef);
+  visit("topk_b0.5", "TopK, gathered: each rank's largest coordinates, 0.5 bits", p::topk_b05);
+  visit("topk_b2", "the same, 2 bits", p::topk_b2);
+  visit("topk_b8", "the same, 8 bits", p::topk_b8);
+  visit("topk_b0.5_ef", "topk_b0.5 with error feedback", p::topk_b05_ef);
+  visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
+  visit("topk_b8_ef", "topk_b8 with error feedback", p::topk_b8_ef);
+  visit("topkc_b0.5", "TopKC: chunks of the largest norms as halves, 0.5 bits", p::topkc_b05);
+  visit("topkc_b2", "the same, 2 bits", p::topkc_b2);
+  visit("topkc_b8", "the same, 8 bits", p::topkc_b8);
+  visit("topkc_b0.5_permuted", "topkc_b0.5 of permuted gradients: without locality", p::topkc_b05);
+  visit("topkc_b2_permuted", "topkc_b2 of permuted gradients", p::topkc_b2);
+  visit("topkc_b8_permuted", "topkc_b8 of permuted gradients", p::topkc_b8);
+  visit("topkc_b0.5_ef", "topkc_b0.5 with error feedback", p::topkc_b05_ef);
+  visit("topkc_b2_ef", "topkc_b2 with error feedback", p::topkc_b2_ef);
+  visit("topkc_b8_ef", "topkc_b8 with error feedback", p::topkc_b8_ef);
+  visit("randomkc_b2", "random chunks as halves, 2 bits", p::randomkc_b2);
+  visit("randomkc_b2_ef", "randomkc_b2 with error feedback", p::randomkc_b2_ef);
+  visit("topkc_sat4", "TopKC in rotated 4-bit saturating codes, 2 bits", p::topkc_sat4);
+  visit("topkc_sat4_ef", "topkc_sat4, to nearest, with error feedback", p::topkc_sat4_ef);
+  visit("allocated_sat_2",
+        "rotated, 0, 2, 4 or 8 bits for each chunk by its norm, saturating sums, 2 bits",
+        p::allocated_sat_2);
+  visit("allocated_sat_3", "the same, 3 bits", p::allocated_sat_3);
+  visit("allocated_sat_4", "the same, 4 bits", p::allocated_sat_4);
+  visit("balanced_sat_2", "allocated_sat_2, energies weighted by 1/4", p::balanced_sat_2);
+  visit("balanced_sat_4", "allocated_sat_4, energies weighted by 1/4", p::balanced_sat_4);
+  visit("allocated_sat_2_ef", "allocated_sat_2, to nearest, with feedback", p::allocated_sat_2_ef);
+  visit("allocated_sat_3_ef", "allocated_sat_3, to nearest, with feedback", p::allocated_sat_3_ef);
+  visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
+  visit("balanced_sat_2_ef", "balanced_sat_2, to nearest, with feedback", p::balanced_sat_2_ef);
+  visit("balanced_sat_4_ef", "balanced_sat_4, to nearest, with feedback", p::balanced_sat_4_ef);
+  visit("powersgd_r1", "PowerSGD: factors of rank 1, two rounds, feedback", p::powersgd_r1);
+  visit("powersgd_r4", "the same, rank 4", p::powersgd_r4);
+  visit("powersgd_r16", "the same, rank 16", p::powersgd_r16);
+  visit("powersgd_r64", "the same, rank 64", p::powersgd_r64);
+  visit("acp_r1", "one factor of rank 1 a step, in turns (ACP-SGD), feedback", p::acp_r1);
+  visit("acp_r4", "the same, rank 4", p::acp_r4);
+  visit("acp_r16", "the same, rank 16", p::acp_r16);
+  visit("acp_r64", "the same, rank 64", p::acp_r64);
 }
 
 //! @brief Runs the codec of that name on a device.
@@ -178,11 +241,21 @@ template <class Device>
 run_outcome run_named(Device const& device,
                       std::string_view name,
                       std::vector<std::vector<float>> const& gradients,
+                      std::vector<layer> const& layers,
                       run_settings const& settings)
 {
   run_outcome outcome{{}, "there is no such codec"};
   for_each_codec([&](std::string_view candidate, std::string_view, auto const& codec) {
-    if (candidate == name) { outcome = run_exchange(device, codec, gradients, settings); }
+    if (candidate != name) { return; }
+    if constexpr (!Device::template runs<std::remove_cvref_t<decltype(codec)>>) {
+      outcome = {{}, "runs on the CPU only"};
+      return;
+    } else {
+      // Errors do not depend on the order of the coordinates, so nothing has to be put back.
+      outcome = name.ends_with("_permuted")
+                  ? run_exchange(device, codec, permute(gradients), layers, settings)
+                  : run_exchange(device, codec, gradients, layers, settings);
+    }
   });
   return outcome;
 }

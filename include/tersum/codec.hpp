@@ -6,7 +6,9 @@
 
 #pragma once
 
+#include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/cast.hpp>
@@ -14,24 +16,71 @@
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 
 #include <concepts>
 #include <type_traits>
+#include <utility>
 
 namespace tersum::inline v0 {
 
 template <class Codec>
 class plan;
 
+namespace detail {
+
+//! The type of a codec's payload reduction: that of its reducer, or one that knows the parts of the payload.
+template <class Chunker, class Reducer>
+struct payload_op_of {
+  using type = typename Reducer::op;
+};
+
+template <class Chunker, class Reducer>
+requires(
+  selecting_chunker<Chunker>&& Chunker::several_bits) struct payload_op_of<Chunker, Reducer> {
+  template <int... Level>
+  static saturating_segments<Chunker::widths[Level]...> widths(
+    std::integer_sequence<int, Level...>);
+  using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
+};
+
+template <class Chunker>
+[[nodiscard]] constexpr bool has_several_bits() noexcept
+{
+  if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
+  return false;
+}
+
+template <class Chunker>
+[[nodiscard]] constexpr bool chooses_by_norm() noexcept
+{
+  if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
+  return false;
+}
+
+//! The scalar of a cast's agreement: the chunker's, or any where there is none.
+template <class Chunker>
+struct norm_scalar_of {
+  using type = float;
+};
+
+template <class Chunker>
+requires requires { typename Chunker::scalar; }
+struct norm_scalar_of<Chunker> {
+  using type = typename Chunker::scalar;
+};
+
+}  // namespace detail
+
 //! @brief Chunks, rotates, agrees on a range, quantizes, packs; the reducer says how the payload sums.
 //!
 //! A value: run-time parameters of its policies are data members. Rounds of an exchange: the agreed scalars, the packed
 //! codes, and the coordinates that bypass the codec, if any.
 //!
-//! @tparam Chunker    `fixed_chunks<C>`.
-//! @tparam Rotator    `partial_hadamard<C>`, `no_rotation` or `full_hadamard`.
+//! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
+//! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
 //! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
@@ -50,11 +99,16 @@ struct codec {
   using reducer_type   = Reducer;
   using feedback_type  = Feedback;
   using dither_type    = typename Quantizer::dither;
-  using payload_op     = typename Reducer::op;
+  using payload_op     = typename detail::payload_op_of<Chunker, Reducer>::type;
+  using norm_scalar    = typename Range::scalar;
+  using agreed_op      = typename Range::op;
   using lanes          = packed_codes<Reducer::lane_bits>;
 
-  static constexpr bool casts          = false;
-  static constexpr int chunk_size      = Chunker::chunk_size;
+  static constexpr bool casts        = false;
+  static constexpr bool agrees       = true;  //!< Has a round of agreed scalars.
+  static constexpr bool selects      = selecting_chunker<Chunker>;  //!< Some chunks do not travel.
+  static constexpr bool several_bits = detail::has_several_bits<Chunker>();
+  static constexpr int chunk_size    = Chunker::chunk_size;
   static constexpr bool rotates_chunks = Rotator::rotation_size > 1;
   static constexpr bool rotates_all    = Rotator::rotation_size == 0;
   static constexpr bool tracks         = Range::headroom_type::tracked;
@@ -77,12 +131,42 @@ struct codec {
     !rotates_all || !feeds_back,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
 
+  static_assert(chunk_size >= 128,
+                "tersum: codes of less than 16 bits need chunks of at least 128: use cast_codec");
+  static_assert(
+    !selects || !rotates_all,
+    "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
+  static_assert(!selects || Range::measurement == statistic::chunk_square_norm,
+                "tersum: chunks are chosen by their norms: use rms_range");
+
   [[no_unique_address]] Chunker chunker{};
   [[no_unique_address]] Rotator rotator{};
   [[no_unique_address]] Range range{};
   [[no_unique_address]] Quantizer quantizer{};
   [[no_unique_address]] Reducer reducer{};
   [[no_unique_address]] Feedback feedback{};
+
+  //! @brief How chunks on a level are encoded, level 1 being the narrowest width: this codec itself unless widths differ.
+  template <int Level>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
+  {
+    if constexpr (several_bits) {
+      constexpr int width = Chunker::widths[Level - 1];
+      static_assert(
+        has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
+        "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
+      Range fitting  = range;
+      fitting.spread = 0;  // what suits the lanes
+      return codec<fixed_chunks<chunk_size>,
+                   Rotator,
+                   Range,
+                   typename Quantizer::template with_bits<width>,
+                   typename Reducer::template with_bits<width>,
+                   Feedback>{.range = fitting};
+    } else {
+      return *this;
+    }
+  }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<codec> plan(layout const& gradient, world const& ranks) const
@@ -91,19 +175,39 @@ struct codec {
   }
 };
 
-//! @brief A codec that only converts: its one round is a native sum of `T`. The baseline, and what users have today.
-template <gradient_element T>
+//! @brief A codec that only converts: its payload is a native sum of `T`.
+//!
+//! Of all coordinates it is the baseline, and what users have today; with `top_chunks` it is TopKC, whose other round is
+//! the sum of the chunks' norms.
+//! @tparam T         What travels: float, half or bfloat16.
+//! @tparam Chunker   `fixed_chunks` for all coordinates, or a chunker that selects.
+//! @tparam Feedback  `error_feedback` for chunkers that select.
+template <gradient_element T, chunker Chunker = fixed_chunks<1024>, feedback Feedback = no_feedback>
 struct cast_codec {
+  using chunker_type   = Chunker;
   using quantizer_type = cast<T>;
   using payload_op     = native_sum<T>;
-  using feedback_type  = no_feedback;
+  using feedback_type  = Feedback;
 
-  static constexpr bool casts       = true;
-  static constexpr bool rotates_all = false;
-  static constexpr bool tracks      = false;
-  static constexpr bool feeds_back  = false;
+  static constexpr bool casts        = true;
+  static constexpr bool selects      = selecting_chunker<Chunker>;
+  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits = false;
+  static constexpr bool rotates_all  = false;
+  static constexpr bool tracks       = false;
+  static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size =
-    1024;  //!< How tensors are divided for kernels; not a property of the wire.
+    Chunker::chunk_size;  //!< Without selection only how kernels divide tensors.
+
+  using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
+  using agreed_op   = norm_sum<norm_scalar>;
+
+  static_assert(!feeds_back || selects,
+                "tersum: a cast of all coordinates loses next to nothing and has no feedback");
+  static_assert(!detail::has_several_bits<Chunker>(),
+                "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
+
+  [[no_unique_address]] Chunker chunker{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,
@@ -112,6 +216,23 @@ struct cast_codec {
     return tersum::plan<cast_codec>{*this, gradient, ranks};
   }
 };
+
+namespace detail {
+
+//! @brief Calls body(codec of the level) for the level 1 and up that a chunk is on.
+TERSUM_EXEC_CHECK_DISABLE
+template <int Level = 1, class Codec, class Body>
+TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
+{
+  if constexpr (Codec::several_bits) {
+    if constexpr (Level < Codec::chunker_type::level_count) {
+      if (level > Level) { return at_level<Level + 1>(codec, level, body); }
+    }
+  }
+  body(codec.template at_level<Level>());
+}
+
+}  // namespace detail
 
 }  // namespace tersum::inline v0
 

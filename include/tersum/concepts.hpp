@@ -10,6 +10,7 @@
 #include <tersum/types.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -28,9 +29,13 @@ template <class T> concept has_unbiased      = requires { { T::unbiased } -> std
 template <class T> concept has_dither        = requires { typename T::dither; };
 template <class T> concept has_rounds        = requires { { T::rounds } -> std::convertible_to<int>; };
 template <class T> concept has_chunk_size    = requires { { T::chunk_size } -> std::convertible_to<int>; };
+template <class T> concept has_by_norm       = requires { { T::by_norm } -> std::convertible_to<bool>; };
+template <class T> concept has_level_count   = requires { { T::level_count } -> std::convertible_to<int>; };
+template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; };
 template <class T> concept has_rotation_size = requires { { T::rotation_size } -> std::convertible_to<int>; };
 template <class T> concept has_lane_bits     = requires { { T::lane_bits } -> std::convertible_to<int>; };
 template <class T> concept has_element       = requires { typename T::element; };
+template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };
 template <class T> concept has_op            = requires { typename T::op; };
 template <class T> concept has_scalar        = requires { typename T::scalar; };
 template <class T> concept has_headroom      = requires { typename T::headroom_type; };
@@ -42,14 +47,18 @@ template <class T> concept has_exact         = requires { { T::exact } -> std::c
 template <class T> concept has_enabled       = requires { { T::enabled } -> std::convertible_to<bool>; };
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) { { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; };
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
+template <class T> concept has_combine_at    = requires(T const op, typename T::element v) { { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; { op.from(std::size_t{}) } -> std::same_as<T>; };
 template <class T> concept has_factor        = requires(T const h) { { h.factor(1, 1.0f) } -> std::convertible_to<float>; };
 //! @}
 
 //! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`.
 template <class T> concept dither_source = policy<T> && has_rounds<T>;
 
-//! Which coordinates travel together: `fixed_chunks`.
+//! Which coordinates travel together: `fixed_chunks` and the selecting ones.
 template <class T> concept chunker = policy<T> && has_chunk_size<T>;
+
+//! A chunker that chooses under a budget of bits: `top_chunks`, `allocated_chunks`, `random_chunks`.
+template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_level_count<T> && has_budget<T>;
 
 //! The basis of a chunk: `no_rotation`, `partial_hadamard`, `full_hadamard`.
 template <class T> concept rotator = policy<T> && has_rotation_size<T>;
@@ -64,8 +73,10 @@ template <class T> concept range = policy<T> && has_scalar<T> && has_op<T> && ha
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
                                       && has_dither<T> && has_encode<T>;
 
-//! Element + element on the wire: what a transport must do. `native` says that transports have it built in.
-template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T> && has_combine<T>;
+//! Element + element on the wire: what a transport must do. `native` says that transports have it built in. One that is
+//! called with the element's position too is for `wire::op`, which knows the parts of this payload.
+template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T>
+                                      && (has_combine<T> || has_combine_at<T>);
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T>;

@@ -20,6 +20,13 @@
 #define TERSUM_INLINE inline
 #endif
 
+//! Before a function for host and device that calls what it is given, which may be for one of them only.
+#if defined(__CUDACC__)
+#define TERSUM_EXEC_CHECK_DISABLE _Pragma("nv_exec_check_disable")
+#else
+#define TERSUM_EXEC_CHECK_DISABLE
+#endif
+
 //! What a kernel body is: device code under nvcc, a plain function for the host context of the tests.
 #if defined(__CUDACC__)
 #define TERSUM_BODY __device__ __forceinline__

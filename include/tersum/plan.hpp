@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/selection.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/layout.hpp>
@@ -16,8 +17,56 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief The distortion of a level of a codec with several widths.
+template <class Codec, int Level = 1>
+[[nodiscard]] constexpr float level_distortion(int level, int world) noexcept
+{
+  if constexpr (Level < Codec::chunker_type::level_count) {
+    if (level > Level) { return level_distortion<Codec, Level + 1>(level, world); }
+  }
+  return Codec::reducer_type::template with_bits<
+    Codec::chunker_type::widths[Level - 1]>::distortion(world);
+}
+
+//! @brief The steps from width to width of a codec with several, those that pay: the convex hull of the distortions.
+template <class Codec>
+constexpr void rule_steps(selection_rule& rule, int world) noexcept
+{
+  using chunker = typename Codec::chunker_type;
+  int level     = 0;
+  float lost    = 1.0f;  // without bits
+  while (level < chunker::level_count) {
+    int best    = 0;
+    float worth = 0;
+    for (int next = level + 1; next <= chunker::level_count; ++next) {
+      float const less = lost - level_distortion<Codec>(next, world);
+      int const bits   = chunker::widths[next - 1] - (level == 0 ? 0 : chunker::widths[level - 1]);
+      if (less / static_cast<float>(bits) > worth) {
+        worth = less / static_cast<float>(bits);
+        best  = next;
+      }
+    }
+    if (best == 0) { break; }
+    int const bits = chunker::widths[best - 1] - (level == 0 ? 0 : chunker::widths[level - 1]);
+    rule.level[rule.steps]  = static_cast<std::uint32_t>(best);
+    rule.cost[rule.steps]   = static_cast<std::uint32_t>(bits / 2);
+    rule.offset[rule.steps] = key_bias + float_bits(worth) - float_bits(1.0f);
+    lost                    = level_distortion<Codec>(best, world);
+    ++rule.steps;
+    level = best;
+  }
+  for (int l = 1; l <= chunker::level_count; ++l) {
+    rule.words[l] = static_cast<std::uint32_t>(Codec::chunk_size / 32 * chunker::widths[l - 1]);
+  }
+}
+
+}  // namespace detail
 
 //! @brief One codec applied to one gradient by one world. Every rank makes the same plan but for its rank.
 //!
@@ -43,6 +92,7 @@ class plan {
       chunks_ += record.chunks;
       (record.chunks == 0 ? bypassed_ : compressed_) += record.size;
     });
+    if constexpr (Codec::selects) { capacity_ = affordable_units(); }
   }
 
   [[nodiscard]] constexpr Codec const& codec() const noexcept { return codec_; }
@@ -64,6 +114,25 @@ class plan {
     }
     if (chunks_ > std::numeric_limits<std::uint32_t>::max() / 2) {
       return {error_code::invalid_argument, "layout.coordinates has more than 2^31 chunks"};
+    }
+    if constexpr (Codec::selects) {
+      if (chunks_ >= std::uint64_t{1} << 29) {
+        return {error_code::invalid_argument, "layout.coordinates has more than 2^29 chunks"};
+      }
+      if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
+        return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
+      }
+      if constexpr (Codec::several_bits) {
+        if (!(codec_.chunker.weighting >= 0 && codec_.chunker.weighting <= 1)) {
+          return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
+        }
+      }
+    }
+    if constexpr (std::is_same_v<typename Codec::norm_scalar, norm_log>) {
+      if (world_.size > norm_log::max_world) {
+        return {error_code::world_too_large,
+                "world.size is above 64, too large for norm_log: use bfloat16 or float"};
+      }
     }
     if constexpr (!Codec::casts) {
       using reducer = typename Codec::reducer_type;
@@ -96,30 +165,31 @@ class plan {
   //! @{
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
   {
-    if constexpr (Codec::casts) {
+    if constexpr (!Codec::agrees) {
       return 0;
+    } else if constexpr (Codec::casts) {
+      return travels() ? chunks_ : 0;
     } else if constexpr (Codec::per_tensor) {
       return tensors_;
     } else if constexpr (Codec::tracks &&
                          Codec::range_type::measurement == statistic::chunk_magnitude) {
       return chunks_ + tensors_;
     } else {
-      return chunks_;
+      return travels() ? chunks_ : 0;
     }
   }
 
+  //! The agreed scalars, in whole elements of their reduction.
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
   {
-    if constexpr (Codec::casts) {
-      return 0;
-    } else {
-      return agreed_scalars() * sizeof(typename Codec::range_type::scalar);
-    }
+    return agreed_size(agreed_scalars());
   }
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (Codec::casts) {
+    if constexpr (Codec::selects) {
+      return static_cast<std::uint64_t>(capacity_) * unit_words() * sizeof(std::uint32_t);
+    } else if constexpr (Codec::casts) {
       return compressed_ * sizeof(typename Codec::quantizer_type::element);
     } else {
       return chunks_ * (Codec::chunk_size / 8 * Codec::reducer_type::lane_bits);
@@ -137,6 +207,9 @@ class plan {
     return agreed_bytes() + payload_bytes() + bypass_bytes();
   }
 
+  //! Of chunkers that select: whether the budget pays for anything. If not, nothing travels and all decodes to zeros.
+  [[nodiscard]] constexpr bool travels() const noexcept { return !Codec::selects || capacity_ > 0; }
+
   //! Input of the all-reduce in bits, all rounds, per coordinate of the gradient.
   [[nodiscard]] constexpr double bits_per_coordinate() const noexcept
   {
@@ -152,7 +225,7 @@ class plan {
   //! Bytes of scratch memory that hold the rounds: nothing in it survives an exchange.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
   {
-    return agreed_offset() + agreed_bytes();
+    return agreed_offset() + agreed_room();
   }
 
   //! Bytes that live from step to step; `initialize` fills them.
@@ -169,19 +242,29 @@ class plan {
   {
     return Codec::casts ? 0 : chunks_ * sizeof(chunk_step);  // the steps come first
   }
-  [[nodiscard]] constexpr std::size_t payload_offset() const noexcept
+  //! Of chunkers that select: header, histograms and counters, then four bytes a chunk.
+  [[nodiscard]] constexpr std::size_t selection_offset() const noexcept
   {
-    if constexpr (Codec::casts) { return bypass_bytes(); }
     return rotated_offset() +
            (Codec::rotates_all ? chunks_ * Codec::chunk_size * sizeof(float) : 0);
   }
+  [[nodiscard]] constexpr std::size_t places_offset() const noexcept
+  {
+    return selection_offset() + (Codec::selects ? sizeof(detail::selection_scratch) : 0);
+  }
+  [[nodiscard]] constexpr std::size_t payload_offset() const noexcept
+  {
+    if constexpr (Codec::casts && !Codec::selects) { return bypass_bytes(); }
+    return places_offset() + (Codec::selects ? detail::round_up(chunks_ * 4, 16) : 0);
+  }
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept
   {
-    return Codec::casts ? 0 : payload_offset() + payload_bytes();
+    return Codec::casts && !Codec::selects ? 0 : payload_offset() + payload_bytes();
   }
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept
   {
-    return Codec::casts ? payload_offset() + payload_bytes() : bypass_offset() + bypass_bytes();
+    return Codec::casts && !Codec::selects ? payload_offset() + payload_bytes()
+                                           : bypass_offset() + bypass_bytes();
   }
 
   [[nodiscard]] constexpr std::size_t records_offset() const noexcept
@@ -235,7 +318,72 @@ class plan {
     }
   }
 
+  //! @brief The rule by which chunks are chosen, the same on every rank.
+  [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
+    requires(Codec::selects)
+  {
+    detail::selection_rule rule{};
+    rule.weight     = 65536;
+    rule.capacity   = capacity_;
+    rule.unit_words = unit_words();
+    if constexpr (Codec::several_bits) {
+      rule.weight = static_cast<std::uint32_t>(codec_.chunker.weighting * 65536.0f);
+      detail::rule_steps<Codec>(rule, world_.size);
+    } else {
+      rule.steps     = 1;
+      rule.level[0]  = 1;
+      rule.cost[0]   = 1;
+      rule.offset[0] = 0;
+      rule.words[1]  = unit_words();
+    }
+    return rule;
+  }
+
  private:
+  //! Words of the payload that a unit of cost stands for: two bits a coordinate, or a whole chunk.
+  [[nodiscard]] static constexpr std::uint32_t unit_words() noexcept
+  {
+    if constexpr (Codec::several_bits) {
+      return Codec::chunk_size / 16;
+    } else if constexpr (Codec::casts) {
+      return Codec::chunk_size * sizeof(typename Codec::quantizer_type::element) / 4;
+    } else {
+      return Codec::chunk_size / 32 * Codec::reducer_type::lane_bits;
+    }
+  }
+
+  //! What `scalars` agreed scalars take, in whole elements.
+  [[nodiscard]] static constexpr std::uint64_t agreed_size(std::uint64_t scalars) noexcept
+  {
+    if constexpr (!Codec::agrees) { return 0; }
+    return detail::round_up(scalars * sizeof(typename Codec::norm_scalar),
+                            sizeof(typename Codec::agreed_op::element));
+  }
+
+  //! Agreed scalars are measured even where the budget does not let them travel.
+  [[nodiscard]] constexpr std::size_t agreed_room() const noexcept
+  {
+    return Codec::selects ? agreed_size(chunks_) : agreed_bytes();
+  }
+
+  //! The units that the bits pay for once the norms are paid, at most what all chunks can use.
+  [[nodiscard]] constexpr std::uint32_t affordable_units() const noexcept
+  {
+    if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) { return 0; }
+    double const budget =
+      static_cast<double>(codec_.chunker.bits) * static_cast<double>(compressed_) / 32 -
+      static_cast<double>(agreed_size(chunks_)) / 4;
+    std::uint64_t most = chunks_;
+    if constexpr (Codec::several_bits) {
+      most *= static_cast<std::uint64_t>(
+        Codec::chunker_type::widths[Codec::chunker_type::level_count - 1] / 2);
+    }
+    double const units = budget / unit_words();
+    if (!(units >= 1)) { return 0; }
+    return static_cast<std::uint32_t>(
+      detail::minimum(most, static_cast<std::uint64_t>(detail::minimum(units, 4e9))));
+  }
+
   Codec codec_;
   layout layout_;
   world world_;
@@ -243,6 +391,7 @@ class plan {
   std::uint64_t chunks_     = 0;
   std::uint64_t compressed_ = 0;
   std::uint64_t bypassed_   = 0;
+  std::uint32_t capacity_   = 0;
   bool covers_              = true;
 };
 

@@ -6,7 +6,11 @@
 
 #pragma once
 
+#include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/random_chunks.hpp>
+#include <tersum/chunk/top_chunks.hpp>
+#include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -21,6 +25,7 @@
 #include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0::presets {
@@ -56,14 +61,80 @@ inline constexpr literal_saturating<8> thc_sat8{};
 //! Stratified stochastic rounding, unbiased but for what saturates. With feedback (`_ef`) rounding is to nearest: feedback
 //! removes its bias, and its error is less.
 //! @{
-template <quantizer Quantizer, feedback Feedback = no_feedback>
-using tracked_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
+template <quantizer Quantizer, feedback Feedback = no_feedback, rotator Rotator = partial_hadamard<1024>>
+using tracked_saturating = codec<fixed_chunks<1024>, Rotator, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
 inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.range = {.spread = 1.1f}};
 inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.range = {.spread = 1.9f}};
 inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range = {.spread = 3.6f}};
 inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.spread = 1.1f}};
 inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.spread = 1.9f}};
 inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.spread = 3.6f}};
+//! @}
+
+//! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
+//! Encoding takes three fifths of the instructions; what it gives up says `tensor_core_hadamard`. Ranks may mix them with
+//! the above.
+//! @{
+template <int Bits>
+using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
+inline constexpr tensor_core_saturating<2> rotated_sat2_tc{.range = {.spread = 1.1f}};
+inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.range = {.spread = 1.9f}};
+inline constexpr tensor_core_saturating<8> rotated_sat8_tc{.range = {.spread = 3.6f}};
+//! @}
+
+//! @name TopKC: the chunks with the largest summed norms, in half; bits per coordinate in the name
+//! Han et al. (HotNets'24), section 3.1 and table 5, with its chunk sizes. Norms travel in bfloat16.
+//! @{
+template <int Size, feedback Feedback = no_feedback>
+using top_halves = cast_codec<half, top_chunks<Size>, Feedback>;
+inline constexpr top_halves<128> topkc_b05{.chunker = {.bits = 0.5f}};
+inline constexpr top_halves<64>  topkc_b2{.chunker = {.bits = 2}};
+inline constexpr top_halves<64>  topkc_b8{.chunker = {.bits = 8}};
+inline constexpr top_halves<128, error_feedback> topkc_b05_ef{.chunker = {.bits = 0.5f}};
+inline constexpr top_halves<64, error_feedback>  topkc_b2_ef{.chunker = {.bits = 2}};
+inline constexpr top_halves<64, error_feedback>  topkc_b8_ef{.chunker = {.bits = 8}};
+//! @}
+
+//! @name TopK: each rank's own largest coordinates, gathered; what TopKC is compared with
+//! @{
+inline constexpr top_coordinates_codec<> topk_b05{.chunker = {.bits = 0.5f}};
+inline constexpr top_coordinates_codec<> topk_b2{.chunker = {.bits = 2}};
+inline constexpr top_coordinates_codec<> topk_b8{.chunker = {.bits = 8}};
+inline constexpr top_coordinates_codec<error_feedback> topk_b05_ef{.chunker = {.bits = 0.5f}};
+inline constexpr top_coordinates_codec<error_feedback> topk_b2_ef{.chunker = {.bits = 2}};
+inline constexpr top_coordinates_codec<error_feedback> topk_b8_ef{.chunker = {.bits = 8}};
+//! @}
+
+//! @name Random chunks in half: what TopKC has to beat
+//! @{
+inline constexpr cast_codec<half, random_chunks<64>> randomkc_b2{.chunker = {.bits = 2}};
+inline constexpr cast_codec<half, random_chunks<64>, error_feedback> randomkc_b2_ef{.chunker = {.bits = 2}};
+//! @}
+
+//! @name TopKC with rotated saturating codes of 4 bits in place of halves, 2 bits per coordinate
+//! @{
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using top_saturating = codec<top_chunks<256>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
+inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .range = {.spread = 0}};
+inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4_ef{.chunker = {.bits = 2}, .range = {.spread = 0}};
+//! @}
+
+//! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
+//! `allocated` has the least error; `balanced` weighs energies by their fourth root, which trains better under adaptive
+//! optimizers, because small chunks are not starved.
+//! @{
+template <quantizer Quantizer, feedback Feedback = no_feedback>
+using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
+inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_2{.chunker = {.bits = 2, .weighting = 0.25f}};
+inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_4{.chunker = {.bits = 4, .weighting = 0.25f}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_3_ef{.chunker = {.bits = 3}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_2_ef{.chunker = {.bits = 2, .weighting = 0.25f}};
+inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_4_ef{.chunker = {.bits = 4, .weighting = 0.25f}};
 //! @}
 
 //! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)

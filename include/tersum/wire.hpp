@@ -16,7 +16,7 @@ namespace tersum::inline v0 {
 //!
 //! After the collective every rank must hold the same bits. `op_type::native` says whether transports have the
 //! reduction built in, `op_type::associative` whether the order of the ranks is without effect.
-//! @tparam Op  The reduction, a stateless function object on two elements.
+//! @tparam Op  The reduction, a function object on two elements, without state but where positions count.
 template <reduce_op Op>
 struct wire {
   using element = typename Op::element;  //!< Type of one element; a reduction never cuts it.
@@ -28,8 +28,37 @@ struct wire {
 
   element* data     = nullptr;  //!< In the memory of the executor: the host's or the device's.
   std::size_t count = 0;        //!< Elements, the same on every rank.
+  [[no_unique_address]] Op
+    op{};  //!< The reduction of this round; empty but for `saturating_segments`.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
+
+//! @brief A round that gathers: rank r's part is the `count` elements from data + r count on, its own before the collective,
+//! all of them after it. An all-gather in place.
+template <class T>
+struct gather_wire {
+  using element = T;
+
+  element* data     = nullptr;  //!< world * count elements, in the memory of the executor.
+  std::size_t count = 0;        //!< Elements of one rank's part, the same on every rank.
+
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+};
+
+namespace detail {
+
+//! The reduction of the elements from `index` on.
+template <reduce_op Op>
+[[nodiscard]] constexpr Op op_from(Op const& op, std::size_t index) noexcept
+{
+  if constexpr (has_combine_at<Op>) {
+    return op.from(index);
+  } else {
+    return op;
+  }
+}
+
+}  // namespace detail
 
 }  // namespace tersum::inline v0

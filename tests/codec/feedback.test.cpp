@@ -47,7 +47,7 @@ std::vector<std::vector<float>> make_gradients(int world, std::size_t coordinate
 }
 
 template <class Codec>
-void exchange(tests::staged_run<Codec>& run, std::vector<std::vector<float>> const& in)
+void run_step(tests::staged_run<Codec>& run, std::vector<std::vector<float>> const& in)
 {
   run.encode(in);
   run.agree(reduction_order::ring);
@@ -108,7 +108,7 @@ void check_convergence(Codec const& codec, int world)
   }
   double first = 0;
   for (int t = 1; t <= 64; ++t) {
-    exchange(run, in);
+    run_step(run, in);
     double lost = 0, kept = 0, largest_step = 0;
     for (std::size_t i = 0; i < coordinates; ++i) {
       sum[i] += static_cast<double>(run.values(0)[i]);
@@ -168,9 +168,9 @@ TEST_CASE("[feedback] without it the average of biased estimates stays away")
                        widening_sum<4, 8>>;
   tests::staged_run<biased> run{biased{}, layout{1000}, 1, key};
   auto const in = make_gradients(1, 1000);
-  exchange(run, in);
+  run_step(run, in);
   auto const first = run.values(0);
-  exchange(run, in);
+  run_step(run, in);
   CHECK(run.values(0) == first);  // no randomness: every step loses the same
   CHECK(first != in[0]);
 }

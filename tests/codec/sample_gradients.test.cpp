@@ -5,31 +5,16 @@
 //! What codecs must reach on the real gradients of examples/gradients/lm: 4 ranks, the last of 10 steps.
 
 #include "support/loopback_run.hpp"
+#include "support/sample_gradients.hpp"
 
 #include <tersum/presets.hpp>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 using namespace tersum;
 
 namespace {
-
-// A .npy file of version 1 is ten bytes, the last two the length of the header, header, values.
-std::vector<float> read_gradient(std::string const& set, int worker)
-{
-  std::ifstream file("examples/gradients/lm/" + set + "_worker" + std::to_string(worker) + ".npy",
-                     std::ios::binary);
-  std::string const bytes{std::istreambuf_iterator<char>(file), {}};
-  REQUIRE(bytes.size() > 128);
-  std::size_t const begin =
-    10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
-  std::vector<float> values((bytes.size() - begin) / sizeof(float));
-  std::memcpy(values.data(), bytes.data() + begin, values.size() * sizeof(float));
-  return values;
-}
 
 struct result {
   double nmse;
@@ -39,9 +24,7 @@ struct result {
 template <class Codec>
 result last_of_ten(Codec const& codec, std::string const& set)
 {
-  std::vector<std::vector<float>> in;
-  for (int k = 0; k < 4; ++k) { in.push_back(read_gradient(set, k)); }
-  REQUIRE(in[0].size() == 391008);
+  auto const in = tests::sample_gradients(set);
   tests::loopback_run<Codec> run{codec, layout{in[0].size()}, 4, 42};
   result out{0, run.plan().bits_per_coordinate()};
   for (int step = 0; step < 10; ++step) {

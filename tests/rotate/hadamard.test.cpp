@@ -52,7 +52,7 @@ double sign_of(std::size_t i)
 }
 
 template <class Codec>
-void exchange(tests::staged_run<Codec>& run, std::vector<float> const& gradient)
+void run_step(tests::staged_run<Codec>& run, std::vector<float> const& gradient)
 {
   run.encode({gradient});
   run.agree(reduction_order::ring);
@@ -87,7 +87,7 @@ void check_round_trip(Codec const& codec, std::size_t length)
     }
   }
   tests::staged_run<Codec> run{codec, layout{count}, 1, key};
-  exchange(run, gradient);
+  run_step(run, gradient);
 
   // Forward: log2 N roundings of 2^-24 |x|, |x| about 73 sqrt(N), and 127 of 127 steps: far from the next half.
   auto const codes = run.codes(0, 1);
@@ -119,7 +119,7 @@ void check_unit_vectors()
     std::vector<float> gradient(n);
     gradient[j] = 3.0f;
     tests::staged_run<exact_codec<Size>> run{exact_codec<Size>{}, layout{n}, 1, key};
-    exchange(run, gradient);
+    run_step(run, gradient);
     auto const codes = run.codes(0, 1);
     bool same        = true;
     for (std::size_t p = 0; p < n; ++p) {
@@ -146,7 +146,7 @@ void check_parseval()
   std::vector<float> gradient(n);
   for (float& value : gradient) { value = normal(random); }
   tests::staged_run<exact_codec<Size>> run{exact_codec<Size>{}, layout{n}, 1, key};
-  exchange(run, gradient);
+  run_step(run, gradient);
 
   std::vector<double> x(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -209,7 +209,7 @@ TEST_CASE("[rotate] full_hadamard is one over a power of two of chunks, forward 
       gradient[i] = static_cast<float>(truth[i]);
     }
     tests::staged_run<full> run{full{}, layout{length}, 1, key};
-    exchange(run, gradient);
+    run_step(run, gradient);
     auto const codes = run.codes(0, 1);
     bool same        = true;
     for (std::size_t p = 0; p < length; ++p) {

@@ -9,6 +9,8 @@
 #include "emulator.hpp"
 
 #include <tersum/chunk/block_norms.hpp>
+#include <tersum/chunk/block_select.hpp>
+#include <tersum/chunk/block_top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/exchange_args.hpp>
@@ -77,10 +79,15 @@ struct emulated_executor {
         detail::bypass_tensors<true>(context, args);
       });
     }
-    if constexpr (Codec::casts) {
-      launch(plan.chunks(), detail::cast_threads, 0, [&](auto& context) {
-        detail::cast_chunks<true>(context, args);
-      });
+    if constexpr (gathering<Codec>) {
+      select(plan, args);
+      launch_coordinates(plan.chunks(),
+                         [&](auto& context) { detail::send_coordinates(context, args); });
+    } else if constexpr (!Codec::agrees) {
+      if constexpr (Codec::selects) { select(plan, args); }
+      encode_cast(plan, args);
+    } else if constexpr (Codec::casts) {
+      launch_norms(plan, args);
     } else {
       if constexpr (Codec::rotates_all) {
         for (int pass = 0; pass < detail::full_passes(plan); ++pass) {
@@ -90,14 +97,13 @@ struct emulated_executor {
       }
       constexpr statistic what = Codec::range_type::measurement;
       if constexpr (what == statistic::chunk_magnitude) {
-        launch_chunks(plan, args, false, [&](auto edge, auto& context, std::uint64_t first) {
-          detail::chunk_magnitudes<edge.value>(context, args, first);
-        });
+        launch_chunks(
+          plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+            detail::chunk_magnitudes<edge.value>(context, args, first);
+          });
       }
       if constexpr (what != statistic::chunk_magnitude || Codec::tracks) {
-        launch_chunks(plan, args, true, [&](auto edge, auto& context, std::uint64_t first) {
-          detail::chunk_norms<edge.value>(context, args, first);
-        });
+        launch_norms(plan, args);
       }
       if constexpr (what == statistic::tensor_square_norm ||
                     (what == statistic::chunk_magnitude && Codec::tracks)) {
@@ -113,14 +119,20 @@ struct emulated_executor {
   [[nodiscard]] status advance(plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
-    if constexpr (!Codec::casts) {
+    if constexpr (Codec::agrees) {
+      if constexpr (Codec::selects) { select(plan, args); }
       launch(blocks_of<detail::settle_threads>(plan.chunks()),
              detail::settle_threads,
              0,
              [&](auto& context) { detail::settle_steps(context, args); });
-      launch_chunks(plan, args, false, [&](auto edge, auto& context, std::uint64_t first) {
-        detail::encode_chunks<edge.value>(context, args, first);
-      });
+      if constexpr (Codec::casts) {
+        encode_cast(plan, args);
+      } else {
+        launch_chunks(
+          plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+            detail::encode_chunks<edge.value>(context, args, first);
+          });
+      }
     }
     return {};
   }
@@ -129,14 +141,32 @@ struct emulated_executor {
   [[nodiscard]] status decode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
-    if constexpr (Codec::casts) {
-      launch(plan.chunks(), detail::cast_threads, 0, [&](auto& context) {
-        detail::cast_chunks<false>(context, args);
-      });
+    if constexpr (gathering<Codec>) {
+      launch_coordinates(plan.chunks(),
+                         [&](auto& context) { detail::clear_coordinates(context, args); });
+      for (int rank = 0; rank < plan.ranks().size; ++rank) {
+        launch_coordinates(plan.chosen(), [&](auto& context) {
+          detail::add_coordinates(context, args, static_cast<std::uint64_t>(rank));
+        });
+      }
+      launch_coordinates(plan.chunks(),
+                         [&](auto& context) { detail::receive_coordinates(context, args); });
+    } else if constexpr (Codec::casts) {
+      if constexpr (Codec::selects) {
+        launch(detail::selected_blocks<Codec>(plan.chunks()),
+               detail::cast_threads,
+               0,
+               [&](auto& context) { detail::cast_selected<false>(context, args); });
+      } else {
+        launch(plan.chunks(), detail::cast_threads, 0, [&](auto& context) {
+          detail::cast_chunks<false>(context, args);
+        });
+      }
     } else {
-      launch_chunks(plan, args, false, [&](auto edge, auto& context, std::uint64_t first) {
-        detail::decode_chunks<edge.value>(context, args, first);
-      });
+      launch_chunks(
+        plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+          detail::decode_chunks<edge.value>(context, args, first);
+        });
       if constexpr (Codec::rotates_all) {
         for (int pass = detail::full_passes(plan) - 1; pass >= 0; --pass) {
           launch_full_pass(plan,
@@ -157,36 +187,44 @@ struct emulated_executor {
   }
 
   template <reduce_op Op>
-  [[nodiscard]] status reduce(Op,
+  [[nodiscard]] status reduce([[maybe_unused]] Op const& op,
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    using vector = detail::element_vector<typename Op::element>;
-    auto const misplace =
-      (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
-       reinterpret_cast<std::uintptr_t>(b)) %
-      16;
-    std::size_t const vectors = misplace == 0 ? count / vector::count : 0;
-    std::size_t const done    = vectors * vector::count;
-    launch(blocks_of<detail::reduce_threads * detail::reduce_vectors>(vectors),
-           detail::reduce_threads,
-           0,
-           [&](auto& context) {
-             detail::reduce_vectors_of<Op>(context,
-                                           reinterpret_cast<vector*>(to),
-                                           reinterpret_cast<vector const*>(a),
-                                           reinterpret_cast<vector const*>(b),
-                                           vectors);
-           });
-    launch(blocks_of<detail::reduce_threads>(count - done),
-           detail::reduce_threads,
-           0,
-           [&](auto& context) {
-             detail::reduce_elements<Op>(context, to + done, a + done, b + done, count - done);
-           });
-    return {};
+    if constexpr (has_combine_at<Op>) {
+      launch(blocks_of<detail::reduce_threads * 4>(count),
+             detail::reduce_threads,
+             0,
+             [&](auto& context) { detail::reduce_segments(context, op, to, a, b, count); });
+      return {};
+    } else {
+      using vector = detail::element_vector<typename Op::element>;
+      auto const misplace =
+        (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
+         reinterpret_cast<std::uintptr_t>(b)) %
+        16;
+      std::size_t const vectors = misplace == 0 ? count / vector::count : 0;
+      std::size_t const done    = vectors * vector::count;
+      launch(blocks_of<detail::reduce_threads * detail::reduce_vectors>(vectors),
+             detail::reduce_threads,
+             0,
+             [&](auto& context) {
+               detail::reduce_vectors_of<Op>(context,
+                                             reinterpret_cast<vector*>(to),
+                                             reinterpret_cast<vector const*>(a),
+                                             reinterpret_cast<vector const*>(b),
+                                             vectors);
+             });
+      launch(blocks_of<detail::reduce_threads>(count - done),
+             detail::reduce_threads,
+             0,
+             [&](auto& context) {
+               detail::reduce_elements<Op>(context, to + done, a + done, b + done, count - done);
+             });
+      return {};
+    }
   }
 
   //! `reduce_once` over the arrays of all ranks, `count` vectors of 16 bytes each.
@@ -207,7 +245,60 @@ struct emulated_executor {
     return {};
   }
 
+  //! The selection of chunks; in one launch a phase when `blocks` is above 1.
+  template <class Codec, class Element>
+  void select(plan<Codec> const& plan,
+              detail::exchange_args<Codec, Element> const& args,
+              std::uint64_t blocks = 0) const
+  {
+    if (blocks == 0) { blocks = detail::select_blocks(plan.chunks()); }
+    if (blocks == 0) { return; }
+    auto& histogram = args.selection.scratch->histogram;
+    std::fill_n(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]), 0U);
+    int const at_once = blocks == 1 ? detail::select_phases : 1;
+    for (int phase = 0; phase < detail::select_phases; phase += at_once) {
+      launch(
+        blocks,
+        static_cast<int>(detail::select_threads),
+        detail::select_shared,
+        [&](auto& context) { detail::select_phases_of(context, args, phase, phase + at_once); });
+    }
+  }
+
  private:
+  template <class Codec, class Element>
+  void encode_cast(plan<Codec> const& plan, detail::exchange_args<Codec, Element> const& args) const
+  {
+    if constexpr (Codec::selects) {
+      launch(detail::selected_blocks<Codec>(plan.chunks()),
+             detail::cast_threads,
+             0,
+             [&](auto& context) { detail::cast_selected<true>(context, args); });
+    } else {
+      launch(plan.chunks(), detail::cast_threads, 0, [&](auto& context) {
+        detail::cast_chunks<true>(context, args);
+      });
+    }
+  }
+
+  template <class Body>
+  void launch_coordinates(std::uint64_t count, Body const& body) const
+  {
+    launch(blocks_of<detail::coordinate_threads>(count), detail::coordinate_threads, 0, body);
+  }
+
+  template <class Codec, class Element>
+  void launch_norms(plan<Codec> const& plan,
+                    detail::exchange_args<Codec, Element> const& args) const
+  {
+    launch_chunks(plan,
+                  args,
+                  detail::norms_grid<Codec, Element>,
+                  [&](auto edge, auto& context, std::uint64_t first) {
+                    detail::chunk_norms<edge.value>(context, args, first);
+                  });
+  }
+
   template <std::uint64_t Items>
   [[nodiscard]] static std::uint64_t blocks_of(std::uint64_t count)
   {
@@ -241,13 +332,13 @@ struct emulated_executor {
   template <class Codec, class Element, class Body>
   void launch_chunks(plan<Codec> const& plan,
                      detail::exchange_args<Codec, Element> const& args,
-                     bool norms,
+                     detail::chunk_grid const& grid,
                      Body const& body) const
   {
     auto const run = [&](auto edge, std::uint64_t first, std::uint64_t chunks) {
-      launch(norms ? blocks_of<4>(chunks) : detail::blocks_for<Codec>(chunks),
-             norms ? 128 : detail::threads_per_block<Codec>,
-             norms ? 0 : detail::shared_bytes<Codec>,
+      launch((chunks + grid.chunks_a_block - 1) / grid.chunks_a_block,
+             grid.threads,
+             grid.shared,
              [&](auto& context) { body(edge, context, first); });
     };
     if constexpr (Codec::rotates_all) {

@@ -19,6 +19,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -147,6 +148,73 @@ TEST_CASE("[emulator] warp_sum and warp_max reduce each warp by itself, on all l
       CHECK(sums[thread] == 32 * first + 31 * 32 / 2);
       CHECK(maxima[thread] == first + 31);
     }
+  }
+}
+
+// A tile of 16-bit elements in the words of a warp: element i of a lane stands at the row and column that the PTX
+// manual gives for it.
+template <class Element, class Place>
+words fragments(std::vector<float> const& tile, unsigned columns, unsigned elements, Place place)
+{
+  words result(32 * elements / 2, 0);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for (unsigned i = 0; i < elements; ++i) {
+      auto const [row, column] = place(lane / 4, lane % 4, i);
+      auto const bits          = tersum::from_float<Element>(tile[row * columns + column]).bits;
+      result[lane * elements / 2 + i / 2] |= static_cast<std::uint32_t>(bits) << 16 * (i % 2);
+    }
+  }
+  return result;
+}
+
+TEST_CASE_TEMPLATE("[emulator] multiply_tiles adds the product of tiles laid out as PTX says",
+                   Element,
+                   tersum::half,
+                   tersum::bfloat16)
+{
+  // Integers, so that the order of the sum is without effect.
+  std::vector<float> a(16 * 16), b(16 * 8), c(16 * 8), want(16 * 8);
+  for (unsigned i = 0; i < a.size(); ++i) { a[i] = static_cast<float>(i * 7 % 31) - 15.0F; }
+  for (unsigned i = 0; i < b.size(); ++i) { b[i] = static_cast<float>(i * 11 % 29) - 14.0F; }
+  for (unsigned i = 0; i < c.size(); ++i) { c[i] = static_cast<float>(i); }
+  for (unsigned row = 0; row < 16; ++row) {
+    for (unsigned column = 0; column < 8; ++column) {
+      float& sum = want[row * 8 + column];
+      sum        = c[row * 8 + column];
+      for (unsigned k = 0; k < 16; ++k) { sum += a[row * 16 + k] * b[k * 8 + column]; }
+    }
+  }
+  using place         = std::pair<unsigned, unsigned>;
+  words const a_words = fragments<Element>(a, 16, 8, [](unsigned group, unsigned t, unsigned i) {
+    return place{i < 2 || (i >= 4 && i < 6) ? group : group + 8, t * 2 + i % 2 + (i < 4 ? 0 : 8)};
+  });
+  words const b_words = fragments<Element>(b, 8, 4, [](unsigned group, unsigned t, unsigned i) {
+    return place{t * 2 + i % 2 + (i < 2 ? 0 : 8), group};
+  });
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    std::vector<float> got(16 * 8);
+    launch({.threads = 64}, order, [&](host_context& ctx) {
+      unsigned const lane = ctx.thread_rank() % 32;
+      unsigned const row  = lane / 4;
+      unsigned const left = lane % 4 * 2;
+      float sum[4]        = {c[row * 8 + left],
+                             c[row * 8 + left + 1],
+                             c[(row + 8) * 8 + left],
+                             c[(row + 8) * 8 + left + 1]};
+      std::uint32_t factor[4];
+      for (unsigned i = 0; i < 4; ++i) {
+        // The second warp, which multiplies zeros, must not disturb the first.
+        factor[i] = ctx.thread_rank() < 32 ? a_words[lane * 4 + i] : 0;
+      }
+      ctx.template multiply_tiles<Element>(sum, factor, b_words[lane * 2], b_words[lane * 2 + 1]);
+      if (ctx.thread_rank() >= 32) { return; }
+      got[row * 8 + left]           = sum[0];
+      got[row * 8 + left + 1]       = sum[1];
+      got[(row + 8) * 8 + left]     = sum[2];
+      got[(row + 8) * 8 + left + 1] = sum[3];
+    });
+    CHECK(got == want);
   }
 }
 

@@ -143,6 +143,7 @@ class rank_memory {
   }
 
   [[nodiscard]] auto agreed() const { return agreed_wire(plan, workspace.contents()); }
+  [[nodiscard]] auto gathered() const { return gathered_wire(plan, workspace.contents()); }
   [[nodiscard]] auto payload() const { return payload_wire(plan, workspace.contents()); }
   [[nodiscard]] auto bypass() const { return bypass_wire(plan, workspace.contents()); }
 
@@ -224,7 +225,7 @@ template <class Buffer, class Executor, class Codec, class Element>
       auto const r = mine.spans();
       REQUIRE(encode(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
     }
-    if constexpr (!Codec::casts) {
+    if constexpr (Codec::agrees) {
       record_wires(trace, "agreed scalars", step, ranks, &memory::agreed);
       reduce_wires(exec, c.order, ranks, &memory::agreed);
       for (memory const& mine : ranks) {
@@ -232,10 +233,23 @@ template <class Buffer, class Executor, class Codec, class Element>
         REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
       }
     }
-    record_wires(trace, "payload", step, ranks, &memory::payload);
-    record_wires(trace, "bypass", step, ranks, &memory::bypass);
-    reduce_wires(exec, c.order, ranks, &memory::payload);
-    reduce_wires(exec, c.order, ranks, &memory::bypass);
+    if constexpr (gathering<Codec>) {
+      std::vector<loopback_rank<Codec, Element>> all;
+      for (memory const& mine : ranks) { all.push_back(mine.spans()); }
+      std::span<loopback_rank<Codec, Element> const> const spans{all};
+      REQUIRE(detail::gather_loopback_round(exec, spans) == status{});
+      rank = 0;
+      for (memory const& mine : ranks) {
+        auto whole = mine.gathered();
+        whole.count *= static_cast<std::size_t>(c.world);
+        trace.push_back({"gathered", step, rank++, mine.read(whole)});
+      }
+    } else {
+      record_wires(trace, "payload", step, ranks, &memory::payload);
+      record_wires(trace, "bypass", step, ranks, &memory::bypass);
+      reduce_wires(exec, c.order, ranks, &memory::payload);
+      reduce_wires(exec, c.order, ranks, &memory::bypass);
+    }
     rank = 0;
     for (memory const& mine : ranks) {
       auto const r = mine.spans();

@@ -6,13 +6,23 @@
 
 #pragma once
 
+#include <tersum/chunk/block_pairs.hpp>
 #include <tersum/chunk/block_source.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/settle.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! Whether the norms of chunks are what the ranks agree on.
+template <class Codec>
+inline constexpr bool norms_travel = true;
+
+template <class Codec>
+requires(!Codec::casts) inline constexpr bool norms_travel<Codec> = Codec::range_type::measurement
+                                                                    == statistic::chunk_square_norm;
 
 //! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
 template <class Codec, class Element, class Context>
@@ -21,73 +31,144 @@ TERSUM_BODY void store_norm(Context const& ctx,
                             std::uint64_t chunk,
                             float norm)
 {
-  using range = typename Codec::range_type;
-  if constexpr (range::measurement == statistic::chunk_square_norm) {
-    using scalar = typename range::scalar;
-    ctx.store(static_cast<scalar*>(args.agreed) + chunk, to_agreed<scalar>(norm, false));
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args.agreed);
+  if constexpr (norms_travel<Codec>) {
+    ctx.store(agreed + chunk, to_agreed_norm<scalar>(norm, args.world));
   } else {
     ctx.store(&args.steps[chunk].encode, norm);
   }
+  if constexpr (std::is_same_v<scalar, norm_log>) {
+    // Half an element is left when the chunks are odd.
+    if (chunk + 1 == args.chunks && args.chunks % 2 != 0) {
+      ctx.store(agreed + args.chunks, scalar{});
+    }
+  }
 }
 
-//! @brief Squared norms, one warp a chunk: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in
-//! steps of 256, then added pairwise from the lowest index bit up. That tree is part of the wire format.
+//! @brief How blocks of 128 threads share chunks out for their norms: 256 bytes of gradient a thread, where chunks are
+//! long enough and a warp can do with one, so that what a thread does once does not weigh.
+template <class Codec, class Element>
+struct norm_share {
+  static constexpr int bytes =
+    Codec::chunk_size * static_cast<int>(Codec::rotates_all ? sizeof(float) : sizeof(Element));
+  static constexpr int lanes =
+    minimum(maximum(bytes / 256, 8), 32);  //!< Threads that share a chunk.
+  //! Of the 256 accumulators, or of as many as a chunk fills, on a thread.
+  static constexpr int octets           = maximum(minimum(Codec::chunk_size, 256) / 8 / lanes, 1);
+  static constexpr int chunks_per_warp  = 32 / lanes;
+  static constexpr int chunks_per_block = 4 * chunks_per_warp;
+};
+
+//! @brief The grid of `chunk_norms`.
+template <class Codec, class Element>
+inline constexpr chunk_grid norms_grid{
+  .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
+
+//! @brief Squared norms: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in steps of 256, then
+//! added pairwise from the lowest index bit up. That tree is part of the wire format.
 //!
-//! Reads the gradient (and residual) once. 128 threads a block, four chunks a block, no shared memory.
+//! Reads the gradient (and residual) once. 128 threads a block, `norm_share::chunks_per_block` chunks a block, no shared
+//! memory.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void chunk_norms(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t first_chunk)
 {
+  using share        = norm_share<Codec, Element>;
   constexpr int size = Codec::chunk_size;
-  std::uint64_t const chunk =
-    first_chunk + static_cast<std::uint64_t>(ctx.block_rank()) * 4 + ctx.thread_rank() / 32;
-  if (chunk >= args.chunks) { return; }
-  std::uint64_t offset = chunk * size;
-  std::uint32_t length = size;
-  if constexpr (!Codec::rotates_all) {
-    word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + chunk));
+  // A plan has less than 2^31 chunks.
+  unsigned const lane   = ctx.thread_rank() % 32;
+  unsigned const member = lane % share::lanes;
+  std::uint32_t const first =
+    static_cast<std::uint32_t>(first_chunk) +
+    (ctx.block_rank() * 4 + ctx.thread_rank() / 32) * static_cast<unsigned>(share::chunks_per_warp);
+  std::uint32_t const chunk = first + lane / share::lanes;
+  bool active               = chunk < args.chunks;
+  std::uint64_t offset      = chunk * static_cast<std::uint64_t>(size);
+  std::uint32_t length      = size;
+  auto const read_entry     = [&](std::uint32_t number) {
+    word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + number));
     offset            = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
     length            = entry.z;
-    if (is_regular(args, offset, length) == Edge) { return; }
+  };
+  if constexpr (!Codec::rotates_all) {
+    if (active) {
+      read_entry(chunk);
+      active = is_regular(args, offset, length) != Edge;
+    }
   }
-  int const lane = static_cast<int>(ctx.thread_rank() % 32);
-  float sums[8]  = {};
-  // Each lane keeps eight neighbouring accumulators; four steps at a time keep enough loads in flight.
-  constexpr int steps  = size < 256 ? 1 : size / 256;
-  constexpr int unroll = steps < 4 ? steps : 4;
+  if constexpr (share::chunks_per_warp == 1) {
+    if (!active) { return; }
+  } else {
+    // Lanes without a chunk of their own go along with one that has: all must shuffle.
+    std::uint32_t const leader = ctx.warp_max(active ? lane / share::lanes + 1 : 0);
+    if (leader == 0) { return; }
+    if (!active) {
+      if constexpr (Codec::rotates_all) {
+        offset = (first + leader - 1) * static_cast<std::uint64_t>(size);
+      } else {
+        read_entry(first + leader - 1);
+      }
+    }
+  }
+
+  // Accumulators (q lanes + member) 8 + j, q = 0 .. octets-1. Eight loads at a time are enough in flight.
+  float sums[share::octets][8] = {};
+  constexpr int steps          = size < 256 ? 1 : size / 256;
+  constexpr int unroll         = minimum(steps, 8 / share::octets);
   for (int outer = 0; outer < steps; outer += unroll) {
-    float v[unroll][8];
+    float v[unroll][share::octets][8];
     TERSUM_UNROLL
     for (int inner = 0; inner < unroll; ++inner) {
-      int const within = (outer + inner) * 256 + lane * 8;
-      if constexpr (Codec::rotates_all) {
-        if (within < size) {
-          load_eight(ctx, args.rotated + offset + static_cast<unsigned>(within), v[inner]);
+      TERSUM_UNROLL
+      for (int q = 0; q < share::octets; ++q) {
+        int const within = ((outer + inner) * 32 + q * share::lanes + static_cast<int>(member)) * 8;
+        if constexpr (Codec::rotates_all) {
+          if (within < size) {
+            load_eight(ctx, args.rotated + offset + static_cast<unsigned>(within), v[inner][q]);
+          } else {
+            for (int j = 0; j < 8; ++j) { v[inner][q][j] = 0.0f; }
+          }
         } else {
-          for (int j = 0; j < 8; ++j) { v[inner][j] = 0.0f; }
+          load_for_norm<Edge>(ctx, args, offset, static_cast<int>(length), within, v[inner][q]);
         }
-      } else {
-        load_for_norm<Edge>(ctx, args, offset, static_cast<int>(length), within, v[inner]);
       }
     }
     TERSUM_UNROLL
     for (int inner = 0; inner < unroll; ++inner) {
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { sums[j] = Context::fma(v[inner][j], v[inner][j], sums[j]); }
+      for (int q = 0; q < share::octets; ++q) {
+        TERSUM_UNROLL
+        for (int j = 0; j < 8; ++j) {
+          sums[q][j] = Context::fma(v[inner][q][j], v[inner][q][j], sums[q][j]);
+        }
+      }
     }
   }
   TERSUM_UNROLL
-  for (int width = 1; width < 8; width *= 2) {
+  for (int q = 0; q < share::octets; ++q) {
     TERSUM_UNROLL
-    for (int j = 0; j < 8; j += 2 * width) { sums[j] = Context::add(sums[j], sums[j + width]); }
+    for (int width = 1; width < 8; width *= 2) {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; j += 2 * width) {
+        sums[q][j] = Context::add(sums[q][j], sums[q][j + width]);
+      }
+    }
+    TERSUM_UNROLL
+    for (unsigned mask = 1; mask < static_cast<unsigned>(share::lanes); mask *= 2) {
+      sums[q][0] = Context::add(sums[q][0], ctx.shuffle_xor(sums[q][0], mask));
+    }
   }
-  float norm = sums[0];
   TERSUM_UNROLL
-  for (unsigned mask = 1; mask < 32; mask *= 2) {
-    norm = Context::add(norm, ctx.shuffle_xor(norm, mask));
+  for (int width = 1; width < share::octets; width *= 2) {
+    TERSUM_UNROLL
+    for (int q = 0; q < share::octets; q += 2 * width) {
+      sums[q][0] = Context::add(sums[q][0], sums[q + width][0]);
+    }
   }
-  if (lane == 0) {
+  if (active && member == 0) {
+    float norm = sums[0][0];
     if constexpr (Codec::rotates_all) {
       // The rotated copy is not normalized; its length is a power of two, so this is exact.
       norm = Context::divide(
@@ -147,9 +228,8 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
     static_cast<float*>(ctx.shared()) +
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
   float v[32];
-  load_share<Edge>(ctx, args, mine, v);
+  load_signed<Edge>(ctx, args, mine, v);
   if constexpr (Codec::rotates_chunks) {
-    apply_signs(ctx, args.header->sign_key, mine, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     hadamard::synchronize(ctx);
   }

@@ -91,15 +91,20 @@ template <class Codec>
 inline constexpr int shared_bytes =
   chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
 
-//! @brief Blocks that cover `chunks`.
+//! @brief How chunks are spread over blocks.
+struct chunk_grid {
+  std::uint64_t chunks_a_block;
+  int threads;
+  int shared;  //!< Bytes.
+};
+
+//! @brief The grid of the kernels that rotate.
 template <class Codec>
-[[nodiscard]] constexpr std::uint64_t blocks_for(std::uint64_t chunks) noexcept
-{
-  using hadamard = typename chunk_share<Codec>::hadamard;
-  constexpr std::uint64_t chunks_a_block =
-    static_cast<std::uint64_t>(hadamard::tile) * tiles_per_block<Codec> / Codec::chunk_size;
-  return (chunks + chunks_a_block - 1) / chunks_a_block;
-}
+inline constexpr chunk_grid grid_of{
+  .chunks_a_block = static_cast<std::uint64_t>(chunk_share<Codec>::hadamard::tile) *
+                    tiles_per_block<Codec> / Codec::chunk_size,
+  .threads = threads_per_block<Codec>,
+  .shared  = shared_bytes<Codec>};
 
 //! @brief Whether whole chunks at this offset can be moved sixteen bytes at a time.
 template <class Codec, class Element>
@@ -122,21 +127,22 @@ template <bool Edge, class Codec, class Element, class Context>
                                                         exchange_args<Codec, Element> const& args,
                                                         std::uint64_t first_chunk)
 {
-  using share             = chunk_share<Codec>;
-  using hadamard          = typename share::hadamard;
-  constexpr int in_a_tile = hadamard::tile / share::size;
-  unsigned const rank     = ctx.thread_rank();
+  using share                  = chunk_share<Codec>;
+  using hadamard               = typename share::hadamard;
+  constexpr unsigned in_a_tile = hadamard::tile / share::size;
+  unsigned const rank          = ctx.thread_rank();
   share mine{};
+  // Numbers of chunks fit 32 bits: a plan has less than 2^31.
   if constexpr (hadamard::in_warp) {
-    std::uint64_t const tile = static_cast<std::uint64_t>(ctx.block_rank()) * 4 + rank / 32;
+    std::uint32_t const tile = ctx.block_rank() * 4 + rank / 32;
     mine.thread              = rank % hadamard::threads;
     unsigned const local     = rank % 32 / hadamard::threads;
     mine.first               = local * share::size;
-    mine.chunk               = first_chunk + tile * in_a_tile + local;
+    mine.chunk               = static_cast<std::uint32_t>(first_chunk) + tile * in_a_tile + local;
   } else {
     mine.thread = rank;
     mine.first  = 0;
-    mine.chunk  = first_chunk + ctx.block_rank();
+    mine.chunk  = static_cast<std::uint32_t>(first_chunk) + ctx.block_rank();
   }
   mine.active = mine.chunk < args.chunks;
   if (mine.active) {

@@ -22,7 +22,8 @@ namespace tersum::inline v0 {
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes. Carries seed, step, head-room and residual.
 //! @param workspace  plan.workspace_bytes() bytes, contents irrelevant.
-//! @param reduce     Called once a round with a `wire`: must make `wire.data[0 .. wire.count)` the reduction by
+//! @param reduce     Called once a round with a `wire` (under `top_coordinates_codec` a `gather_wire`, whose parts it must
+//!                   gather): must make `wire.data[0 .. wire.count)` the reduction by
 //!                   `wire::op_type` over the ranks, in place, the same bits on every rank, ordered after what the
 //!                   executor has enqueued and before what it enqueues next. Returns nothing, a `status`, or an integer
 //!                   or enumerator of a transport for which 0 is success.
@@ -72,17 +73,23 @@ status all_reduce_mean(Executor const& exec,
                        Reduce&& reduce)
 {
   if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-  if constexpr (!Codec::casts) {
+  if constexpr (Codec::agrees) {
     if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
       return s;
     }
     if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
   }
-  if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
-    return s;
-  }
-  if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
-    return s;
+  if constexpr (gathering<Codec>) {
+    if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace)); !s.ok()) {
+      return s;
+    }
+  } else {
+    if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
+      return s;
+    }
+    if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
+      return s;
+    }
   }
   return decode(exec, plan, gradient, state, workspace);
 }

@@ -9,11 +9,13 @@
 //!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
-//! A cast codec has no agreed wire and needs no `advance`: its payload is ready after `encode`. A wire of no elements
+//! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates) has no agreed wire and
+//! needs no `advance`: its payload is ready after `encode`. A wire of no elements
 //! needs no reduction. The gradient must not change between `encode` and `decode`, which overwrites it with the mean.
 
 #pragma once
 
+#include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/plan.hpp>
@@ -79,11 +81,20 @@ status decode(Executor const& exec,
 template <class Codec>
 [[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  static_assert(!Codec::casts, "tersum: a cast codec agrees on nothing; reduce payload_wire");
-  using op = typename Codec::range_type::op;
+  static_assert(Codec::agrees, "tersum: this codec agrees on nothing; reduce payload_wire");
+  using op = typename Codec::agreed_op;
   return wire<op>{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
-    .count = plan.agreed_scalars()};
+    .count = plan.agreed_bytes() / sizeof(typename op::element)};
+}
+
+//! What the ranks send one another under a codec that gathers.
+template <gathering Codec>
+[[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
+                                                       std::span<std::byte> workspace) noexcept
+{
+  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+          .count = plan.part_bytes() / sizeof(std::uint32_t)};
 }
 
 //! The codes, or the converted coordinates.
@@ -91,9 +102,14 @@ template <class Codec>
 [[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
   using op = typename Codec::payload_op;
-  return wire<op>{
+  wire<op> payload{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.payload_offset()),
     .count = plan.payload_bytes() / sizeof(typename op::element)};
+  if constexpr (Codec::several_bits) {
+    payload.op.parts =
+      reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());
+  }
+  return payload;
 }
 
 //! The coordinates that bypass the codec, summed in float.

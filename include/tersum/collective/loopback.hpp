@@ -48,7 +48,9 @@ template <class Executor, reduce_op Op>
     for (std::size_t hop = 1; hop < n; ++hop) {
       auto* const mine           = ranks[(block + hop) % n].data + begin;
       auto const* const received = ranks[(block + hop - 1) % n].data + begin;
-      if (status const s = exec.reduce(Op{}, mine, received, mine, end - begin); !s.ok()) {
+      if (status const s =
+            exec.reduce(detail::op_from(ranks[0].op, begin), mine, received, mine, end - begin);
+          !s.ok()) {
         return s;
       }
     }

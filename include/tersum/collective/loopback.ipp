@@ -25,6 +25,29 @@ template <class Executor, class Codec, class Element, class Wire>
   return loopback_all_reduce(exec, std::span<Wire const>{wires, ranks.size()}, order);
 }
 
+//! Every rank receives the other ranks' parts.
+template <class Executor, class Codec, class Element>
+[[nodiscard]] status gather_loopback_round(Executor const& exec,
+                                           std::span<loopback_rank<Codec, Element> const> ranks)
+{
+  for (std::size_t from = 0; from < ranks.size(); ++from) {
+    auto const sent = gathered_wire(ranks[from].plan, ranks[from].workspace);
+    for (std::size_t to = 0; to < ranks.size(); ++to) {
+      auto const received = gathered_wire(ranks[to].plan, ranks[to].workspace);
+      if (received.count != sent.count) {
+        return {error_code::invalid_argument,
+                "the ranks' wires differ in their number of elements"};
+      }
+      if (to == from) { continue; }
+      std::size_t const at = from * sent.count;
+      if (status const s = exec.copy(received.data + at, sent.data + at, sent.count); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace detail
 
 template <class Executor, class Codec, class Element>
@@ -40,7 +63,7 @@ status loopback_all_reduce_mean(Executor const& exec,
       return s;
     }
   }
-  if constexpr (!Codec::casts) {
+  if constexpr (Codec::agrees) {
     using wire_type = decltype(agreed_wire(ranks[0].plan, ranks[0].workspace));
     if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, wire_type>(
           exec,
@@ -56,23 +79,27 @@ status loopback_all_reduce_mean(Executor const& exec,
       }
     }
   }
-  using payload_type = decltype(payload_wire(ranks[0].plan, ranks[0].workspace));
-  if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, payload_type>(
-        exec,
-        ranks,
-        order,
-        [](plan<Codec> const& p, std::span<std::byte> w) { return payload_wire(p, w); });
-      !s.ok()) {
-    return s;
-  }
-  using bypass_type = decltype(bypass_wire(ranks[0].plan, ranks[0].workspace));
-  if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, bypass_type>(
-        exec,
-        ranks,
-        order,
-        [](plan<Codec> const& p, std::span<std::byte> w) { return bypass_wire(p, w); });
-      !s.ok()) {
-    return s;
+  if constexpr (gathering<Codec>) {
+    if (status const s = detail::gather_loopback_round(exec, ranks); !s.ok()) { return s; }
+  } else {
+    using payload_type = decltype(payload_wire(ranks[0].plan, ranks[0].workspace));
+    if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, payload_type>(
+          exec,
+          ranks,
+          order,
+          [](plan<Codec> const& p, std::span<std::byte> w) { return payload_wire(p, w); });
+        !s.ok()) {
+      return s;
+    }
+    using bypass_type = decltype(bypass_wire(ranks[0].plan, ranks[0].workspace));
+    if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, bypass_type>(
+          exec,
+          ranks,
+          order,
+          [](plan<Codec> const& p, std::span<std::byte> w) { return bypass_wire(p, w); });
+        !s.ok()) {
+      return s;
+    }
   }
   for (auto const& r : ranks) {
     if (status const s = decode(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {

@@ -8,6 +8,7 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/execute/cpu/cpu_stages.hpp>
+#include <tersum/execute/cpu/cpu_top_coordinates.hpp>
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
@@ -63,10 +64,13 @@ struct cpu_executor {
     }
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if (plan.bypassed() > 0) { stages.encode_bypass(); }
-    if constexpr (Codec::casts) {
-      stages.encode_cast();
-    } else {
+    if constexpr (gathering<Codec>) {
+      detail::cpu_top_coordinates<Codec, Element>{threads, args}.encode();
+    } else if constexpr (Codec::agrees) {
       stages.measure();
+    } else {
+      stages.select();
+      stages.encode_cast();
     }
     return {};
   }
@@ -75,10 +79,15 @@ struct cpu_executor {
   [[nodiscard]] status advance(plan<Codec> const&,
                                detail::exchange_args<Codec, Element> const& args) const
   {
-    if constexpr (!Codec::casts) {
+    if constexpr (Codec::agrees) {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+      stages.select();
       stages.settle();
-      stages.encode();
+      if constexpr (Codec::casts) {
+        stages.encode_cast();
+      } else {
+        stages.encode();
+      }
     }
     return {};
   }
@@ -88,7 +97,9 @@ struct cpu_executor {
                               detail::exchange_args<Codec, Element> const& args) const
   {
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
-    if constexpr (Codec::casts) {
+    if constexpr (gathering<Codec>) {
+      detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
+    } else if constexpr (Codec::casts) {
       stages.decode_cast();
     } else {
       stages.decode();
@@ -100,13 +111,20 @@ struct cpu_executor {
 
   //! to[i] = op(a[i], b[i]) for `count` elements; `to` may be `a` or `b`.
   template <reduce_op Op>
-  [[nodiscard]] status reduce(Op,
+  [[nodiscard]] status reduce([[maybe_unused]] Op const& op,
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    detail::reduce_array<Op>(threads, instructions, to, a, b, count);
+    if constexpr (has_combine_at<Op>) {
+      op.for_each_part(count, [&]<class Part>(Part, std::size_t begin, std::size_t end) {
+        detail::reduce_array<Part>(
+          threads, instructions, to + begin, a + begin, b + begin, end - begin);
+      });
+    } else {
+      detail::reduce_array<Op>(threads, instructions, to, a, b, count);
+    }
     return {};
   }
 

@@ -55,7 +55,7 @@ struct cuda_executor {
 
   //! to[i] = op(a[i], b[i]) for `count` elements of device memory; `to` may be `a` or `b`.
   template <reduce_op Op>
-  [[nodiscard]] status reduce(Op,
+  [[nodiscard]] status reduce(Op const& op,
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
@@ -78,7 +78,25 @@ struct cuda_executor {
                                      detail::exchange_args<Codec, Element> const& args,
                                      Kernel* regular,
                                      Kernel* edge,
-                                     bool norms) const;
+                                     detail::chunk_grid grid) const;
+
+  // Launches a kernel of one coordinate a thread.
+  template <class Kernel, class... Args>
+  [[nodiscard]] status launch_coordinates(Kernel* kernel,
+                                          std::uint64_t count,
+                                          Args const&... args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status launch_norms(plan<Codec> const& plan,
+                                    detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status select(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode_cast(plan<Codec> const& plan,
+                                   detail::exchange_args<Codec, Element> const& args) const;
 };
 
 }  // namespace tersum::inline v0

@@ -44,12 +44,11 @@ status cuda_executor::launch_chunks(plan<Codec> const& plan,
                                     detail::exchange_args<Codec, Element> const& args,
                                     Kernel* regular,
                                     Kernel* edge,
-                                    bool norms) const
+                                    detail::chunk_grid grid) const
 {
-  int const threads = norms ? 128 : detail::threads_per_block<Codec>;
-  int const shared  = norms ? 0 : detail::shared_bytes<Codec>;
-  auto const blocks = [&](std::uint64_t chunks) {
-    return norms ? (chunks + 3) / 4 : detail::blocks_for<Codec>(chunks);
+  auto const [chunks_a_block, threads, shared] = grid;
+  auto const blocks                            = [&](std::uint64_t chunks) {
+    return (chunks + chunks_a_block - 1) / chunks_a_block;
   };
   if (Codec::rotates_all) {
     return launch(regular, blocks(plan.chunks()), threads, shared, args, std::uint64_t{0});
@@ -115,9 +114,13 @@ status cuda_executor::encode(plan<Codec> const& plan,
       return s;
     }
   }
-  if constexpr (Codec::casts) {
-    return launch(
-      detail::cast_kernel<true, Codec, Element>, plan.chunks(), detail::cast_threads, 0, args);
+  if constexpr (gathering<Codec>) {
+    if (auto const s = select(plan, args); !s.ok()) { return s; }
+    return launch_coordinates(detail::send_coordinates_kernel<Codec, Element>, plan.chunks(), args);
+  } else if constexpr (!Codec::agrees) {
+    return encode_cast(plan, args);
+  } else if constexpr (Codec::casts) {
+    return launch_norms(plan, args);
   } else {
     if constexpr (Codec::rotates_all) {
       for (int pass = 0; pass < detail::full_passes(plan); ++pass) {
@@ -140,20 +143,13 @@ status cuda_executor::encode(plan<Codec> const& plan,
                                        args,
                                        detail::magnitudes_kernel<false, Codec, Element>,
                                        detail::magnitudes_kernel<true, Codec, Element>,
-                                       false);
+                                       detail::grid_of<Codec>);
           !s.ok()) {
         return s;
       }
     }
     if constexpr (what != statistic::chunk_magnitude || Codec::tracks) {
-      if (auto const s = launch_chunks(plan,
-                                       args,
-                                       detail::norms_kernel<false, Codec, Element>,
-                                       detail::norms_kernel<true, Codec, Element>,
-                                       true);
-          !s.ok()) {
-        return s;
-      }
+      if (auto const s = launch_norms(plan, args); !s.ok()) { return s; }
     }
     if constexpr (what == statistic::tensor_square_norm ||
                   (what == statistic::chunk_magnitude && Codec::tracks)) {
@@ -171,9 +167,12 @@ template <class Codec, class Element>
 status cuda_executor::advance(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
 {
-  if constexpr (Codec::casts) {
+  if constexpr (!Codec::agrees) {
     return {};
   } else {
+    if constexpr (Codec::selects) {
+      if (auto const s = select(plan, args); !s.ok()) { return s; }
+    }
     constexpr std::uint64_t threads = detail::settle_threads;
     if (auto const s = launch(detail::settle_kernel<Codec, Element>,
                               (plan.chunks() + threads - 1) / threads,
@@ -183,21 +182,111 @@ status cuda_executor::advance(plan<Codec> const& plan,
         !s.ok()) {
       return s;
     }
-    return launch_chunks(plan,
-                         args,
-                         detail::encode_kernel<false, Codec, Element>,
-                         detail::encode_kernel<true, Codec, Element>,
-                         false);
+    if constexpr (Codec::casts) {
+      return launch(detail::cast_kernel<true, Codec, Element>,
+                    detail::selected_blocks<Codec>(plan.chunks()),
+                    detail::cast_threads,
+                    0,
+                    args);
+    } else {
+      return launch_chunks(plan,
+                           args,
+                           detail::encode_kernel<false, Codec, Element>,
+                           detail::encode_kernel<true, Codec, Element>,
+                           detail::grid_of<Codec>);
+    }
   }
+}
+
+template <class Kernel, class... Args>
+status cuda_executor::launch_coordinates(Kernel* kernel,
+                                         std::uint64_t count,
+                                         Args const&... args) const
+{
+  constexpr std::uint64_t threads = detail::coordinate_threads;
+  return launch(kernel, (count + threads - 1) / threads, detail::coordinate_threads, 0, args...);
+}
+
+template <class Codec, class Element>
+status cuda_executor::launch_norms(plan<Codec> const& plan,
+                                   detail::exchange_args<Codec, Element> const& args) const
+{
+  return launch_chunks(plan,
+                       args,
+                       detail::norms_kernel<false, Codec, Element>,
+                       detail::norms_kernel<true, Codec, Element>,
+                       detail::norms_grid<Codec, Element>);
+}
+
+template <class Codec, class Element>
+status cuda_executor::encode_cast(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args) const
+{
+  std::uint64_t blocks = plan.chunks();
+  if constexpr (Codec::selects) {
+    if (auto const s = select(plan, args); !s.ok()) { return s; }
+    blocks = detail::selected_blocks<Codec>(plan.chunks());
+  }
+  return launch(detail::cast_kernel<true, Codec, Element>, blocks, detail::cast_threads, 0, args);
+}
+
+template <class Codec, class Element>
+status cuda_executor::select(plan<Codec> const& plan,
+                             detail::exchange_args<Codec, Element> const& args) const
+{
+  std::uint64_t const blocks = detail::select_blocks(plan.chunks());
+  if (blocks == 0) { return {}; }
+  auto& histogram = args.selection.scratch->histogram;
+  if (auto const s = detail::cuda_status(cudaMemsetAsync(&histogram, 0, sizeof(histogram), stream));
+      !s.ok()) {
+    return s;
+  }
+  // One block can do all phases at once; several need launches between them.
+  int const at_once = blocks == 1 ? detail::select_phases : 1;
+  for (int phase = 0; phase < detail::select_phases; phase += at_once) {
+    if (auto const s = launch(detail::select_kernel<Codec, Element>,
+                              blocks,
+                              static_cast<int>(detail::select_threads),
+                              detail::select_shared,
+                              args,
+                              phase,
+                              phase + at_once);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return {};
 }
 
 template <class Codec, class Element>
 status cuda_executor::decode(plan<Codec> const& plan,
                              detail::exchange_args<Codec, Element> const& args) const
 {
-  if constexpr (Codec::casts) {
-    if (auto const s = launch(
-          detail::cast_kernel<false, Codec, Element>, plan.chunks(), detail::cast_threads, 0, args);
+  if constexpr (gathering<Codec>) {
+    using namespace detail;
+    std::uint64_t const count = plan.chunks();
+    if (auto const s = launch_coordinates(clear_coordinates_kernel<Codec, Element>, count, args);
+        !s.ok()) {
+      return s;
+    }
+    for (int rank = 0; rank < plan.ranks().size; ++rank) {
+      if (auto const s = launch_coordinates(add_coordinates_kernel<Codec, Element>,
+                                            plan.chosen(),
+                                            args,
+                                            static_cast<std::uint64_t>(rank));
+          !s.ok()) {
+        return s;
+      }
+    }
+    if (auto const s = launch_coordinates(receive_coordinates_kernel<Codec, Element>, count, args);
+        !s.ok()) {
+      return s;
+    }
+  } else if constexpr (Codec::casts) {
+    std::uint64_t blocks = plan.chunks();
+    if constexpr (Codec::selects) { blocks = detail::selected_blocks<Codec>(plan.chunks()); }
+    if (auto const s =
+          launch(detail::cast_kernel<false, Codec, Element>, blocks, detail::cast_threads, 0, args);
         !s.ok()) {
       return s;
     }
@@ -206,7 +295,7 @@ status cuda_executor::decode(plan<Codec> const& plan,
                                      args,
                                      detail::decode_kernel<false, Codec, Element>,
                                      detail::decode_kernel<true, Codec, Element>,
-                                     false);
+                                     detail::grid_of<Codec>);
         !s.ok()) {
       return s;
     }
@@ -241,40 +330,53 @@ status cuda_executor::decode(plan<Codec> const& plan,
 }
 
 template <reduce_op Op>
-status cuda_executor::reduce(Op,
+status cuda_executor::reduce([[maybe_unused]] Op const& op,
                              typename Op::element* to,
                              typename Op::element const* a,
                              typename Op::element const* b,
                              std::size_t count) const
 {
   using element = typename Op::element;
-  using vector  = detail::element_vector<element>;
-  auto const misplace =
-    (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
-     reinterpret_cast<std::uintptr_t>(b)) %
-    16;
-  std::size_t const vectors   = misplace == 0 ? count / vector::count : 0;
-  std::size_t const done      = vectors * vector::count;
-  constexpr std::size_t block = detail::reduce_threads * detail::reduce_vectors;
-  if (auto const s = launch(detail::reduce_vectors_kernel<Op>,
-                            (vectors + block - 1) / block,
-                            detail::reduce_threads,
-                            0,
-                            reinterpret_cast<vector*>(to),
-                            reinterpret_cast<vector const*>(a),
-                            reinterpret_cast<vector const*>(b),
-                            vectors);
-      !s.ok()) {
-    return s;
+  if constexpr (has_combine_at<Op>) {
+    constexpr std::size_t a_block = detail::reduce_threads * 4;
+    return launch(detail::reduce_segments_kernel<Op>,
+                  (count + a_block - 1) / a_block,
+                  detail::reduce_threads,
+                  0,
+                  op,
+                  to,
+                  a,
+                  b,
+                  count);
+  } else {
+    using vector = detail::element_vector<element>;
+    auto const misplace =
+      (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
+       reinterpret_cast<std::uintptr_t>(b)) %
+      16;
+    std::size_t const vectors   = misplace == 0 ? count / vector::count : 0;
+    std::size_t const done      = vectors * vector::count;
+    constexpr std::size_t block = detail::reduce_threads * detail::reduce_vectors;
+    if (auto const s = launch(detail::reduce_vectors_kernel<Op>,
+                              (vectors + block - 1) / block,
+                              detail::reduce_threads,
+                              0,
+                              reinterpret_cast<vector*>(to),
+                              reinterpret_cast<vector const*>(a),
+                              reinterpret_cast<vector const*>(b),
+                              vectors);
+        !s.ok()) {
+      return s;
+    }
+    return launch(detail::reduce_elements_kernel<Op>,
+                  (count - done + detail::reduce_threads - 1) / detail::reduce_threads,
+                  detail::reduce_threads,
+                  0,
+                  to + done,
+                  a + done,
+                  b + done,
+                  count - done);
   }
-  return launch(detail::reduce_elements_kernel<Op>,
-                (count - done + detail::reduce_threads - 1) / detail::reduce_threads,
-                detail::reduce_threads,
-                0,
-                to + done,
-                a + done,
-                b + done,
-                count - done);
 }
 
 template <class T>

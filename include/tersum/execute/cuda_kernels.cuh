@@ -7,6 +7,8 @@
 #pragma once
 
 #include <tersum/chunk/block_norms.hpp>
+#include <tersum/chunk/block_select.hpp>
+#include <tersum/chunk/block_top_coordinates.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/cuda_context.cuh>
 #include <tersum/quantize/block_cast.hpp>
@@ -57,6 +59,36 @@ TERSUM_KERNEL __launch_bounds__(tensor_threads)
   tensor_norms(cuda_context{}, args);
 }
 
+TERSUM_KERNEL __launch_bounds__(select_threads)
+  select_kernel(exchange_args<Codec, Element> args, int first, int last)
+{
+  select_phases_of(cuda_context{}, args, first, last);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  send_coordinates_kernel(exchange_args<Codec, Element> args)
+{
+  send_coordinates(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  clear_coordinates_kernel(exchange_args<Codec, Element> args)
+{
+  clear_coordinates(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  add_coordinates_kernel(exchange_args<Codec, Element> args, std::uint64_t rank)
+{
+  add_coordinates(cuda_context{}, args, rank);
+}
+
+TERSUM_KERNEL __launch_bounds__(coordinate_threads)
+  receive_coordinates_kernel(exchange_args<Codec, Element> args)
+{
+  receive_coordinates(cuda_context{}, args);
+}
+
 TERSUM_KERNEL __launch_bounds__(settle_threads) settle_kernel(exchange_args<Codec, Element> args)
 {
   settle_steps(cuda_context{}, args);
@@ -95,7 +127,11 @@ template <bool Encode, class Codec, class Element>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(cast_threads)
   cast_kernel(exchange_args<Codec, Element> args)
 {
-  cast_chunks<Encode>(cuda_context{}, args);
+  if constexpr (Codec::selects) {
+    cast_selected<Encode>(cuda_context{}, args);
+  } else {
+    cast_chunks<Encode>(cuda_context{}, args);
+  }
 }
 
 template <bool Encode, class Codec, class Element>
@@ -123,6 +159,14 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_t
                          std::size_t count)
 {
   reduce_elements<Op>(cuda_context{}, to, a, b, count);
+}
+
+template <class Op>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+  reduce_segments_kernel(
+    Op op, std::uint32_t* to, std::uint32_t const* a, std::uint32_t const* b, std::size_t count)
+{
+  reduce_segments(cuda_context{}, op, to, a, b, count);
 }
 
 template <int Bits, int Ranks>

@@ -13,8 +13,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! @brief What kernels of a codec that selects are given besides.
+struct selection_args {
+  selection_rule rule;
+  selection_scratch* scratch;
+  std::uint32_t* places;  // one a chunk
+};
+
+struct no_selection {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 template <class Codec, class Element>
@@ -35,7 +45,29 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
+  [[no_unique_address]] std::conditional_t<Codec::selects, selection_args, no_selection> selection;
 };
+
+//! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
+struct payload_place {
+  std::uint32_t level;
+  std::uint64_t word;
+};
+
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE payload_place find_place(exchange_args<Codec, Element> const& args,
+                                                     std::uint64_t chunk)
+{
+  if constexpr (Codec::selects) {
+    std::uint32_t const place = args.selection.places[chunk];
+    std::uint32_t const level = place & ((1u << place_shift) - 1);
+    std::uint64_t const slot  = place >> place_shift;
+    return {level,
+            args.selection.scratch->header.base[level] + slot * args.selection.rule.words[level]};
+  } else {
+    return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
+  }
+}
 
 //! What a rank's dither is xored with; 0 for codecs without dither.
 template <class Codec>
@@ -53,24 +85,32 @@ template <class Codec, class Element>
                                                       std::span<std::byte> state,
                                                       std::span<std::byte> workspace) noexcept
 {
-  return {.codec       = plan.codec(),
-          .gradient    = gradient,
-          .header      = reinterpret_cast<state_header*>(state.data()),
-          .records     = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
-          .table       = reinterpret_cast<chunk_entry*>(state.data() + plan.table_offset()),
-          .residual    = Codec::feeds_back
-                           ? reinterpret_cast<float*>(state.data() + plan.residual_offset())
-                           : nullptr,
-          .steps       = reinterpret_cast<chunk_step*>(workspace.data()),
-          .rotated     = reinterpret_cast<float*>(workspace.data() + plan.rotated_offset()),
-          .payload     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
-          .bypass      = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-          .agreed      = workspace.data() + plan.agreed_offset(),
-          .chunks      = plan.chunks(),
-          .tensors     = plan.tensors(),
-          .world       = plan.ranks().size,
-          .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
-          .dither_mask = mask_of<Codec>(plan.ranks().rank)};
+  exchange_args<Codec, Element> args{
+    .codec    = plan.codec(),
+    .gradient = gradient,
+    .header   = reinterpret_cast<state_header*>(state.data()),
+    .records  = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
+    .table    = reinterpret_cast<chunk_entry*>(state.data() + plan.table_offset()),
+    .residual =
+      Codec::feeds_back ? reinterpret_cast<float*>(state.data() + plan.residual_offset()) : nullptr,
+    .steps       = reinterpret_cast<chunk_step*>(workspace.data()),
+    .rotated     = reinterpret_cast<float*>(workspace.data() + plan.rotated_offset()),
+    .payload     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+    .bypass      = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
+    .agreed      = workspace.data() + plan.agreed_offset(),
+    .chunks      = plan.chunks(),
+    .tensors     = plan.tensors(),
+    .world       = plan.ranks().size,
+    .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
+    .dither_mask = mask_of<Codec>(plan.ranks().rank),
+    .selection   = {}};
+  if constexpr (Codec::selects) {
+    args.selection = {
+      .rule    = plan.selection_rule(),
+      .scratch = reinterpret_cast<selection_scratch*>(workspace.data() + plan.selection_offset()),
+      .places  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.places_offset())};
+  }
+  return args;
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -37,6 +37,8 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   //! Fills header, records and warm start, clears the residual.
   void initialize(plan<codec_type> const& plan, std::uint64_t seed) const;
 
+  void select() const {}  //!< All matrices travel.
+
   //! @name Paired
   //! @{
   void measure() const { multiply(0, args_.warm); }      //!< Gradient to P.

@@ -198,7 +198,8 @@ void TERSUM_LOW_RANK_STAGES::decode() const
   for (std::uint64_t i = 0; i < args_.tensors; ++i) {
     tensor_record const& r = args_.records[i];
     float const* const sum = args_.bypass + r.bypass;
-    if (r.chunks == 0 && !std::all_of(sum, sum + r.size, is_finite)) { raise_flag(); }
+    if (r.chunks > 0) { continue; }
+    if (!std::all_of(sum, sum + r.size, [](float v) { return is_finite(v); })) { raise_flag(); }
   }
   bool const keeps = !step_is_poisoned(args_);
   parallel_for(threads_, args_.row_blocks, [&](std::uint64_t number) {

@@ -40,22 +40,20 @@ struct low_rank_codec {
   using wire_element  = Wire;
   using feedback_type = Feedback;
   using payload_op    = native_sum<Wire>;
-
-  //! The first round of a paired exchange.
-  struct range_type {
-    using scalar = Wire;
-    using op     = native_sum<Wire>;
-  };
+  using agreed_op     = native_sum<Wire>;  //!< Of the first round of a paired exchange.
 
   static constexpr int rank                   = LowRank::rank;
   static constexpr low_rank_schedule schedule = Schedule;
 
-  static constexpr bool casts = Schedule == low_rank_schedule::alternating;  //!< One round only.
-  static constexpr bool rotates_all = false;
-  static constexpr bool tracks      = false;
-  static constexpr bool saturates   = false;
-  static constexpr bool feeds_back  = Feedback::enabled;
-  static constexpr int chunk_size   = 64;  //!< Rows or columns that kernels take at once.
+  static constexpr bool agrees       = Schedule == low_rank_schedule::paired;  //!< Two rounds.
+  static constexpr bool casts        = !agrees;                                //!< One.
+  static constexpr bool selects      = false;
+  static constexpr bool several_bits = false;
+  static constexpr bool rotates_all  = false;
+  static constexpr bool tracks       = false;
+  static constexpr bool saturates    = false;
+  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr int chunk_size    = 64;  //!< Rows or columns that kernels take at once.
 
   [[no_unique_address]] LowRank low_rank{};
   [[no_unique_address]] Feedback feedback{};

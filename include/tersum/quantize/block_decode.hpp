@@ -10,6 +10,7 @@
 #include <tersum/random/sign_bits.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -42,14 +43,15 @@ TERSUM_BODY void inspect_word(Context const&,
 //! be done and lanes are narrow, three of them are done on packed bytes: between the lanes that share a byte, and between
 //! words. The offset then doubles in sums and differences alike. All of it is integers below 2^24, so every order of
 //! butterflies gives the same bits.
-template <class Codec>
+//! @tparam Mixed  Chunks of other widths share the warp: nothing is done on bytes, so that all go on alike.
+template <class Codec, bool Mixed = false>
 struct lane_values {
   using lanes    = typename Codec::lanes;
   using hadamard = typename chunk_share<Codec>::hadamard;
 
   static constexpr int interleaved =
     lanes::bits <= 8 ? 8 / lanes::bits : 1;  //!< Lanes that share a byte.
-  static constexpr bool packed = Codec::rotates_chunks && !Codec::reducer_type::biased &&
+  static constexpr bool packed = !Mixed && Codec::rotates_chunks && !Codec::reducer_type::biased &&
                                  lanes::bits <= 4 && hadamard::wire_levels == 5;
   //! Butterflies done on bytes: bits of the register index, the lowest and the highest ones.
   static constexpr int low_levels  = packed ? log2_exact(interleaved) : 0;
@@ -124,27 +126,18 @@ struct lane_values {
   }
 };
 
-//! @brief Decodes the chunks from `first_chunk` on; block and thread say which.
-//!
-//! Reads lane_bits/8 bytes a coordinate, writes the mean. Same launch as `encode_chunks`.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void decode_chunks(Context const& ctx,
-                               exchange_args<Codec, Element> const& args,
-                               std::uint64_t first_chunk)
+//! @brief A thread's words to floats, and what they say of themselves. Reads nothing and counts zeros unless `exists`.
+template <class Codec, class Values, class Context>
+TERSUM_BODY void unpack_share(Context const& ctx,
+                              std::uint32_t const* from,
+                              bool exists,
+                              float (&v)[32],
+                              std::uint32_t& squares,
+                              std::uint32_t& at_limit)
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  using lanes             = typename Codec::lanes;
-  constexpr int bits      = lanes::bits;
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
-  if (all_idle(ctx, mine)) { return; }
-  float* const storage =
-    static_cast<float*>(ctx.shared()) +
-    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
-
+  constexpr int bits        = Codec::lanes::bits;
   std::uint32_t words[bits] = {};
-  if (mine.active) {
-    std::uint32_t const* const from =
-      args.payload + mine.chunk * (Codec::chunk_size / lanes::lanes) + mine.thread * bits;
+  if (exists) {
     if constexpr (bits == 2) {
       std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
       words[0]                 = static_cast<std::uint32_t>(both);
@@ -160,36 +153,86 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
       }
     }
   }
-  std::uint32_t squares = 0, at_limit = 0;
   if constexpr (Codec::saturates) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
   }
-  using values = lane_values<Codec>;
-  float v[32];
-  values::unpack(ctx, words, v);
+  Values::unpack(ctx, words, v);
+}
 
-  // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the remaining
-  // butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are registers.
-  float const zero       = values::zero(args.world);
-  constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
-  if constexpr (!gathers) {
+//! @brief Decodes the chunks from `first_chunk` on; block and thread say which.
+//!
+//! Reads lane_bits/8 bytes a coordinate, writes the mean. Same launch as `encode_chunks`.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void decode_chunks(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first_chunk)
+{
+  using hadamard          = typename chunk_share<Codec>::hadamard;
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  if (all_idle(ctx, mine)) { return; }
+  float* const storage =
+    static_cast<float*>(ctx.shared()) +
+    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  payload_place place{};
+  if (!Codec::selects || mine.active) { place = find_place(args, mine.chunk); }
+
+  std::uint32_t squares = 0, at_limit = 0;
+  float v[32];
+  if constexpr (Codec::several_bits) {
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
-  }
-  hadamard::template to_loaded<values::low_levels, values::high_levels>(
-    ctx, v, storage, mine.thread, mine.first);
-  if constexpr (gathers) {
-    constexpr unsigned done = ((1u << values::low_levels) - 1) |
-                              (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
-    constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
-    v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
+    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
+    if (place.level > 0) {
+      at_level(args.codec, place.level, [&](auto const& codec) {
+        using level_codec   = std::remove_cvref_t<decltype(codec)>;
+        using values        = lane_values<level_codec, true>;
+        constexpr int words = level_codec::lanes::bits;
+        unpack_share<level_codec, values>(
+          ctx, args.payload + place.word + mine.thread * words, true, v, squares, at_limit);
+        float const zero = values::zero(args.world);
+        TERSUM_UNROLL
+        for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+      });
+    }
+    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+  } else {
+    using lanes        = typename Codec::lanes;
+    using values       = lane_values<Codec>;
+    constexpr int bits = lanes::bits;
+    unpack_share<Codec, values>(ctx,
+                                args.payload + place.word + mine.thread * bits,
+                                mine.active && (!Codec::selects || place.level > 0),
+                                v,
+                                squares,
+                                at_limit);
+    // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the
+    // remaining butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are
+    // registers.
+    float const zero       = values::zero(args.world);
+    constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
+    if constexpr (!gathers) {
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+    }
+    hadamard::template to_loaded<values::low_levels, values::high_levels>(
+      ctx, v, storage, mine.thread, mine.first);
+    if constexpr (gathers) {
+      constexpr unsigned done = ((1u << values::low_levels) - 1) |
+                                (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
+      constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
+      v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
+    }
   }
 
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
+  if (Codec::selects && place.level == 0) {
+    // Zeros, or NaN where a gradient was not finite.
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
+  }
   std::uint32_t const word =
-    Codec::rotates_chunks
+    Codec::rotates_chunks && (!Codec::selects || place.level > 0)
       ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, args.header->sign_key)
       : 0;
   TERSUM_UNROLL

@@ -6,11 +6,14 @@
 
 #pragma once
 
+#include <tersum/chunk/block_pairs.hpp>
 #include <tersum/chunk/block_source.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/block_tile_hadamard.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -20,13 +23,13 @@ inline constexpr int field_shift = Codec::quantizer_type::fraction_bits == 8 ? 8
 
 //! @brief Rounds the 16 values that share one draw. A field holds code + max_level, which is not negative, `field_shift`
 //! bits up.
-//! @param position  Of the first value, on the wire, over the whole payload.
+//! @param draw  Number of the draw: the first value's position on the wire, over the whole payload, by 16.
 template <class Codec, class Context>
 TERSUM_BODY void round_sixteen(Context const&,
                                Codec const& codec,
                                dither_key const& key,
                                std::uint32_t mask,
-                               std::uint64_t position,
+                               std::uint64_t draw,
                                float scale,
                                float const* v,
                                std::uint32_t (&fields)[16])
@@ -36,8 +39,8 @@ TERSUM_BODY void round_sixteen(Context const&,
   constexpr int limit = quantizer::max_level;
   philox_block random{};
   if constexpr (dither::rounds > 0) {
-    random = philox4x32<dither::rounds, typename Context::product>(
-      dither::counter(position / 16, key), key.seed);
+    random =
+      philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
   }
   TERSUM_UNROLL
   for (int i = 0; i < 16; ++i) {
@@ -93,49 +96,71 @@ template <class Codec, class Context>
   return word;
 }
 
-//! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
-//!
-//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
-//! `threads_per_block` threads, `shared_bytes` of shared memory, `blocks_for` blocks.
+//! @brief A chunk of 16-bit values, rotated to the wire arrangement by `tile_hadamard`; returns the scale of its values.
 template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void encode_chunks(Context const& ctx,
-                               exchange_args<Codec, Element> const& args,
-                               std::uint64_t first_chunk)
+[[nodiscard]] TERSUM_BODY float rotate_on_tiles(Context const& ctx,
+                                                exchange_args<Codec, Element> const& args,
+                                                chunk_share<Codec> const& mine,
+                                                float scale,
+                                                float* storage,
+                                                float (&v)[32])
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  using quantizer         = typename Codec::quantizer_type;
-  constexpr int bits      = Codec::lanes::bits;
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
-  if (all_idle(ctx, mine)) { return; }
-  float* const storage =
-    static_cast<float*>(ctx.shared()) +
-    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  using tiles             = tile_hadamard<Codec::chunk_size, Element>;
+  unsigned const lane     = ctx.thread_rank() % 32;
+  int const exponent      = tiles::exponent(ctx, scale);
+  int between             = exponent;
+  chunk_share<Codec> read = mine;
+  if constexpr (!tiles::fills_warp) {
+    // A chunk that is not finite must not reach its neighbours in the warp, where products multiply it by zero.
+    read.active = mine.active && scale != 0.0f;
+    std::uint64_t const chunk =
+      mine.chunk - lane / chunk_share<Codec>::hadamard::threads + tiles::chunk_between(lane);
+    between =
+      tiles::exponent(ctx, chunk < args.chunks ? ctx.load(&args.steps[chunk].encode) : 0.0f);
+  }
+  std::uint32_t pairs[16];
+  load_pairs<Edge>(ctx, args, read, pairs);
+  apply_signs(ctx, args.header->sign_key, mine, pairs);
+  tiles::to_wire(ctx, pairs, between, reinterpret_cast<word4*>(storage), lane, v);
+  return tiles::remaining_scale(ctx, scale, exponent);
+}
 
-  float v[32];
-  load_share<Edge>(ctx, args, mine, v);
-  if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
-  hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
-
-  float const scale    = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
-  dither_key const key = key_of(args);
-  std::uint64_t const first_position = mine.chunk * Codec::chunk_size + mine.thread * 32;
+//! @brief Rounds, packs and stores a thread's 32 coordinates, in wire order; with feedback v becomes their codes.
+//! @param share        Its number over the whole payload, if all chunks travelled: numbers the draws, two of them.
+//! @param scale        Of the values; `stays` makes them zeros, also where they are not finite.
+//! @param chunk_words  The chunk's payload, or null: nothing is stored.
+template <class Codec, class Context>
+TERSUM_BODY void encode_share(Context const& ctx,
+                              Codec const& codec,
+                              dither_key const& key,
+                              std::uint32_t mask,
+                              std::uint64_t share,
+                              float scale,
+                              bool stays,
+                              float (&v)[32],
+                              std::uint32_t* to)
+{
+  using quantizer    = typename Codec::quantizer_type;
+  constexpr int bits = Codec::lanes::bits;
+  // No branch: words are cheap.
+  std::uint32_t const kept = stays ? 0u : 0xffffffffu;
   std::uint32_t words[bits];
   TERSUM_UNROLL
   for (int half_of = 0; half_of < 2; ++half_of) {
     std::uint32_t fields[16];
     round_sixteen(ctx,
-                  args.codec,
+                  codec,
                   key,
-                  args.dither_mask,
-                  first_position + 16 * half_of,
+                  mask,
+                  share * 2 | static_cast<unsigned>(half_of),
                   scale,
                   v + 16 * half_of,
                   fields);
     TERSUM_UNROLL
     for (int w = 0; w < bits / 2; ++w) {
       words[half_of * (bits / 2) + w] =
-        scale == 0.0f ? Codec::zero_word
-                      : pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes);
+        (pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes) & kept) |
+        (Codec::zero_word & ~kept);
     }
     if constexpr (Codec::feeds_back) {
       TERSUM_UNROLL
@@ -146,18 +171,67 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
       }
     }
   }
-  if (mine.active) {
-    std::uint32_t* const to = args.payload + first_position / Codec::lanes::lanes;
-    if constexpr (bits == 2) {
-      ctx.store(reinterpret_cast<std::uint64_t*>(to),
-                words[0] | static_cast<std::uint64_t>(words[1]) << 32);
-    } else {
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; w += 4) {
-        ctx.store(reinterpret_cast<word4*>(to + w),
-                  word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
-      }
+  if (to == nullptr) { return; }
+  if constexpr (bits == 2) {
+    ctx.store(reinterpret_cast<std::uint64_t*>(to),
+              words[0] | static_cast<std::uint64_t>(words[1]) << 32);
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 4) {
+      ctx.store(reinterpret_cast<word4*>(to) + w / 4,
+                word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
     }
+  }
+}
+
+//! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
+//!
+//! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
+//! `threads_per_block` threads, `shared_bytes` of shared memory, `grid_of` blocks.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void encode_chunks(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first_chunk)
+{
+  using hadamard          = typename chunk_share<Codec>::hadamard;
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  payload_place place{};
+  if constexpr (Codec::selects) {
+    // Chunks that stay take no part, but for what feedback keeps of them.
+    if (mine.active) { place = find_place(args, mine.chunk); }
+    if constexpr (!Codec::feeds_back) { mine.active = mine.active && place.level > 0; }
+  }
+  if (all_idle(ctx, mine)) { return; }
+  if constexpr (!Codec::selects) { place = find_place(args, mine.chunk); }
+  float* const storage =
+    static_cast<float*>(ctx.shared()) +
+    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+
+  float v[32];
+  float const scale = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
+  float value_scale = scale;  // of what comes out of the rotation
+  if constexpr (encodes_on_tiles<Codec, Element>) {
+    value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
+  } else {
+    load_signed<Edge>(ctx, args, mine, v);
+    hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+  }
+
+  dither_key const key      = key_of(args);
+  std::uint64_t const share = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
+  if (!Codec::selects || place.level > 0) {
+    at_level(args.codec, place.level, [&](auto const& codec) {
+      constexpr int bits = std::remove_cvref_t<decltype(codec)>::lanes::bits;
+      encode_share(ctx,
+                   codec,
+                   key,
+                   args.dither_mask,
+                   share,
+                   value_scale,
+                   scale == 0.0f,
+                   v,
+                   mine.active ? args.payload + (place.word + mine.thread * bits) : nullptr);
+    });
   }
 
   if constexpr (Codec::feeds_back) {
@@ -170,7 +244,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     float given[32];
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { given[i] = Context::fma(-step, v[i], given[i]); }
+    for (int i = 0; i < 32; ++i) {
+      if (!Codec::selects || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+    }
     if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
   }
 }

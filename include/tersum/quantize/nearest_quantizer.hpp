@@ -21,7 +21,10 @@ template <int Bits>
 struct nearest_quantizer {
   static_assert(Bits >= 2 && Bits <= 8, "tersum: nearest_quantizer<Bits> needs 2 <= Bits <= 8");
 
-  using dither                         = no_dither;
+  using dither = no_dither;
+  template <int Other>
+  using with_bits = nearest_quantizer<Other>;  //!< The same on another grid.
+
   static constexpr int bits            = Bits;                   //!< Width of the grid.
   static constexpr int max_level       = (1 << (Bits - 1)) - 1;  //!< Codes lie in +-max_level.
   static constexpr int fraction_bits   = 0;

@@ -31,9 +31,11 @@ template <int Bits, dither_source Dither = stratified>
 struct stochastic_quantizer {
   static_assert(Bits >= 2 && Bits <= 8, "tersum: stochastic_quantizer<Bits> needs 2 <= Bits <= 8");
 
-  using dither                         = Dither;                 //!< Source of the random bytes.
-  static constexpr int bits            = Bits;                   //!< Width of the grid.
-  static constexpr int max_level       = (1 << (Bits - 1)) - 1;  //!< Codes lie in +-max_level.
+  using dither = Dither;  //!< Source of the random bytes.
+  template <int Other>
+  using with_bits           = stochastic_quantizer<Other, Dither>;  //!< The same on another grid.
+  static constexpr int bits = Bits;                                 //!< Width of the grid.
+  static constexpr int max_level       = (1 << (Bits - 1)) - 1;     //!< Codes lie in +-max_level.
   static constexpr int fraction_bits   = 8;     //!< Bits of a step that the dither resolves.
   static constexpr bool rounds_to_grid = true;  //!< `encode` is `round_to_grid`.
   static constexpr bool unbiased       = true;

@@ -27,18 +27,34 @@ inline constexpr int tensor_shared = tensor_threads * 8;  //!< Their shared memo
 template <class Codec, class Element, class Context>
 TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  using scalar = typename Codec::range_type::scalar;
+  using scalar               = typename Codec::norm_scalar;
+  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * settle_threads + ctx.thread_rank();
+  if constexpr (Codec::selects) {
+    // What the chosen chunks leave free of the payload travels as zeros.
+    std::uint64_t const words =
+      static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
+    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * settle_threads;
+    for (std::uint64_t at = args.selection.scratch->header.base[0] + chunk; at < words;
+         at += threads) {
+      ctx.store(args.payload + at, 0u);
+    }
+  }
   if (chunk >= args.chunks) { return; }
-  std::uint32_t const tensor  = args.table[chunk].tensor;
-  tensor_record const& record = args.records[tensor];
-  float const measured =
-    to_float(static_cast<scalar const*>(args.agreed)[Codec::per_tensor ? tensor : chunk]);
-  chunk_step const step =
-    settle_chunk(args.codec, args.world, measured, record.ratio, record.chunks);
-  if (is_poisoned(step)) { args.header->non_finite_step = args.header->step + 1; }
-  args.steps[chunk] = step;
+  bool poisoned = false;
+  if constexpr (Codec::casts) {
+    poisoned = energy_bits(agreed[chunk], args.world) == 0x7f800000u;
+  } else {
+    std::uint32_t const tensor  = args.table[chunk].tensor;
+    tensor_record const& record = args.records[tensor];
+    float const measured        = to_float(agreed[Codec::per_tensor ? tensor : chunk]);
+    chunk_step const step       = settle_on_level(
+      args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
+    poisoned          = is_poisoned(step);
+    args.steps[chunk] = step;
+  }
+  if (poisoned) { args.header->non_finite_step = args.header->step + 1; }
 }
 
 //! @brief Adds one double a thread over the block, halving from the top; the result is on thread 0.
@@ -95,7 +111,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
           saturated = saturated + static_cast<double>(step.saturated);
         }
         if constexpr (Codec::tracks) {
-          if (is_poisoned(step)) { continue; }
+          if (stays_behind<Codec>(step)) { continue; }
           of_sum = add_energy(of_sum, step);
           if constexpr (range::measurement == statistic::chunk_square_norm) {
             energy = energy + static_cast<double>(to_float(agreed[record.first_chunk + i]));

@@ -36,7 +36,8 @@ struct rms_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_square_norm;
 
-  float spread = 2.0f;  //!< Root mean squares from zero to the end of the grid.
+  //! Root mean squares from zero to the end of the grid; with `saturating_sum` 0 stands for what suits world and lanes.
+  float spread = 2.0f;
   Headroom headroom{};
 };
 

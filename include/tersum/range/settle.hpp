@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -42,6 +43,16 @@ template <class Codec>
   return ::sqrtf(static_cast<float>(Codec::rotates_chunks ? Codec::chunk_size : 1));
 }
 
+//! @brief Root mean squares from zero to the end of the grid; 0 stands for what suits the reducer best at this world.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE float range_spread(Codec const& codec, [[maybe_unused]] int world)
+{
+  if constexpr (requires { Codec::reducer_type::best_spread(world); }) {
+    if (codec.range.spread == 0.0f) { return Codec::reducer_type::best_spread(world); }
+  }
+  return codec.range.spread;
+}
+
 //! @brief The step of one chunk, the same on every rank because `measured` is.
 //!
 //! A chunk whose scalar is not finite, or whose step is beyond 2^100, is poisoned: it decodes to NaN on every rank. One
@@ -68,7 +79,8 @@ template <class Codec>
   constexpr float unit = static_cast<float>(1 << quantizer::fraction_bits);
   float const root     = rotation_root<Codec>(tensor_chunks);
   float const room     = codec.range.headroom.factor(world, ratio);
-  float const wanted = reach * codec.range.spread * room / static_cast<float>(quantizer::max_level);
+  float const spread   = range_spread(codec, world);
+  float const wanted   = reach * spread * room / static_cast<float>(quantizer::max_level);
   // Codes are rounded within 2^23 of zero: see `round_share`. Only energy in one coordinate of millions comes near.
   float const step = maximum(wanted, bound * (unit * 0x1p-23f));
 
@@ -82,10 +94,49 @@ template <class Codec>
   return out;
 }
 
+//! @brief A squared norm on its way to the wire.
+template <class Scalar>
+[[nodiscard]] TERSUM_INLINE Scalar to_agreed_norm(float square, [[maybe_unused]] int world)
+{
+  if constexpr (std::is_same_v<Scalar, norm_log>) {
+    return to_norm_log(square, world);
+  } else {
+    return to_agreed<Scalar>(square, false);
+  }
+}
+
 //! @brief Whether a chunk's step says that its gradient was not finite.
 [[nodiscard]] TERSUM_INLINE bool is_poisoned(chunk_step const& step)
 {
   return !is_finite(step.decode);
+}
+
+//! @brief The step of a chunk on a level of a codec that selects. Without a level it has no step, but a gradient that is
+//! not finite shows.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE chunk_step settle_on_level(Codec const& codec,
+                                                       std::uint32_t level,
+                                                       int world,
+                                                       float measured,
+                                                       float ratio,
+                                                       std::uint64_t tensor_chunks)
+{
+  chunk_step step{};
+  if (Codec::selects && level == 0) {
+    step.decode = is_finite(measured) ? 0.0f : bits_float(0x7fffffffu);
+  } else {
+    at_level(codec, level, [&](auto const& chosen) {
+      step = settle_chunk(chosen, world, measured, ratio, tensor_chunks);
+    });
+  }
+  return step;
+}
+
+//! @brief Whether a chunk's energy is not part of what was decoded: it was not finite, or it did not travel.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE bool stays_behind(chunk_step const& step)
+{
+  return is_poisoned(step) || (Codec::selects && step.decode == 0.0f);
 }
 
 //! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure.

@@ -15,6 +15,33 @@
 
 namespace tersum::inline v0 {
 
+namespace detail {
+
+//! @brief How well saturating lanes carry the sum of independent normal coordinates.
+struct lane_profile {
+  float spread;
+  float distortion;
+};
+
+//! @brief Simulated for worlds of 1, 2, 4 .. 64 ranks: normal coordinates, stratified rounding, sums in a ring, head-room
+//! tracked with a margin of 1.1 until it is steady. Worlds between take the next larger, those above the last. Where two
+//! spreads are alike the larger one, because real gradients are less even than normal ones.
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr lane_profile saturating_profile(int bits,
+                                                                           int world) noexcept
+{
+  // clang-format off
+  constexpr int worlds                 = 7;
+  constexpr lane_profile two[worlds]   = {{1.0f, .267f}, {1.1f, .335f}, {1.1f, .495f}, {1.0f, .594f}, {.90f, .716f}, {.80f, .840f}, {.70f, .925f}};
+  constexpr lane_profile four[worlds]  = {{2.3f, .0222f}, {2.0f, .0304f}, {2.0f, .0464f}, {1.8f, .0705f}, {1.6f, .114f}, {1.6f, .174f}, {1.4f, .264f}};
+  constexpr lane_profile eight[worlds] = {{3.8f, .000178f}, {3.6f, .000248f}, {3.6f, .000411f}, {3.4f, .000701f}, {3.2f, .00117f}, {2.9f, .00198f}, {2.9f, .00368f}};
+  // clang-format on
+  int at = 0;
+  while (at < worlds - 1 && (1 << at) < world) { ++at; }
+  return bits == 2 ? two[at] : bits == 4 ? four[at] : eight[at];
+}
+
+}  // namespace detail
+
 //! @brief Adds the lanes of two words, each clamped to +-(2^(Bits-1) - 1); -2^(Bits-1) is never produced.
 //!
 //! Commutative, not associative: the order of a reduction is part of its result. Lanes may hold any bits on input; the
@@ -50,7 +77,9 @@ struct saturating_add {
 //! @tparam Bits  Lane width: 2, 4, 8 or 16.
 template <int Bits>
 struct saturating_sum {
-  using op                         = saturating_add<Bits>;
+  using op = saturating_add<Bits>;
+  template <int Other>
+  using with_bits                  = saturating_sum<Other>;  //!< The same in other lanes.
   static constexpr int lane_bits   = Bits;
   static constexpr bool biased     = false;  //!< Lanes are two's complement.
   static constexpr bool saturating = true;
@@ -59,6 +88,18 @@ struct saturating_sum {
   [[nodiscard]] static constexpr int max_world(int) noexcept
   {
     return std::numeric_limits<int>::max();
+  }
+
+  //! @brief Root mean squares of the sum from zero to the end of the lanes, with least error for that world.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr float best_spread(int world) noexcept
+  {
+    return detail::saturating_profile(Bits, world).spread;
+  }
+
+  //! @brief The error of the sum at that spread, over the energy of the sum.
+  [[nodiscard]] static constexpr float distortion(int world) noexcept
+  {
+    return detail::saturating_profile(Bits, world).distortion;
   }
 };
 

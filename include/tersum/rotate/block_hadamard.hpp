@@ -171,7 +171,7 @@ struct block_hadamard {
   TERSUM_BODY static void transform_middle(Context const& ctx,
                                            float (&v)[32],
                                            float* storage,
-                                           int t)
+                                           unsigned t)
   {
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }

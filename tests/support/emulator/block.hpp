@@ -41,7 +41,11 @@ enum class activity : unsigned char {
   shuffle_xor,
   warp_sum,
   warp_max,
+  multiply_tiles,
 };
+
+//! The words that a lane brings to `multiply_tiles`: its parts of the two factors.
+using tile_operands = std::array<std::uint32_t, 6>;
 
 //! @brief Runs the threads of a block and lets them wait for each other.
 //!
@@ -104,13 +108,15 @@ class block {
                                               activity operation,
                                               std::uint32_t value)
   {
-    // Two buffers in turn: nobody writes one again before all lanes have come to the next
-    // exchange, and so have read it.
-    bool const buffer            = threads_[thread].next_buffer;
-    threads_[thread].next_buffer = !buffer;
-    slots_[buffer][thread]       = value;
-    wait(thread, operation);
-    return &slots_[buffer][thread / warp_threads * warp_threads];
+    return exchange_through(slots_, thread, operation, value);
+  }
+
+  //! @brief The same with the operands of a product of tiles.
+  [[nodiscard]] tile_operands const* exchange(unsigned thread,
+                                              activity operation,
+                                              tile_operands const& value)
+  {
+    return exchange_through(operand_slots_, thread, operation, value);
   }
 
   //! @brief Ends the whole block: `run` throws a failure that says "thread t of block b", then the
@@ -131,6 +137,23 @@ class block {
     activity doing   = activity::runnable;
     bool next_buffer = false;
   };
+  template <class T>
+  using buffers = std::array<std::array<T, max_threads>, 2>;
+
+  template <class T>
+  [[nodiscard]] T const* exchange_through(buffers<T>& slots,
+                                          unsigned thread,
+                                          activity operation,
+                                          T const& value)
+  {
+    // Two buffers in turn: nobody writes one again before all lanes have come to the next
+    // exchange, and so have read it.
+    bool const buffer            = threads_[thread].next_buffer;
+    threads_[thread].next_buffer = !buffer;
+    slots[buffer][thread]        = value;
+    wait(thread, operation);
+    return &slots[buffer][thread / warp_threads * warp_threads];
+  }
 
   void run_thread(unsigned thread, std::function<void(unsigned)> const& body)
   {
@@ -193,7 +216,8 @@ class block {
                                       "at sync_warp",
                                       "at shuffle_xor",
                                       "at warp_sum",
-                                      "at warp_max"};
+                                      "at warp_max",
+                                      "at multiply_tiles"};
     std::array<unsigned, names.size()> counts{};
     std::array<unsigned, names.size()> firsts{};
     for (unsigned thread = shape_.threads; thread-- > 0;) {
@@ -216,7 +240,8 @@ class block {
   visiting_order lanes_;
   std::deque<fiber>& fibers_;
   std::vector<thread_state> threads_;
-  std::array<std::array<std::uint32_t, max_threads>, 2> slots_{};
+  buffers<std::uint32_t> slots_{};
+  buffers<tile_operands> operand_slots_{};
   shared_memory shared_;
   std::uint32_t rank_ = 0;
   unsigned runnable_  = 0;

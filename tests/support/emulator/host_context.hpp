@@ -60,6 +60,36 @@ class host_context {
     return *std::max_element(words, words + block::warp_threads);
   }
 
+  //! @brief c += a b, where a is 16 x 16, b 16 x 8 and c 16 x 8: `mma.m16n8k16` with operands of 16 bits.
+  //!
+  //! The lanes hold the tiles as PTX's section on the fragments of that instruction says: two neighbours of a row of a,
+  //! or of a column of b, in a word. Products are exact, their sum is double, and is rounded once.
+  template <class Element>
+  void multiply_tiles(float (&c)[4],
+                      std::uint32_t const (&a)[4],
+                      std::uint32_t b0,
+                      std::uint32_t b1) const
+  {
+    auto const* lanes = block_->exchange(
+      thread_, activity::multiply_tiles, tile_operands{a[0], a[1], a[2], a[3], b0, b1});
+    auto const value_at = [&](unsigned lane, unsigned word, unsigned place) {
+      std::uint32_t const bits = lanes[lane][word] >> 16 * place;
+      return static_cast<double>(to_float(Element{static_cast<std::uint16_t>(bits)}));
+    };
+    unsigned const lane = thread_ % block::warp_threads;
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned const row    = lane / 4 + i / 2 * 8;
+      unsigned const column = lane % 4 * 2 + i % 2;
+      auto sum              = static_cast<double>(c[i]);
+      for (unsigned k = 0; k < 16; ++k) {
+        unsigned const in_group = k % 8 / 2;
+        sum += value_at(row % 8 * 4 + in_group, row / 8 + k / 8 * 2, k % 2) *
+               value_at(column * 4 + in_group, 4 + k / 8, k % 2);
+      }
+      c[i] = static_cast<float>(sum);
+    }
+  }
+
   //! @brief One access of sizeof(T) bytes.
   template <class T>
   [[nodiscard]] T load(T const* address) const

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/execute/cpu/parallel_for.hpp>
+#include <tersum/execute/cpu/select_chunks.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -35,6 +37,9 @@ class cpu_stages {
 
   //! Gradient to agreed scalars.
   void measure() const;
+
+  //! Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
+  void select() const;
 
   //! Agreed scalars to steps.
   void settle() const;
@@ -63,11 +68,6 @@ class cpu_stages {
   template <class Body>
   void with_chunk(std::uint64_t chunk, Body const& body) const;
 
-  [[nodiscard]] std::uint64_t chunk_words(std::uint64_t chunk) const
-  {
-    return chunk * (size / Codec::lanes::lanes);
-  }
-
   // The sum over a tensor's chunks in the order that the tensor kernels have.
   template <class Term>
   [[nodiscard]] static double tensor_sum(tensor_record const& record, Term const& term);
@@ -75,7 +75,13 @@ class cpu_stages {
   // Coordinates in a chunk's full rotation, a power of two: what its unnormalized energy is divided by.
   [[nodiscard]] float rotated_length(std::uint64_t chunk) const;
 
+  void measure_norms() const;
+  void measure_ranges() const;
   void tensor_norms() const;
+
+  // What a chunk of a cast leaves for the next step: all of it where nothing was sent.
+  template <class WireElement>
+  void keep_rest(std::uint64_t chunk, float const* whole, WireElement const* sent) const;
   void rotate_all() const;
   void invert_all() const;
   void transform_tensor(tensor_record const& record, int first, int levels) const;

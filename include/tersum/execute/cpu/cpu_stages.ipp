@@ -78,6 +78,56 @@ double cpu_stages<Codec, Element>::tensor_sum(tensor_record const& record, Term 
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::measure() const
 {
+  if constexpr (Codec::casts) {
+    measure_norms();
+  } else {
+    measure_ranges();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_norms() const
+{
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
+    });
+  });
+  // Half an element is left when the chunks are odd.
+  if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::select() const
+{
+  if constexpr (Codec::selects) {
+    selection_args const& selection = args_.selection;
+    auto const energy               = [&](std::uint64_t chunk) {
+      if constexpr (!Codec::chunker_type::by_norm) {
+        return random_energy(chunk, args_.header->sign_key);
+      } else {
+        using scalar = typename Codec::norm_scalar;
+        return energy_bits(static_cast<scalar const*>(args_.agreed)[chunk], args_.world);
+      }
+    };
+    select_chunks(selection.rule,
+                  args_.chunks,
+                  energy,
+                  selection.scratch->histogram[0],
+                  selection.scratch->header,
+                  selection.places);
+    std::uint64_t const words =
+      static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
+    std::uint64_t const used = selection.scratch->header.base[0];
+    std::fill(args_.payload + used, args_.payload + words, 0u);
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_ranges() const
+{
   using range  = typename Codec::range_type;
   using scalar = typename range::scalar;
   if constexpr (Codec::rotates_all) { rotate_all(); }
@@ -131,16 +181,24 @@ void cpu_stages<Codec, Element>::tensor_norms() const
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::settle() const
 {
-  using scalar               = typename Codec::range_type::scalar;
+  using scalar               = typename Codec::norm_scalar;
   scalar const* const agreed = static_cast<scalar const*>(args_.agreed);
   bool poisoned              = false;
   for (std::uint64_t chunk = 0; chunk < args_.chunks; ++chunk) {
-    std::uint32_t const tensor  = args_.table[chunk].tensor;
-    tensor_record const& record = args_.records[tensor];
-    float const measured        = to_float(agreed[Codec::per_tensor ? tensor : chunk]);
-    args_.steps[chunk] =
-      settle_chunk(args_.codec, args_.world, measured, record.ratio, record.chunks);
-    poisoned = poisoned || is_poisoned(args_.steps[chunk]);
+    if constexpr (Codec::casts) {
+      poisoned = poisoned || energy_bits(agreed[chunk], args_.world) == 0x7f800000u;
+    } else {
+      std::uint32_t const tensor  = args_.table[chunk].tensor;
+      tensor_record const& record = args_.records[tensor];
+      float const measured        = to_float(agreed[Codec::per_tensor ? tensor : chunk]);
+      args_.steps[chunk]          = settle_on_level(args_.codec,
+                                           find_place(args_, chunk).level,
+                                           args_.world,
+                                           measured,
+                                           record.ratio,
+                                           record.chunks);
+      poisoned                    = poisoned || is_poisoned(args_.steps[chunk]);
+    }
   }
   if (poisoned) { args_.header->non_finite_step = args_.header->step + 1; }
 }
@@ -150,21 +208,37 @@ void cpu_stages<Codec, Element>::encode() const
 {
   dither_key const key = key_of(args_);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    chunk_step const step      = args_.steps[chunk];
-    std::uint32_t* const words = args_.payload + chunk_words(chunk);
+    chunk_step const step             = args_.steps[chunk];
+    payload_place const place         = find_place(args_, chunk);
+    std::uint32_t* const words        = args_.payload + place.word;
+    [[maybe_unused]] bool const stays = Codec::selects && place.level == 0;
+    if (stays && !Codec::feeds_back) { return; }
     with_chunk(chunk, [&](auto const* from) {
+      alignas(64) float own[Codec::feeds_back ? size : 1];
+      if (!stays) {
+        at_level(args_.codec, place.level, [&](auto const& codec) {
+          encode_chunk(set_,
+                       codec,
+                       key,
+                       args_.header->sign_key,
+                       chunk,
+                       step.encode,
+                       from,
+                       words,
+                       Codec::feeds_back ? own : nullptr);
+        });
+      }
       if constexpr (Codec::feeds_back) {
-        alignas(64) float own[size];
-        encode_chunk(
-          set_, args_.codec, key, args_.header->sign_key, chunk, step.encode, from, words, own);
         if (step_is_poisoned(args_)) { return; }
         chunk_entry const entry = args_.table[chunk];
         float* const residual   = args_.residual + entry.offset;
-        float const own_step    = -(step.decode * static_cast<float>(args_.world));
-        fused_add(set_, own_step, own, from, static_cast<int>(entry.length), residual);
-      } else {
-        encode_chunk(
-          set_, args_.codec, key, args_.header->sign_key, chunk, step.encode, from, words, nullptr);
+        int const length        = static_cast<int>(entry.length);
+        if (stays) {
+          std::copy_n(from, length, residual);
+        } else {
+          float const own_step = -(step.decode * static_cast<float>(args_.world));
+          fused_add(set_, own_step, own, from, length, residual);
+        }
       }
     });
   });
@@ -175,7 +249,8 @@ void cpu_stages<Codec, Element>::decode() const
 {
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     chunk_step& step                 = args_.steps[chunk];
-    std::uint32_t const* const words = args_.payload + chunk_words(chunk);
+    payload_place const place        = find_place(args_, chunk);
+    std::uint32_t const* const words = args_.payload + place.word;
     std::uint64_t const key          = args_.header->sign_key;
     if constexpr (Codec::rotates_all) {
       decode_chunk<Codec>(
@@ -183,13 +258,21 @@ void cpu_stages<Codec, Element>::decode() const
     } else {
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
-      if (entry.length == size) {
-        decode_chunk<Codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
-      } else {
-        Element copy[size];
-        decode_chunk<Codec>(set_, args_.world, key, chunk, step.decode, words, copy, step);
-        std::memcpy(to, copy, entry.length * sizeof(Element));
+      if (Codec::selects && place.level == 0) {
+        // Zeros, or NaN where a gradient was not finite.
+        std::fill_n(to, entry.length, from_float<Element>(0.0f * step.decode));
+        return;
       }
+      at_level(args_.codec, place.level, [&](auto const& codec) {
+        using level_codec = std::remove_cvref_t<decltype(codec)>;
+        if (entry.length == size) {
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
+        } else {
+          Element copy[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, copy, step);
+          std::memcpy(to, copy, entry.length * sizeof(Element));
+        }
+      });
     }
   });
   if constexpr (Codec::rotates_all) { invert_all(); }
@@ -266,9 +349,35 @@ void cpu_stages<Codec, Element>::encode_cast() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     chunk_entry const entry = args_.table[chunk];
     Element const* from     = args_.gradient + entry.offset;
-    wire_element* to        = wire + (entry.offset - args_.records[entry.tensor].bypass);
-    static_cast<void>(convert_values(set_, from, to, 1.0f, entry.length));
+    if constexpr (Codec::selects) {
+      payload_place const place = find_place(args_, chunk);
+      bool const stays          = place.level == 0;
+      if (stays && !Codec::feeds_back) { return; }
+      auto* const to = reinterpret_cast<wire_element*>(args_.payload + place.word);
+      with_chunk(chunk, [&](auto const* whole) {
+        if (!stays) { static_cast<void>(convert_values(set_, whole, to, 1.0f, size)); }
+        if constexpr (Codec::feeds_back) { keep_rest(chunk, whole, stays ? nullptr : to); }
+      });
+    } else {
+      wire_element* to = wire + (entry.offset - args_.records[entry.tensor].bypass);
+      static_cast<void>(convert_values(set_, from, to, 1.0f, entry.length));
+    }
   });
+}
+
+template <class Codec, class Element>
+template <class WireElement>
+void cpu_stages<Codec, Element>::keep_rest(std::uint64_t chunk,
+                                           float const* whole,
+                                           WireElement const* sent) const
+{
+  if (step_is_poisoned(args_)) { return; }
+  chunk_entry const entry = args_.table[chunk];
+  float* const residual   = args_.residual + entry.offset;
+  for (std::uint32_t i = 0; i < entry.length; ++i) {
+    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+    if (is_finite(rest)) { residual[i] = rest; }
+  }
 }
 
 template <class Codec, class Element>
@@ -281,6 +390,14 @@ void cpu_stages<Codec, Element>::decode_cast() const
     chunk_entry const entry  = args_.table[chunk];
     wire_element const* from = wire + (entry.offset - args_.records[entry.tensor].bypass);
     Element* to              = args_.gradient + entry.offset;
+    if constexpr (Codec::selects) {
+      payload_place const place = find_place(args_, chunk);
+      if (place.level == 0) {
+        std::fill_n(to, entry.length, Element{});
+        return;
+      }
+      from = reinterpret_cast<wire_element const*>(args_.payload + place.word);
+    }
     if (!convert_values(set_, from, to, share, entry.length)) { raise_flag(); }
   });
 }
@@ -344,7 +461,7 @@ void cpu_stages<Codec, Element>::finish() const
         if constexpr (range::measurement == statistic::chunk_square_norm) {
           energy = tensor_sum(record,
                               [&](double so_far, std::uint64_t chunk) {
-                                if (is_poisoned(args_.steps[chunk])) { return so_far; }
+                                if (stays_behind<Codec>(args_.steps[chunk])) { return so_far; }
                                 return so_far + static_cast<double>(to_float(agreed[chunk]));
                               }) /
                    args_.world;

@@ -818,9 +818,9 @@ TERSUM_TARGET inline void fused_add(
 template <class From, class To>
 TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)
 {
-  words largest = {};
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
+  words largest           = {};
+  std::size_t const whole = count - count % width;
+  for (std::size_t i = 0; i < whole; i += width) {
     floats const v   = load_values(from + i);
     words const size = to_bits(v) & 0x7fffffffu;
     largest          = size > largest ? size : largest;
@@ -828,7 +828,7 @@ TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor,
   }
   std::uint32_t most = 0;
   for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
-  for (; i < count; ++i) {
+  for (std::size_t i = whole; i < count; ++i) {
     float const v = to_float(from[i]);
     most          = maximum(most, float_bits(v) & 0x7fffffffu);
     to[i]         = from_float<To>(v * factor);

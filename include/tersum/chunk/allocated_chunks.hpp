@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Every chunk gets the width that it deserves.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+template <int First, int... Rest>
+[[nodiscard]] constexpr bool ascends() noexcept
+{
+  int last    = First;
+  bool result = true;
+  ((result = result && last < Rest, last = Rest), ...);
+  return result;
+}
+
+}  // namespace detail
+
+//! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a budget.
+//!
+//! The energy is the reduced squared norm, the distortion that of the codec's quantizer and reducer at that width and
+//! world (`distortion.hpp`). Every step from one width to the next has a gain for each bit; the steps with the largest
+//! gains are taken until the budget is spent, among equals those of the lowest index. That is the optimum of the
+//! Lagrangian, up to the last step. All arithmetic is on integers: the bits of a float are its logarithm closely enough
+//! (within .086), so that the choice is the same on every rank and executor.
+//!
+//! The payload is one array of a size that the budget alone decides. The chunks of one width lie together, widest first,
+//! each with its own lanes; where the parts end is known to every rank after the agreement, and not before.
+//!
+//! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
+//! @tparam Widths  Bits of a coordinate, ascending, of 2, 4, 8; a chunk may also get none.
+template <int Size, int... Widths>
+struct allocated_chunks {
+  static_assert(Size >= 128 && Size <= 8192 && (Size & (Size - 1)) == 0,
+                "tersum: allocated_chunks<Size, ...> needs a power of two from 128 to 8192");
+  static_assert(
+    sizeof...(Widths) >= 1 && ((Widths == 2 || Widths == 4 || Widths == 8) && ...),
+    "tersum: allocated_chunks<Size, Widths...> has widths of 2, 4 and 8 bits; none is always allowed");
+  static_assert(detail::ascends<Widths...>(), "tersum: the widths of allocated_chunks must ascend");
+
+  static constexpr int chunk_size          = Size;  //!< Coordinates in a chunk.
+  static constexpr bool by_norm            = true;
+  static constexpr int level_count         = sizeof...(Widths);  //!< Widths but none.
+  static constexpr bool several_bits       = true;
+  static constexpr int widths[level_count] = {Widths...};
+
+  float bits = 4;  //!< Bits per coordinate, all rounds together: never exceeded.
+  float weighting =
+    1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less spares small chunks.
+};
+
+static_assert(selecting_chunker<allocated_chunks<256, 2, 4, 8>>,
+              "tersum: must model tersum::selecting_chunker");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A random part of the chunks travels: the baseline that a choice by norms has to beat.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. Nothing is agreed.
+//!
+//! Chunks that are not drawn decode to zeros: biased, with or without feedback, and not scaled up.
+//! @tparam Size  Coordinates in a chunk, a power of two from 32 to 8192.
+template <int Size>
+struct random_chunks {
+  static_assert(Size >= 32 && Size <= 8192 && (Size & (Size - 1)) == 0,
+                "tersum: random_chunks<Size> needs a power of two from 32 to 8192");
+  static constexpr int chunk_size    = Size;
+  static constexpr bool by_norm      = false;
+  static constexpr int level_count   = 1;
+  static constexpr bool several_bits = false;
+
+  float bits = 2;  //!< Bits per coordinate, all rounds together: never exceeded.
+};
+
+static_assert(selecting_chunker<random_chunks<128>>,
+              "tersum: must model tersum::selecting_chunker");
+
+}  // namespace tersum::inline v0

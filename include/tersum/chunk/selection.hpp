@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Which chunks travel, and with how many bits: the rule that every executor applies to the agreed norms.
+
+#pragma once
+
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/random/sign_bits.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int max_levels = 4;  //!< Widths that a chunk can have, besides none.
+
+//! @brief The steps that a chunk's width can take, and what all of them together may cost.
+//!
+//! A step has a key in every chunk: the larger, the more it is worth per bit. The steps of a chunk have descending keys.
+//! Selected are all steps whose key is above a threshold, and of those that equal it the first in the order of chunks
+//! that still fit; the threshold is the lowest that the capacity allows.
+struct selection_rule {
+  std::uint32_t steps;                  //!< Steps of a chunk, at most `max_levels`.
+  std::uint32_t level[max_levels];      //!< The level that a step ends on, 1 and up.
+  std::uint32_t cost[max_levels];       //!< Its cost in units.
+  std::uint32_t offset[max_levels];     //!< Its worth: added to the logarithm of the energy.
+  std::uint32_t weight;                 //!< Exponent of the energy, in 1 / 65536.
+  std::uint32_t capacity;               //!< Units that all steps of all chunks may cost.
+  std::uint32_t unit_words;             //!< Words of the payload in a unit.
+  std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
+};
+
+//! Room below the smallest offset, so that keys do not wrap.
+inline constexpr std::uint32_t key_bias = 1u << 29;
+
+//! @brief The energy of a chunk as an integer that ascends with it: the bits of the float.
+template <class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t energy_bits(Scalar agreed, int world)
+{
+  if constexpr (std::is_same_v<Scalar, norm_log>) {
+    return is_finite(agreed, world) ? agreed.code : 0x7f800000u;
+  } else {
+    std::uint32_t const bits = float_bits(to_float(agreed));
+    return bits < 0x7f800000u ? bits : 0x7f800000u;
+  }
+}
+
+//! @brief The key of one step in a chunk of that energy. Without energy nothing is worth a bit.
+[[nodiscard]] TERSUM_INLINE std::uint32_t selection_key(selection_rule const& rule,
+                                                        std::uint32_t step,
+                                                        std::uint32_t energy)
+{
+  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.weight >> 16;
+  return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + rule.offset[step];
+}
+
+//! @brief The energy of one coordinate: its magnitude.
+[[nodiscard]] TERSUM_INLINE std::uint32_t magnitude_bits(float value)
+{
+  return minimum(float_bits(value) & 0x7fffffffu, 0x7f800000u);
+}
+
+//! @brief The energy that `random_chunks` gives a chunk: a hash, fresh in every step.
+[[nodiscard]] TERSUM_INLINE std::uint32_t random_energy(std::uint64_t chunk, std::uint64_t key)
+{
+  return sign_bits(chunk, ~key) >> 1 | 1u;
+}
+
+//! @brief Three digits make a key: 11, 11 and 10 bits.
+inline constexpr int digit_passes = 3;
+inline constexpr int digit_count  = 2048;
+
+[[nodiscard]] TERSUM_INLINE constexpr int digit_shift(int pass) noexcept
+{
+  return pass == 0 ? 21 : pass == 1 ? 10 : 0;
+}
+
+//! @brief The digit of a key in a pass, or `digit_count` when its higher digits differ from the prefix.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t digit_of(std::uint32_t key,
+                                                             std::uint32_t prefix,
+                                                             int pass) noexcept
+{
+  int const above = pass == 0 ? 32 : digit_shift(pass - 1);
+  if (pass > 0 && (key ^ prefix) >> above != 0) { return digit_count; }
+  return key >> digit_shift(pass) & (pass == 2 ? 1023u : 2047u);
+}
+
+//! @brief What a selection found, in the workspace: the same on every rank.
+struct selection_header {
+  std::uint32_t threshold;              //!< Steps with larger keys are taken.
+  std::uint32_t remaining;              //!< Units left for those that equal it.
+  std::uint32_t count[max_levels + 1];  //!< Chunks on each level.
+  std::uint32_t reserved;
+  std::uint64_t
+    base[max_levels + 1];  //!< First payload word of each level; the widest comes first.
+};
+static_assert(sizeof(selection_header) == 72);
+
+//! @brief Scratch memory of a selection: what was found, histograms, and counters of the blocks that share the work.
+struct selection_scratch {
+  static constexpr int max_blocks = 256;
+  selection_header header;
+  std::uint32_t padding[2];
+  std::uint32_t histogram[digit_passes][digit_count];
+  std::uint32_t ties[max_blocks];
+  std::uint32_t counts[max_blocks][max_levels];
+};
+static_assert(sizeof(selection_scratch) % 16 == 0);
+
+//! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
+inline constexpr int place_shift = 3;
+
+//! @brief The level of a chunk after all steps above the threshold, and what a step that equals it costs (0: none).
+[[nodiscard]] TERSUM_INLINE std::uint32_t level_above(selection_rule const& rule,
+                                                      std::uint32_t energy,
+                                                      std::uint32_t threshold,
+                                                      std::uint32_t& tie_level,
+                                                      std::uint32_t& tie_cost)
+{
+  std::uint32_t level = 0;
+  tie_level           = 0;
+  tie_cost            = 0;
+  for (std::uint32_t step = 0; step < rule.steps; ++step) {
+    std::uint32_t const key = selection_key(rule, step, energy);
+    if (key > threshold) {
+      level = rule.level[step];
+    } else if (key == threshold && tie_cost == 0) {
+      tie_level = rule.level[step];
+      tie_cost  = rule.cost[step];
+    }
+  }
+  return level;
+}
+
+//! @brief First words of the levels, the widest first.
+TERSUM_INLINE void place_levels(selection_rule const& rule, selection_header& header)
+{
+  std::uint64_t at = 0;
+  TERSUM_UNROLL
+  for (int level = max_levels; level >= 1; --level) {
+    header.base[level] = at;
+    at += static_cast<std::uint64_t>(header.count[level]) * rule.words[level];
+  }
+  header.base[0] = at;
+}
+
+}  // namespace tersum::inline v0::detail

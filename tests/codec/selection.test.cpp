@@ -1,0 +1,404 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codecs that choose chunks: budgets, zeros, feedback, the same choice on every rank, and known errors on real gradients.
+
+#include "support/loopback_run.hpp"
+#include "support/sample_gradients.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using tests::gradients;
+
+template <class Codec>
+std::uint32_t level_of(tests::loopback_run<Codec> const& run, std::uint64_t chunk, int rank = 0)
+{
+  auto const* const places = reinterpret_cast<std::uint32_t const*>(run.workspace(rank).data() +
+                                                                    run.plan(rank).places_offset());
+  return places[chunk] & 7u;
+}
+
+//! Gradients that are awkward for a choice.
+gradients awkward(std::string_view kind, int world, std::size_t d)
+{
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  gradients out(static_cast<std::size_t>(world), std::vector<float>(d));
+  for (auto& gradient : out) {
+    for (std::size_t i = 0; i < d; ++i) {
+      if (kind == "normal" || kind == "NaN") { gradient[i] = normal(random); }
+      if (kind == "equal norms") { gradient[i] = 0.5f; }
+      if (kind == "one hot") { gradient[i] = i == d / 2 ? 3.0f : 0.0f; }
+      if (kind == "one chunk") { gradient[i] = i < 64 ? normal(random) : 0.0f; }
+      if (kind == "tiny") { gradient[i] = 1e-30f * normal(random); }
+      if (kind == "spread") {
+        gradient[i] = normal(random) * std::ldexp(1.0f, -static_cast<int>(i / 64 % 24));
+      }
+    }
+  }
+  if (kind == "NaN" && d > 0) { out[0][d / 3] = std::numeric_limits<float>::quiet_NaN(); }
+  return out;
+}
+
+constexpr std::string_view kinds[] = {
+  "zeros", "normal", "equal norms", "one hot", "one chunk", "tiny", "spread", "NaN"};
+
+// What chosen chunks use of the payload, and that every rank chose them.
+template <class Codec>
+void check_budget(Codec const& codec)
+{
+  for (std::size_t const d : {std::size_t{0},
+                              std::size_t{1},
+                              std::size_t{Codec::chunk_size - 1},
+                              std::size_t{Codec::chunk_size},
+                              std::size_t{Codec::chunk_size + 1},
+                              std::size_t{10007}}) {
+    for (auto const kind : kinds) {
+      for (int const world : {1, 3}) {
+        CAPTURE(d);
+        CAPTURE(kind);
+        CAPTURE(world);
+        tests::loopback_run<Codec> run{codec, layout{d}, world, 5};
+        auto const& plan = run.plan();
+        REQUIRE(static_cast<double>(plan.wire_bytes()) * 8 <=
+                static_cast<double>(codec.chunker.bits) * static_cast<double>(d));
+        auto const in = awkward(kind, world, d);
+        run.exchange(in);
+        auto const& out     = run.exchange(in);
+        std::uint64_t words = 0;
+        auto const rule     = plan.selection_rule();
+        for (std::uint64_t chunk = 0; chunk < plan.chunks(); ++chunk) {
+          std::uint32_t const level = level_of(run, chunk);
+          words += rule.words[level];
+          for (int rank = 1; rank < world; ++rank) {
+            if (plan.travels()) { REQUIRE(level_of(run, chunk, rank) == level); }
+          }
+          if (level > 0) { continue; }
+          std::size_t const begin = chunk * Codec::chunk_size;
+          for (std::size_t i = begin; i < std::min(begin + Codec::chunk_size, d); ++i) {
+            if (kind != "NaN") { REQUIRE(out[0][i] == 0.0f); }
+          }
+        }
+        CHECK(words * 4 <= plan.payload_bytes());
+        if (!plan.travels()) { continue; }
+        for (int rank = 1; rank < world; ++rank) {
+          REQUIRE((d == 0 || std::memcmp(out[static_cast<std::size_t>(rank)].data(),
+                                         out[0].data(),
+                                         d * sizeof(float)) == 0));
+        }
+        bool const reported = run.header().last_was_non_finite();
+        if (Codec::agrees) { CHECK(reported == (kind == "NaN" && d > 0)); }
+        if constexpr (Codec::feeds_back) {
+          for (float const kept : run.residual()) { REQUIRE(std::isfinite(kept)); }
+        }
+      }
+    }
+  }
+}
+
+template <class T, class Scalar>
+constexpr cast_codec<T, top_chunks<128, Scalar>> top_with(float bits)
+{
+  return {.chunker = {.bits = bits}};
+}
+
+TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose alike")
+{
+  SUBCASE("topkc_b0.5") { check_budget(presets::topkc_b05); }
+  SUBCASE("topkc_b2_ef") { check_budget(presets::topkc_b2_ef); }
+  SUBCASE("topkc_b8") { check_budget(presets::topkc_b8); }
+  SUBCASE("topkc in logarithms") { check_budget(top_with<bfloat16, norm_log>(3)); }
+  SUBCASE("topkc with float norms") { check_budget(top_with<float, float>(9)); }
+  SUBCASE("randomkc_b2_ef") { check_budget(presets::randomkc_b2_ef); }
+  SUBCASE("topkc_sat4_ef") { check_budget(presets::topkc_sat4_ef); }
+  SUBCASE("allocated_sat_2") { check_budget(presets::allocated_sat_2); }
+  SUBCASE("allocated_sat_4_ef") { check_budget(presets::allocated_sat_4_ef); }
+  SUBCASE("balanced_sat_4") { check_budget(presets::balanced_sat_4); }
+}
+
+TEST_CASE("[selection] a budget below the norms sends nothing")
+{
+  auto const plan = presets::topkc_b05.plan(layout{100}, {.size = 2, .rank = 0});
+  CHECK(!plan.travels());
+  CHECK(plan.wire_bytes() == 0);
+  CHECK(presets::topkc_b05.plan(layout{100000}, {.size = 2, .rank = 0}).travels());
+}
+
+TEST_CASE("[selection] plans name what cannot be")
+{
+  auto const problem = [](auto const& codec, int world) {
+    return std::string(codec.plan(layout{1000}, {.size = world, .rank = 0}).check().message);
+  };
+  cast_codec<half, top_chunks<64>> negative{.chunker = {.bits = -1}};
+  CHECK(problem(negative, 2) == "the chunker's bits must be between 0 and 64");
+  auto heavy              = presets::allocated_sat_2;
+  heavy.chunker.weighting = 2;
+  CHECK(problem(heavy, 2) == "the chunker's weighting must be between 0 and 1");
+  CHECK(problem(top_with<half, norm_log>(4), 65) ==
+        "world.size is above 64, too large for norm_log: use bfloat16 or float");
+  CHECK(problem(top_with<half, norm_log>(4), 64).empty());
+}
+
+TEST_CASE("[selection] feedback keeps all of a chunk that stays")
+{
+  std::size_t const d = 128 * 40;
+  auto const in       = awkward("spread", 2, d);
+  tests::loopback_run run{presets::topkc_b05_ef, layout{d}, 2, 3};
+  run.exchange(in);
+  std::size_t stayed = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    if (level_of(run, i / 128) == 0) {
+      ++stayed;
+      REQUIRE(run.residual(1)[i] == in[1][i]);
+    } else {
+      // What half loses: its rounding error.
+      REQUIRE(run.residual(1)[i] == in[1][i] - to_float(to_half(in[1][i])));
+    }
+  }
+  CHECK(stayed > d / 2);
+}
+
+TEST_CASE("[selection] feedback brings every chunk to travel, and the average to the mean")
+{
+  // Of a constant gradient the sum of T estimates is T times the mean less the mean residual, whatever was chosen.
+  std::size_t const d = 64 * 50;
+  auto const in       = awkward("normal", 2, d);
+  tests::loopback_run run{presets::topkc_b2_ef, layout{d}, 2, 3};
+  std::vector<double> sum(d);
+  constexpr int steps = 40;
+  for (int step = 0; step < steps; ++step) {
+    auto const& out = run.exchange(in)[0];
+    for (std::size_t i = 0; i < d; ++i) { sum[i] += static_cast<double>(out[i]); }
+  }
+  for (std::size_t i = 0; i < d; ++i) {
+    double const mean = (static_cast<double>(in[0][i]) + static_cast<double>(in[1][i])) / 2;
+    double const kept =
+      (static_cast<double>(run.residual(0)[i]) + static_cast<double>(run.residual(1)[i])) / 2;
+    // Each step rounds residuals and the sum of two halves below 64 to 2^-6 at most.
+    REQUIRE(std::abs(sum[i] + kept - steps * mean) <= steps * 0x1p-6);
+    REQUIRE(sum[i] != 0.0);
+  }
+}
+
+// NMSE of the last of ten steps.
+template <class Codec>
+double error_of(Codec const& codec, gradients const& in)
+{
+  tests::loopback_run<Codec> run{
+    codec, layout{in[0].size()}, static_cast<int>(in.size()), 20241118};
+  double lost = 0, all = 0;
+  gradients const* out = nullptr;
+  for (int step = 0; step < 10; ++step) { out = &run.exchange(in); }
+  for (std::size_t i = 0; i < in[0].size(); ++i) {
+    double mean = 0;
+    for (auto const& gradient : in) {
+      mean += static_cast<double>(gradient[i]) / static_cast<double>(in.size());
+    }
+    lost += std::pow(static_cast<double>((*out)[0][i]) - mean, 2);
+    all += mean * mean;
+  }
+  return lost / all;
+}
+
+// TopKC in double: the chunks with the largest sums of squared norms, everything else zero.
+double direct_error(gradients const& in, std::size_t size, std::size_t chosen)
+{
+  std::size_t const d = in[0].size(), chunks = (d + size - 1) / size;
+  std::vector<double> norm(chunks), energy(chunks);
+  for (std::size_t i = 0; i < d; ++i) {
+    double mean = 0;
+    for (auto const& gradient : in) {
+      norm[i / size] += std::pow(static_cast<double>(gradient[i]), 2);
+      mean += static_cast<double>(gradient[i]) / static_cast<double>(in.size());
+    }
+    energy[i / size] += mean * mean;
+  }
+  std::vector<std::size_t> order(chunks);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(
+    order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return norm[a] > norm[b]; });
+  double lost = 0;
+  for (std::size_t k = chosen; k < chunks; ++k) { lost += energy[order[k]]; }
+  return lost / std::accumulate(energy.begin(), energy.end(), 0.0);
+}
+
+TEST_CASE("[selection] TopKC equals a direct computation on the sample gradients")
+{
+  for (std::string const set : {"step20", "step300"}) {
+    CAPTURE(set);
+    auto const in = tests::sample_gradients(set);
+    auto const d  = in[0].size();
+    auto const expected =
+      set == "step20" ? std::vector{.092, .034, .0036} : std::vector{.51, .33, .076};
+    std::size_t row  = 0;
+    auto const check = [&]<class Exact>(auto const& codec, Exact exact, std::size_t size) {
+      float const bits = codec.chunker.bits;
+      CAPTURE(bits);
+      auto const plan   = codec.plan(layout{d}, {.size = 4, .rank = 0});
+      auto const chunks = (d + size - 1) / size;
+      // 16 bits a norm, 16 bits a chosen coordinate.
+      auto const chosen = static_cast<std::size_t>(
+        (static_cast<double>(bits) * static_cast<double>(d) - 16.0 * static_cast<double>(chunks)) /
+        (16.0 * static_cast<double>(size)));
+      CHECK(plan.payload_bytes() == chosen * size * 2);
+      CHECK(plan.agreed_bytes() == chunks * 2);
+      CHECK(error_of(codec, in) == doctest::Approx(expected[row++]).epsilon(.02));
+      // With norms in float, whose sums order as those in double do, just as many chunks lose just the same: halves add
+      // 2^-22 of the energy.
+      exact.chunker.bits = bits + 16.0f / static_cast<float>(size);
+      CHECK(exact.plan(layout{d}, {.size = 4, .rank = 0}).payload_bytes() / 2 / size == chosen);
+      CHECK(std::abs(error_of(exact, in) - direct_error(in, size, chosen)) <= 1e-6);
+    };
+    check(presets::topkc_b05, cast_codec<half, top_chunks<128, float>>{}, 128);
+    check(presets::topkc_b2, cast_codec<half, top_chunks<64, float>>{}, 64);
+    check(presets::topkc_b8, cast_codec<half, top_chunks<64, float>>{}, 64);
+  }
+}
+
+TEST_CASE("[selection] TopK equals a direct computation on the sample gradients")
+{
+  auto const in    = tests::sample_gradients("step20");
+  auto const d     = in[0].size();
+  auto const check = [&](auto const& codec, double bits) {
+    auto const chosen = codec.plan(layout{d}, {.size = 4, .rank = 0}).chosen();
+    CHECK(chosen == static_cast<std::uint64_t>(bits * static_cast<double>(d) / 96) * 2);
+    std::vector<double> estimate(d);
+    for (auto const& gradient : in) {
+      std::vector<std::size_t> order(d);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::abs(gradient[a]) > std::abs(gradient[b]);
+      });
+      for (std::size_t k = 0; k < chosen; ++k) {
+        estimate[order[k]] += static_cast<double>(gradient[order[k]]) / 4;
+      }
+    }
+    double lost = 0, all = 0;
+    for (std::size_t i = 0; i < d; ++i) {
+      double mean = 0;
+      for (auto const& gradient : in) { mean += static_cast<double>(gradient[i]) / 4; }
+      lost += (estimate[i] - mean) * (estimate[i] - mean);
+      all += mean * mean;
+    }
+    // Halves add 2^-22 of the energy, and twice the root of its product with what is lost.
+    CHECK(std::abs(error_of(codec, in) - lost / all) <= 1e-4 * lost / all + 1e-6);
+  };
+  check(presets::topk_b05, .5);
+  check(presets::topk_b2, 2);
+  check(presets::topk_b8, 8);
+}
+
+TEST_CASE("[selection] at equal bits chunks lose less than coordinates where energy is local")
+{
+  auto const in = tests::sample_gradients("step20");
+  CHECK(error_of(presets::topkc_b05, in) < error_of(presets::topk_b05, in));
+  CHECK(error_of(presets::topkc_b2, in) < error_of(presets::topk_b2, in));
+  CHECK(error_of(presets::topkc_b8, in) < error_of(presets::topk_b8, in));
+}
+
+TEST_CASE("[selection] TopK takes one vector and says so")
+{
+  tensor const tensors[] = {{.name = "w", .rows = 4, .columns = 8, .offset = 0}};
+  auto const plan =
+    presets::topk_b2.plan({.coordinates = 32, .tensors = tensors}, {.size = 2, .rank = 0});
+  CHECK(plan.check().code == error_code::unsupported);
+}
+
+TEST_CASE("[selection] chosen chunks are worth it only because energy is local")
+{
+  auto in = tests::sample_gradients("step20");
+  std::vector<std::size_t> order(in[0].size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937(3));
+  auto permuted = in;
+  for (std::size_t rank = 0; rank < in.size(); ++rank) {
+    for (std::size_t i = 0; i < order.size(); ++i) { permuted[rank][i] = in[rank][order[i]]; }
+  }
+  CHECK(error_of(presets::topkc_b2, in) < .2 * error_of(presets::topkc_b2, permuted));
+  // Chance does as badly as a permutation, which leaves every chunk an equal share: 1 - J Size / d.
+  auto const plan = presets::randomkc_b2.plan(layout{order.size()}, {.size = 4, .rank = 0});
+  double const share =
+    static_cast<double>(plan.payload_bytes()) / 2 / static_cast<double>(order.size());
+  double const drawn = error_of(presets::randomkc_b2, permuted);
+  CHECK(drawn == doctest::Approx(1 - share).epsilon(.05));
+}
+
+TEST_CASE("[selection] widths by worth beat one width for all on the sample gradients")
+{
+  auto const late  = tests::sample_gradients("step300");
+  auto const early = tests::sample_gradients("step20");
+  CHECK(error_of(presets::allocated_sat_4, late) <= .022);
+  CHECK(error_of(presets::allocated_sat_2, late) <= .13);
+  auto const compare = [](auto fixed, gradients const& in) {
+    auto const bits =
+      fixed.plan(layout{in[0].size()}, {.size = 4, .rank = 0}).bits_per_coordinate();
+    auto same         = presets::allocated_sat_4;
+    same.chunker.bits = static_cast<float>(bits);
+    CAPTURE(bits);
+    CHECK(error_of(same, in) <= error_of(fixed, in));
+  };
+  for (auto const* const in : {&early, &late}) {
+    compare(presets::rotated_sat2, *in);
+    compare(presets::rotated_sat4, *in);
+  }
+}
+
+TEST_CASE("[selection] the table of distortions is what normal gradients lose")
+{
+  // One width for all chunks and independent ranks: the codec's own error in a steady state. The table has three digits of
+  // a simulation; what remains is that the head-room of one step follows the error of the step before, some per cent.
+  auto const check = []<int Bits>(std::integral_constant<int, Bits>, int world) {
+    CAPTURE(Bits);
+    CAPTURE(world);
+    using fixed = codec<fixed_chunks<1024>,
+                        partial_hadamard<1024>,
+                        rms_range<tracked_correlation>,
+                        stochastic_quantizer<Bits>,
+                        saturating_sum<Bits>>;
+    fixed automatic{};
+    automatic.range.spread = 0;
+    CHECK(
+      error_of(automatic, awkward("normal", world, 1 << 17)) ==
+      doctest::Approx(static_cast<double>(saturating_sum<Bits>::distortion(world))).epsilon(.1));
+  };
+  for (int const world : {1, 2, 4, 8, 16}) {
+    check(std::integral_constant<int, 2>{}, world);
+    check(std::integral_constant<int, 4>{}, world);
+    check(std::integral_constant<int, 8>{}, world);
+  }
+}
+
+TEST_CASE("[selection] flat energy costs the norms and nothing else")
+{
+  // 4 bits and a norm of 16 for 256 coordinates: every chunk can have 4 bits, and equal chunks get equal widths.
+  std::size_t const d = 256 * 64;
+  auto flat           = presets::allocated_sat_4;
+  flat.chunker.bits   = 4 + 16.0f / 256;
+  gradients in(4, std::vector<float>(d));
+  std::mt19937 random(5);
+  for (auto& gradient : in) {
+    for (float& value : gradient) { value = random() % 2 == 0 ? 1.0f : -1.0f; }
+  }
+  tests::loopback_run run{flat, layout{d}, 4, 1};
+  CHECK(run.plan().bits_per_coordinate() == 4 + 16.0 / 256);
+  run.exchange(in);
+  for (std::uint64_t chunk = 0; chunk < 64; ++chunk) { CHECK(level_of(run, chunk) == 2); }
+}
+
+}  // namespace

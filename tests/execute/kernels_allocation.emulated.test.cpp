@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Chunks with codes of several widths, or of none: the kernel bodies equal the CPU executor bit for bit.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Element, class Codec>
+void compare_selection(Codec const& codec)
+{
+  compare_sizes<Element>(codec);
+  compare_orders<Element>(codec, 3, true);
+  compare_buckets<Element>(codec);
+}
+
+TEST_CASE("[kernels] top chunks in saturating codes")
+{
+  SUBCASE("stochastic") { compare_selection<float>(presets::topkc_sat4); }
+  SUBCASE("with feedback") { compare_selection<half>(presets::topkc_sat4_ef); }
+}
+
+TEST_CASE("[kernels] a width for every chunk")
+{
+  SUBCASE("2 bits") { compare_selection<float>(presets::allocated_sat_2); }
+  SUBCASE("4 bits with feedback") { compare_selection<float>(presets::allocated_sat_4_ef); }
+  SUBCASE("weighted") { compare_selection<bfloat16>(presets::balanced_sat_2); }
+}
+
+template <int Size, int... Widths>
+using allocated = codec<allocated_chunks<Size, Widths...>,
+                        partial_hadamard<Size>,
+                        rms_range<tracked_correlation>,
+                        stochastic_quantizer<8>,
+                        saturating_sum<8>>;
+
+TEST_CASE("[kernels] a width for every chunk, of other sizes")
+{
+  SUBCASE("128, two widths")
+  {
+    compare_selection<float>(allocated<128, 4, 8>{.chunker = {.bits = 5}});
+  }
+  SUBCASE("2048") { compare_selection<float>(allocated<2048, 2, 4, 8>{.chunker = {.bits = 3}}); }
+}
+
+}  // namespace

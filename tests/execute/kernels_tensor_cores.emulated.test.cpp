@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What `tensor_core_hadamard` gives up and what it keeps: the kernel bodies against the CPU executor, which rotates in
+//! float32 as `partial_hadamard` does.
+
+#include "support/compare_codes.hpp"
+#include "support/compare_kernels.hpp"
+
+#include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <template <int> class Rotator, int Size, class Quantizer, int Bits, class Feedback>
+using rotated = codec<fixed_chunks<Size>,
+                      Rotator<Size>,
+                      rms_range<tracked_correlation>,
+                      Quantizer,
+                      saturating_sum<Bits>,
+                      Feedback>;
+
+template <int Size, int Bits = 4>
+using fast = rotated<tensor_core_hadamard, Size, stochastic_quantizer<Bits>, Bits, no_feedback>;
+template <int Size, int Bits = 4>
+using plain = rotated<partial_hadamard, Size, stochastic_quantizer<Bits>, Bits, no_feedback>;
+
+// The spread of the presets.
+template <int Bits>
+constexpr float spread = Bits == 2   ? 1.1F
+                         : Bits == 4 ? 1.9F
+                                     : 3.6F;
+
+// One exchange: what each rank sent, what all of them received.
+template <class Codec, class Element>
+struct exchanged {
+  std::vector<byte_string> agreed, codes;  // of each rank, before the reductions
+  std::vector<byte_string> sums, means, states;
+  std::vector<chunk_step> steps;
+};
+
+// Runs the first step of a case; `on_gpu` says whether a rank is emulated or a CPU.
+template <class Codec, class Element, class OnGpu>
+exchanged<Codec, Element> exchange_once(exchange_case<Codec, Element> const& c,
+                                        emulator::thread_order order,
+                                        OnGpu on_gpu)
+{
+  using memory = rank_memory<host_buffer, Codec, Element>;
+  emulated_executor const gpu{order};
+  cpu_executor const cpu{.threads = 1};
+  auto const on = [&](int rank, auto stage) {
+    REQUIRE((on_gpu(rank) ? stage(gpu) : stage(cpu)) == status{});
+  };
+  exchanged<Codec, Element> out;
+  std::deque<memory> ranks;
+  for (int rank = 0; rank < c.world; ++rank) {
+    memory& mine     = ranks.emplace_back(c, rank, std::byte{0xa5});
+    auto const state = mine.state.contents();
+    on(rank, [&](auto const& exec) { return initialize(exec, mine.plan, state, c.seed); });
+    auto const gradient =
+      make_gradient<Element>(c.gradient.coordinates, rank, 0, c.non_finite_step == 0);
+    mine.gradient.write(std::as_bytes(std::span{gradient}));
+    auto const r = mine.spans();
+    on(rank,
+       [&](auto const& exec) { return encode(exec, r.plan, r.gradient, r.state, r.workspace); });
+    out.agreed.push_back(mine.read(mine.agreed()));
+  }
+  reduce_wires(cpu, c.order, ranks, &memory::agreed);
+  for (int rank = 0; rank < c.world; ++rank) {
+    memory const& mine = ranks[static_cast<std::size_t>(rank)];
+    auto const r       = mine.spans();
+    on(rank,
+       [&](auto const& exec) { return advance(exec, r.plan, r.gradient, r.state, r.workspace); });
+    out.codes.push_back(mine.read(mine.payload()));
+  }
+  reduce_wires(cpu, c.order, ranks, &memory::payload);
+  for (int rank = 0; rank < c.world; ++rank) {
+    memory const& mine = ranks[static_cast<std::size_t>(rank)];
+    auto const r       = mine.spans();
+    out.sums.push_back(mine.read(mine.payload()));
+    if (rank == 0) {
+      out.steps.resize(mine.plan.chunks());
+      std::memcpy(out.steps.data(), r.workspace.data(), out.steps.size() * sizeof(chunk_step));
+    }
+    on(rank,
+       [&](auto const& exec) { return decode(exec, r.plan, r.gradient, r.state, r.workspace); });
+    out.means.push_back(mine.gradient.read(0, mine.plan.coordinates() * sizeof(Element)));
+    out.states.push_back(mine.state.read(0, mine.plan.state_bytes()));
+  }
+  return out;
+}
+
+// Between codes and between means of a fast and of an exact exchange there is no more than rounding explains.
+template <int Size, int Bits, class Element>
+void check_differences(fast<Size, Bits> const& codec,
+                       exchanged<fast<Size, Bits>, Element> const& got,
+                       exchanged<fast<Size, Bits>, Element> const& want)
+{
+  CHECK(got.agreed == want.agreed);
+  check_codes(codec, got.codes, want.codes);
+
+  // The mean of a chunk moves by as much as the sums of its codes, which decoding keeps up to the scale; then it is
+  // rounded to the element; decoding rounds in float32.
+  auto const a       = lanes_of<Bits>(got.sums[0]);
+  auto const b       = lanes_of<Bits>(want.sums[0]);
+  double of_codes    = 0;
+  double of_means    = 0;
+  double of_rounding = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    double const scale = static_cast<double>(want.steps[i / Size].decode);
+    double const apart = scale * (a[i] - b[i]);
+    if (a[i] != b[i]) { of_codes += Size * apart * apart; }
+  }
+  constexpr double roundoff = std::is_same_v<Element, half> ? 0x1p-11 : 0x1p-8;
+  std::size_t const count   = want.means[0].size() / sizeof(Element);
+  for (std::size_t i = 0; i < count; ++i) {
+    Element x, y;
+    std::memcpy(&x, got.means[0].data() + i * sizeof(Element), sizeof(Element));
+    std::memcpy(&y, want.means[0].data() + i * sizeof(Element), sizeof(Element));
+    auto const p = static_cast<double>(to_float(x));
+    auto const q = static_cast<double>(to_float(y));
+    if (std::isnan(p) && std::isnan(q)) { continue; }
+    of_means += (p - q) * (p - q);
+    double const rounding = roundoff * (std::fabs(p) + std::fabs(q)) + 0x1p-24;
+    of_rounding += rounding * rounding;
+  }
+  CHECK(std::sqrt(of_means) <= std::sqrt(of_codes) * (1 + 1e-5) + std::sqrt(of_rounding));
+}
+
+auto const all_gpu = [](int) { return true; };
+auto const all_cpu = [](int) { return false; };
+
+template <int Size, int Bits, class Element>
+void check_fast()
+{
+  constexpr std::uint64_t size = Size;
+  struct shape {
+    std::uint64_t coordinates;
+    int world;
+    bool misaligned;
+    int non_finite_step;
+  };
+  for (auto const [coordinates, world, misaligned, non_finite_step] :
+       {shape{1, 2, false, -1},
+        shape{size - 1, 3, false, -1},
+        shape{size, 1, false, -1},
+        shape{size + 1, 2, true, -1},
+        shape{several_chunks<fast<Size>>(), 2, false, -1},
+        shape{several_chunks<fast<Size>>(), 3, true, -1},
+        shape{several_chunks<fast<Size>>(), 2, false, 0}}) {
+    exchange_case<fast<Size, Bits>, Element> const c{.codec = {.range = {.spread = spread<Bits>}},
+                                                     .gradient   = {.coordinates = coordinates},
+                                                     .world      = world,
+                                                     .misaligned = misaligned,
+                                                     .non_finite_step = non_finite_step};
+    CAPTURE(Size);
+    CAPTURE(c);
+    auto const want = exchange_once(c, emulator::forward, all_cpu);
+    auto const got  = exchange_once(c, emulator::forward, all_gpu);
+    check_differences(c.codec, got, want);
+    for (emulator::thread_order const order : {emulator::reverse, emulator::shuffled(1)}) {
+      CAPTURE(order);
+      auto const again = exchange_once(c, order, all_gpu);
+      CHECK(again.codes == got.codes);
+      CHECK(again.means == got.means);
+      CHECK(again.states == got.states);
+    }
+  }
+}
+
+TEST_CASE("[kernels] on tensor cores codes differ by a step where rounding explains it")
+{
+  check_fast<1024, 4, half>();
+  check_fast<1024, 4, bfloat16>();
+  check_fast<512, 2, half>();
+  check_fast<256, 4, bfloat16>();
+  check_fast<1024, 8, bfloat16>();
+}
+
+TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vector")
+{
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.spread = spread<4>}},
+                                       .gradient = odd_bucket().gradient()};
+  for (bool const misaligned : {false, true}) {
+    CAPTURE(misaligned);
+    c.misaligned    = misaligned;
+    auto const want = exchange_once(c, emulator::forward, all_cpu);
+    check_differences(c.codec, exchange_once(c, emulator::forward, all_gpu), want);
+  }
+}
+
+TEST_CASE("[kernels] whether a pointer is aligned does not show in what tensor cores encode")
+{
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.spread = spread<4>}},
+                                       .gradient = {.coordinates = 5000}};
+  auto const aligned = exchange_once(c, emulator::forward, all_gpu);
+  c.misaligned       = true;
+  CHECK(exchange_once(c, emulator::forward, all_gpu).codes == aligned.codes);
+}
+
+TEST_CASE("[kernels] ranks with tensor cores and ranks without end with equal bits")
+{
+  exchange_case<fast<1024>, bfloat16> const c{
+    .codec = {.range = {.spread = spread<4>}}, .gradient = {.coordinates = 5000}, .world = 4};
+  auto const mixed = exchange_once(c, emulator::forward, [](int rank) { return rank % 2 == 1; });
+  for (std::size_t rank = 1; rank < 4; ++rank) {
+    CAPTURE(rank);
+    CHECK(mixed.sums[rank] == mixed.sums[0]);
+    CHECK(mixed.means[rank] == mixed.means[0]);
+  }
+}
+
+// On the CPU, for the same seed and gradient.
+template <int Size, class Element>
+void check_same_on_cpu()
+{
+  exchange_case<plain<Size>, Element> const a{.gradient = {.coordinates = 3 * Size + 5}};
+  exchange_case<fast<Size>, Element> const b{.gradient = {.coordinates = 3 * Size + 5}};
+  CHECK(difference(record_reference(b), record_reference(a)) == "");
+}
+
+TEST_CASE("[kernels] on the CPU tensor_core_hadamard is partial_hadamard")
+{
+  check_same_on_cpu<1024, half>();
+  check_same_on_cpu<256, bfloat16>();
+}
+
+TEST_CASE(
+  "[kernels] tensor_core_hadamard is partial_hadamard for float, with feedback, and for other sizes")
+{
+  compare_orders<float>(fast<1024>{.range = {.spread = spread<4>}});
+  compare_orders<half>(fast<128>{.range = {.spread = spread<4>}});
+  compare_orders<bfloat16>(fast<2048>{.range = {.spread = spread<4>}});
+  compare_orders<half>(
+    rotated<tensor_core_hadamard, 1024, nearest_quantizer<4>, 4, error_feedback>{});
+}
+
+}  // namespace

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Chunks that are chosen and converted: the kernel bodies equal the CPU executor bit for bit.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Element, class Codec>
+void compare_selection(Codec const& codec)
+{
+  compare_sizes<Element>(codec);
+  compare_orders<Element>(codec, 3, true);
+  compare_buckets<Element>(codec);
+}
+
+TEST_CASE("[kernels] top chunks as halves")
+{
+  SUBCASE("64") { compare_selection<float>(presets::topkc_b2); }
+  SUBCASE("128, with feedback") { compare_selection<half>(presets::topkc_b05_ef); }
+  SUBCASE("64, most of them") { compare_selection<bfloat16>(presets::topkc_b8_ef); }
+}
+
+TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
+{
+  SUBCASE("32, norms in logarithms")
+  {
+    compare_selection<float>(
+      cast_codec<bfloat16, top_chunks<32, norm_log>>{.chunker = {.bits = 3}});
+  }
+  SUBCASE("256, norms in float")
+  {
+    compare_selection<float>(
+      cast_codec<float, top_chunks<256, float>, error_feedback>{.chunker = {.bits = 9}});
+  }
+  SUBCASE("2048, norms in logarithms")
+  {
+    compare_selection<half>(cast_codec<half, top_chunks<2048, norm_log>>{.chunker = {.bits = 7}});
+  }
+}
+
+TEST_CASE("[kernels] top coordinates")
+{
+  SUBCASE("without feedback")
+  {
+    compare_sizes<float>(presets::topk_b2);
+    compare_orders<half>(presets::topk_b8, 3, true);
+  }
+  SUBCASE("with feedback")
+  {
+    compare_sizes<bfloat16>(presets::topk_b8_ef);
+    compare_orders<float>(presets::topk_b2_ef, 3, true);
+  }
+}
+
+// A selection that several blocks share, as that of more than 2^17 chunks is: the same as of one block.
+TEST_CASE("[kernels] a selection by several blocks")
+{
+  constexpr auto codec       = presets::allocated_sat_3;
+  std::uint64_t const chunks = 5003;
+  auto const plan            = codec.plan({.coordinates = chunks * 256}, {.size = 2, .rank = 0});
+  std::vector<word4> memory(plan.workspace_bytes() / sizeof(word4) + 1);
+  auto const workspace = std::as_writable_bytes(std::span{memory});
+  auto args =
+    detail::make_args<std::remove_cvref_t<decltype(codec)>, float>(plan, nullptr, {}, workspace);
+  std::mt19937 random(3);
+  auto* const norms = static_cast<bfloat16*>(args.agreed);
+  for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    // Few values, so that ties cross blocks.
+    norms[chunk] = to_bfloat16(std::ldexp(1.0f, -static_cast<int>(random() % 9)));
+  }
+  std::vector<std::uint32_t> want(chunks);
+  std::vector<std::uint32_t> histogram(detail::digit_count);
+  detail::selection_header header;
+  detail::select_chunks(
+    args.selection.rule,
+    chunks,
+    [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); },
+    histogram.data(),
+    header,
+    want.data());
+  for (auto const order : emulator::thread_orders) {
+    for (std::uint64_t const blocks : {1, 2, 3, 7}) {
+      CAPTURE(blocks);
+      std::fill_n(args.selection.places, chunks, 0xffffffffu);
+      emulated_executor{order}.select(plan, args, blocks);
+      CHECK(std::equal(want.begin(), want.end(), args.selection.places));
+      CHECK(std::memcmp(&args.selection.scratch->header, &header, sizeof(header)) == 0);
+    }
+  }
+}
+
+TEST_CASE("[kernels] random chunks")
+{
+  SUBCASE("without feedback") { compare_selection<float>(presets::randomkc_b2); }
+  SUBCASE("with feedback") { compare_selection<float>(presets::randomkc_b2_ef); }
+}
+
+}  // namespace
