@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
 #include <tersum/lowrank/cpu_low_rank_kernels.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 
@@ -24,11 +25,10 @@ class cpu_factor {
 
   [[nodiscard]] int rank() const { return rank_; }
 
-  //! Products of all pairs of columns, the upper triangle.
-  void gram(double* products) const
+  [[nodiscard]] double* gram()
   {
     double tile[low_rank_block * max_rank] = {};
-    std::fill_n(products, max_rank * max_rank, 0.0);
+    std::fill_n(gram_, max_rank * max_rank, 0.0);
     for (std::uint64_t begin = 0; begin < length_; begin += low_rank_block) {
       int const here = lengths(begin);
       for (int k = 0; k < rank_; ++k) {
@@ -36,12 +36,31 @@ class cpu_factor {
         for (int i = 0; i < here; ++i) { tile[i * max_rank + k] = static_cast<double>(from[i]); }
       }
       std::fill(tile + here * max_rank, tile + low_rank_block * max_rank, 0.0);
-      gram_block(set_, tile, rank_, products);
+      gram_block(set_, tile, rank_, gram_);
     }
+    return gram_;
   }
 
-  //! The factor becomes itself times an upper triangle.
-  void multiply(float const* upper)
+  [[nodiscard]] double* scales() { return scales_; }
+  [[nodiscard]] float* triangle() { return triangle_; }
+
+  template <class Body>
+  void each(int count, Body const& body) const
+  {
+    for (int i = 0; i < count; ++i) { body(i); }
+  }
+
+  template <class Body>
+  [[nodiscard]] float largest(int count, Body const& body) const
+  {
+    float most = 0;
+    for (int i = 0; i < count; ++i) { most = maximum(most, body(i)); }
+    return most;
+  }
+
+  void eliminate(int j) { eliminate_row(set_, gram_, rank_, j); }
+
+  void multiply()
   {
     float tile[max_rank * low_rank_block], out[max_rank * low_rank_block];
     for (std::uint64_t begin = 0; begin < length_; begin += low_rank_block) {
@@ -54,7 +73,7 @@ class cpu_factor {
       for (int k = 0; k < rank_; k += 8) {
         int const rows = std::min(8, rank_ - k);
         multiply_block(
-          set_, upper + k, 1, max_rank, rows, k + rows, tile, out + k * low_rank_block);
+          set_, triangle_ + k, 1, max_rank, rows, k + rows, tile, out + k * low_rank_block);
       }
       for (int k = 0; k < rank_; ++k) {
         std::copy_n(out + k * low_rank_block, here, column(k) + begin);
@@ -69,11 +88,7 @@ class cpu_factor {
 
   void subtract(int k, double share, int l)
   {
-    float* const to         = column(k);
-    float const* const from = column(l);
-    for (std::uint64_t i = 0; i < length_; ++i) {
-      to[i] = static_cast<float>(static_cast<double>(to[i]) - share * static_cast<double>(from[i]));
-    }
+    subtract_column(set_, column(k), share, column(l), length_);
   }
 
   void scale(int k, double factor)
@@ -96,6 +111,9 @@ class cpu_factor {
   float* values_;
   std::uint64_t length_;
   int rank_;
+  double gram_[max_rank * max_rank];
+  double scales_[max_rank];
+  float triangle_[max_rank * max_rank];
 };
 
 }  // namespace tersum::inline v0::detail

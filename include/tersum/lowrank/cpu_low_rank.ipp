@@ -94,7 +94,8 @@ void TERSUM_LOW_RANK_STAGES::multiply_columns(matrix_record const& m,
   for (std::uint32_t k = 0; k < m.rank; ++k) {
     Wire* const to = args_.wire[turn] + m.slot[turn] + k * length + begin;
     for (int i = 0; i < lanes; ++i) {
-      to[i] = from_float<Wire>(sums[k * block + static_cast<unsigned>(i)]);
+      float const sum = sums[k * block + static_cast<unsigned>(i)];
+      to[i]           = from_float<Wire>(is_finite(sum) ? sum : bits_float(0x7f800000u));
     }
   }
 }

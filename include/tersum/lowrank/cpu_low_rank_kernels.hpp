@@ -9,6 +9,7 @@
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -87,6 +88,18 @@ inline void gram_block(instruction_set set, double const* tile, int rank, double
                                         std::uint64_t count)
 {
   TERSUM_DISPATCH(set, dot_product(a, b, count));
+}
+
+inline void subtract_column(
+  instruction_set set, float* to, double share, float const* from, std::uint64_t count)
+{
+  TERSUM_DISPATCH(set, subtract_column(to, share, from, count));
+}
+
+//! @brief One step of the elimination of a square of rows of `max_rank`; see `factor_archetype::eliminate`.
+inline void eliminate_row(instruction_set set, double* square, int rank, int j)
+{
+  TERSUM_DISPATCH(set, eliminate_row(square, rank, j));
 }
 
 #undef TERSUM_DISPATCH

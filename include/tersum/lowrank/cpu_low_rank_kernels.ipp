@@ -117,19 +117,60 @@ TERSUM_TARGET void gram_block(double const* tile, int rank, double* gram)
   for (int k = 0; k < rank; k += 4) { gram_rows<4>(tile, k, rank, gram); }
 }
 
-//! @brief sum of a[i] * b[i] in double: eight accumulators, i into accumulator i mod 8.
+//! @brief sum of a[i] * b[i] in double: 64 accumulators, i into accumulator i mod 64, then halved from the top.
 TERSUM_TARGET double dot_product(float const* a, float const* b, std::uint64_t count)
 {
-  double sum[8]         = {};
-  std::uint64_t const e = count / 8 * 8;
-  for (std::uint64_t i = 0; i < e; i += 8) {
-    TERSUM_UNROLL
-    for (unsigned j = 0; j < 8; ++j) {
+  double sum[64]        = {};
+  std::uint64_t const e = count / 64 * 64;
+  for (std::uint64_t i = 0; i < e; i += 64) {
+    for (unsigned j = 0; j < 64; ++j) {
       sum[j] += static_cast<double>(a[i + j]) * static_cast<double>(b[i + j]);
     }
   }
   for (std::uint64_t i = e; i < count; ++i) {
     sum[i - e] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   }
-  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+  for (unsigned left = 32; left > 0; left /= 2) {
+    for (unsigned j = 0; j < left; ++j) { sum[j] += sum[j + left]; }
+  }
+  return sum[0];
+}
+
+//! @brief to[i] - share * from[i], rounded to double and to float.
+TERSUM_TARGET void subtract_column(float* to, double share, float const* from, std::uint64_t count)
+{
+  for (std::uint64_t i = 0; i < count; ++i) {
+    to[i] = static_cast<float>(
+      __builtin_fma(-share, static_cast<double>(from[i]), static_cast<double>(to[i])));
+  }
+}
+
+TERSUM_SIMD doubles fma(doubles a, doubles b, doubles c)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (doubles)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (doubles)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return doubles{__builtin_fma(a[0], b[0], c[0]), __builtin_fma(a[1], b[1], c[1])};
+#endif
+}
+
+TERSUM_TARGET void eliminate_row(double* square, int rank, int j)
+{
+  constexpr int lanes = width / 2;
+  double* const row   = square + j * max_rank;
+  if (row[j] < dependent_below) { return; }
+  double const root = 1.0 / std::sqrt(row[j]);
+  for (int l = 0; l < rank; ++l) { row[l] = row[l] * root; }
+  row[j] = root;
+  for (int k = j + 1; k < rank; ++k) {
+    double* const to     = square + k * max_rank;
+    doubles const shares = doubles{} - row[k];
+    to[j]                = 0.0;
+    for (int l = 0; l < rank; l += lanes) {
+      doubles const v = fma(shares, load_doubles(row + l), load_doubles(to + l));
+      __builtin_memcpy(to + l, &v, sizeof(v));
+    }
+  }
 }

@@ -4,17 +4,15 @@
 //! @file
 //! How the columns of a tall factor are made orthonormal, keeping their span. Dependent and zero columns become zero.
 //!
-//! An orthogonalizer works on a factor of at most `max_rank` columns through these members: `rank()`; `gram(double*)`, the
-//! products of all pairs of columns; `multiply(float const*)`, the factor times an upper triangle; `dot(k, l)`;
-//! `subtract(k, c, l)`, column k less c times column l; `scale(k, c)`. Squares of small matrices have rows of `max_rank`.
+//! An orthogonalizer works on a factor of at most `max_rank` columns through the members of `factor_archetype`. On a GPU all
+//! threads of a block run it together; what it does itself they do alike, what it does in `each` they share.
 
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/detail/bits.hpp>
+#include <tersum/config.hpp>
 
-#include <cmath>
-#include <type_traits>
+#include <math.h>
 
 namespace tersum::inline v0 {
 
@@ -29,61 +27,36 @@ inline constexpr double dependent_below = 0x1p-40;
 //! Columns of a smaller squared norm count as zero, so that the reciprocal is a finite float.
 inline constexpr double zero_below = 0x1p-200;
 
-//! @brief Of a Gram matrix (upper triangle, destroyed) the upper triangle that makes its columns orthonormal.
-//! @return The largest cosine between two columns.
-inline double invert_cholesky(int rank, double* gram, float* inverse)
-{
-  double factor[max_rank];  // of the columns, to unit norm; 0 for a column that becomes zero
-  for (int k = 0; k < rank; ++k) {
-    double const square = gram[k * max_rank + k];
-    factor[k]           = square > zero_below ? 1.0 / std::sqrt(square) : 0.0;
-  }
-  double largest = 0;
-  for (int k = 0; k < rank; ++k) {
-    double* const row = gram + k * max_rank;
-    row[k]            = 1.0;
-    for (int l = k + 1; l < rank; ++l) {
-      row[l]  = row[l] * factor[k] * factor[l];
-      largest = maximum(largest, std::fabs(row[l]));
-    }
-  }
-  for (int j = 0; j < rank; ++j) {
-    double* const row = gram + j * max_rank;
-    if (row[j] < dependent_below) { factor[j] = 0.0; }
-    if (factor[j] == 0.0) { continue; }
-    double const root = 1.0 / std::sqrt(row[j]);
-    for (int l = j; l < rank; ++l) { row[l] = row[l] * root; }
-    for (int k = j + 1; k < rank; ++k) {
-      double const share = row[k];
-      double* const to   = gram + k * max_rank;
-      for (int l = k; l < rank; ++l) { to[l] = to[l] - share * row[l]; }
-    }
-  }
-  for (int k = 0; k < rank; ++k) {
-    double sum[max_rank] = {};
-    float* const out     = inverse + k * max_rank;
-    for (int l = 0; l < rank; ++l) { out[l] = 0.0f; }
-    if (factor[k] == 0.0) { continue; }
-    for (int t = k; t < rank; ++t) {
-      if (factor[t] == 0.0) { continue; }
-      double const* const row = gram + t * max_rank;
-      double const value      = ((t == k ? 1.0 : 0.0) - sum[t]) / row[t];
-      out[t]                  = static_cast<float>(value * factor[k]);
-      for (int l = t + 1; l < rank; ++l) { sum[l] = sum[l] + value * row[l]; }
-    }
-  }
-  return largest;
-}
-
-//! One pass of Cholesky QR; returns the largest cosine between two columns before it.
+//! @brief One pass of Cholesky QR; returns the largest cosine between two columns before it.
+//!
+//! The Gram matrix of the columns scaled to unit norm is eliminated row by row; what the elimination does to the identity
+//! gathers below the diagonal, and is the transpose of the triangle that makes the columns orthonormal.
+TERSUM_EXEC_CHECK_DISABLE
 template <class Factor>
-double cholesky_pass(Factor& factor)
+TERSUM_INLINE float cholesky_pass(Factor& factor)
 {
-  double gram[max_rank * max_rank];
-  float inverse[max_rank * max_rank];
-  factor.gram(gram);
-  double const cosine = invert_cholesky(factor.rank(), gram, inverse);
-  factor.multiply(inverse);
+  int const rank        = factor.rank();
+  double* const gram    = factor.gram();
+  double* const scale   = factor.scales();  // of the columns, to unit norm
+  float* const triangle = factor.triangle();
+  factor.each(rank, [=](int k) {
+    double const square = gram[k * max_rank + k];
+    scale[k]            = square > zero_below ? 1.0 / ::sqrt(square) : 0.0;
+  });
+  float const cosine = factor.largest(rank * max_rank, [=](int i) {
+    int const k = i / max_rank, l = i % max_rank;
+    if (l >= rank) { return 0.0f; }
+    gram[i] = l > k ? gram[i] * scale[k] * scale[l] : l == k && scale[k] > 0.0 ? 1.0 : 0.0;
+    return l > k ? static_cast<float>(::fabs(gram[i])) : 0.0f;
+  });
+  for (int j = 0; j < rank; ++j) { factor.eliminate(j); }
+  factor.each(rank * max_rank, [=](int i) {
+    int const k = i / max_rank, l = i % max_rank;
+    bool const kept = k <= l && l < rank && gram[k * max_rank + k] >= dependent_below &&
+                      gram[l * max_rank + l] >= dependent_below;
+    triangle[i] = kept ? static_cast<float>(gram[l * max_rank + k] * scale[k]) : 0.0f;
+  });
+  factor.multiply();
   return cosine;
 }
 
@@ -93,8 +66,9 @@ double cholesky_pass(Factor& factor)
 //!
 //! What PowerSGD was published with. As many dependent sums as pairs of columns: fine for a few columns.
 struct gram_schmidt {
+  TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
-  static void orthogonalize(Factor& factor)
+  TERSUM_INLINE static void orthogonalize(Factor& factor)
   {
     for (int k = 0; k < factor.rank(); ++k) {
       double const square = factor.dot(k, k);
@@ -102,14 +76,14 @@ struct gram_schmidt {
         factor.scale(k, 0.0);
         continue;
       }
-      factor.scale(k, 1.0 / std::sqrt(square));
+      factor.scale(k, 1.0 / ::sqrt(square));
       double left = 1.0;
       for (int sweep = 0; sweep < 2; ++sweep) {
         for (int l = 0; l < k; ++l) { factor.subtract(k, factor.dot(l, k), l); }
         left = factor.dot(k, k);
         if (left < detail::dependent_below) { break; }
       }
-      factor.scale(k, left < detail::dependent_below ? 0.0 : 1.0 / std::sqrt(left));
+      factor.scale(k, left < detail::dependent_below ? 0.0 : 1.0 / ::sqrt(left));
     }
   }
 };
@@ -119,8 +93,9 @@ struct gram_schmidt {
 //! Orthonormal to float32 where the columns, scaled to unit norm, have a condition below about 10^5 (Fukaya et al.,
 //! CholeskyQR2, 2014): so it is in PowerSGD from the third step on, not in the first ones.
 struct cholesky_qr2 {
+  TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
-  static void orthogonalize(Factor& factor)
+  TERSUM_INLINE static void orthogonalize(Factor& factor)
   {
     detail::cholesky_pass(factor);
     detail::cholesky_pass(factor);
@@ -134,24 +109,36 @@ struct cholesky_qr2 {
 struct robust_cholesky_qr2 {
   static constexpr int max_passes = 4;
 
+  TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
-  static void orthogonalize(Factor& factor)
+  TERSUM_INLINE static void orthogonalize(Factor& factor)
   {
     for (int pass = 0; pass < max_passes; ++pass) {
       // With cosines of 2^-9 between 64 columns the condition is below 4/3: one pass leaves rounding only.
-      if (detail::cholesky_pass(factor) <= 0x1p-9) { return; }
+      if (detail::cholesky_pass(factor) <= 0x1p-9f) { return; }
     }
     gram_schmidt::orthogonalize(factor);
   }
 };
 
-//! What an orthogonalizer may ask of a factor; for concepts and documentation only.
+//! @brief What an orthogonalizer may ask of a factor; for concepts and documentation only. Squares have rows of `max_rank`.
 struct factor_archetype {
-  [[nodiscard]] int rank() const;
-  void gram(double* products);
-  void multiply(float const* upper);
+  [[nodiscard]] int rank() const;         //!< Columns.
+  [[nodiscard]] double* gram();           //!< Products of all pairs of columns, the upper triangle.
+  [[nodiscard]] double* scales() const;   //!< Room for one number a column.
+  [[nodiscard]] float* triangle() const;  //!< Room for a square.
+  template <class Body>
+  void each(int count,
+            Body body);  //!< body(i) for all i below count, in any order; then all see what it did.
+  template <class Body>
+  [[nodiscard]] float largest(
+    int count, Body body);  //!< The same; the largest answer, none of which is negative.
+  void eliminate(
+    int j);         //!< Of the square that `gram` gave: row j by its pivot, unless that is below
+                    //!< `dependent_below`; then the rows below it less their share of row j.
+  void multiply();  //!< The factor becomes itself times `triangle`.
   [[nodiscard]] double dot(int k, int l) const;
-  void subtract(int k, double share, int l);
+  void subtract(int k, double share, int l);  //!< Column k less a share of column l.
   void scale(int k, double factor);
 };
 
