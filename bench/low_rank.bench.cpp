@@ -165,7 +165,8 @@ void add(std::string const& name, int threads)
                                    state, threads, [](auto& one) { one.work().settle(); });
                                })
     ->Unit(benchmark::kMillisecond)
-    ->UseRealTime()->Iterations(5);
+    ->UseRealTime()
+    ->Iterations(5);
 }
 
 #if defined(TERSUM_BENCH_LAPACK)
@@ -190,7 +191,8 @@ void add_lapack()
       });
     })
     ->Unit(benchmark::kMillisecond)
-    ->UseRealTime()->Iterations(5);
+    ->UseRealTime()
+    ->Iterations(5);
 }
 #endif
 

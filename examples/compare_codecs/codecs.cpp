@@ -32,7 +32,10 @@ struct cpu_device {
   };
 
   template <class Codec>
-  static constexpr bool runs = true;
+  [[nodiscard]] static constexpr bool runs()
+  {
+    return true;
+  }
 
   tersum::cpu_executor executor;
 

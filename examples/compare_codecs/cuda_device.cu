@@ -37,7 +37,10 @@ struct cuda_device {
 
   //! Whether the executor can run a codec.
   template <class Codec>
-  static constexpr bool runs = !tersum::is_low_rank<Codec>;
+  [[nodiscard]] static constexpr bool runs()
+  {
+    return !tersum::is_low_rank<Codec>;
+  }
 
   tersum::cuda_executor executor;
 

@@ -247,7 +247,7 @@ run_outcome run_named(Device const& device,
   run_outcome outcome{{}, "there is no such codec"};
   for_each_codec([&](std::string_view candidate, std::string_view, auto const& codec) {
     if (candidate != name) { return; }
-    if constexpr (!Device::template runs<std::remove_cvref_t<decltype(codec)>>) {
+    if constexpr (!Device::template runs<std::remove_cvref_t<decltype(codec)>>()) {
       outcome = {{}, "runs on the CPU only"};
       return;
     } else {
