@@ -28,10 +28,8 @@ void compare(Codec const& codec, std::span<emulator::thread_order const> orders)
 {
   tests::compare_kernels<Codec, Element>(
     {.codec = codec, .gradient = matrices().gradient(), .world = 3, .non_finite_step = 1}, orders);
-  tests::compare_kernels<Codec, Element>({.codec      = codec,
-                                          .gradient   = matrices().gradient(),
-                                          .steps      = 2,
-                                          .misaligned = true});
+  tests::compare_kernels<Codec, Element>(
+    {.codec = codec, .gradient = matrices().gradient(), .steps = 2, .misaligned = true});
 }
 
 }  // namespace

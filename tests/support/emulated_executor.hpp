@@ -51,8 +51,7 @@ struct emulated_executor {
   template <class Codec, class Element>
   [[nodiscard]] status initialize(plan<Codec> const& plan,
                                   detail::exchange_args<Codec, Element> const& args,
-                                  std::uint64_t seed) const
-    requires is_low_rank<Codec>
+                                  std::uint64_t seed) const requires is_low_rank<Codec>
   {
     std::fill_n(args.warm, detail::round_up(args.elements, 4), 0.0F);
     if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
@@ -84,8 +83,8 @@ struct emulated_executor {
 
   template <class Codec, class Element>
   [[nodiscard]] status encode(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const
-    requires is_low_rank<Codec>
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
   {
     return detail::encode_low_rank(plan, low_rank_launch(args));
   }
@@ -137,8 +136,8 @@ struct emulated_executor {
 
   template <class Codec, class Element>
   [[nodiscard]] status advance(plan<Codec> const& plan,
-                               detail::exchange_args<Codec, Element> const& args) const
-    requires is_low_rank<Codec>
+                               detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
   {
     return detail::advance_low_rank(plan, low_rank_launch(args));
   }
@@ -167,8 +166,8 @@ struct emulated_executor {
 
   template <class Codec, class Element>
   [[nodiscard]] status decode(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const
-    requires is_low_rank<Codec>
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
   {
     return detail::decode_low_rank(plan, low_rank_launch(args));
   }

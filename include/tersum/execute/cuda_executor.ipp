@@ -73,8 +73,6 @@ status cuda_executor::initialize(plan<Codec> const& plan,
                                  detail::exchange_args<Codec, Element> const& args,
                                  std::uint64_t seed) const
 {
-  static_assert(!is_low_rank<Codec>,
-                "tersum: low_rank_codec runs on the CPU only: use cpu_executor");
   detail::record_batch batch{};
   int filled       = 0;
   status result    = {};

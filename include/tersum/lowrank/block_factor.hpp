@@ -45,8 +45,8 @@ template <class Context>
 {
   double low = 0, high = 0;
   for (std::uint64_t i = ctx.thread_rank() % 32; i < count; i += 64) {
-    low = Context::fma(
-      static_cast<double>(ctx.load(a + i)), static_cast<double>(ctx.load(b + i)), low);
+    low =
+      Context::fma(static_cast<double>(ctx.load(a + i)), static_cast<double>(ctx.load(b + i)), low);
     if (i + 32 < count) {
       high = Context::fma(
         static_cast<double>(ctx.load(a + i + 32)), static_cast<double>(ctx.load(b + i + 32)), high);
@@ -222,11 +222,10 @@ class block_factor {
   TERSUM_BODY void subtract(int k, double share, int l) const
   {
     for_each_row([&](std::uint64_t i) {
-      ctx_.store(
-        column(k) + i,
-        static_cast<float>(Context::fma(-share,
-                                        static_cast<double>(ctx_.load(column(l) + i)),
-                                        static_cast<double>(ctx_.load(column(k) + i)))));
+      ctx_.store(column(k) + i,
+                 static_cast<float>(Context::fma(-share,
+                                                 static_cast<double>(ctx_.load(column(l) + i)),
+                                                 static_cast<double>(ctx_.load(column(k) + i)))));
     });
   }
 

@@ -51,12 +51,12 @@ TERSUM_BODY void refresh_warm(Context const& ctx,
     double square            = warp_dot(ctx, values, values, length);
     if (!(square > zero_below)) {
       for (std::uint64_t i = lane; i < length; i += 32) {
-        philox_block const draw = philox4x32<7, typename Context::product>(
-          {{static_cast<std::uint32_t>(slot + i),
-            static_cast<std::uint32_t>((slot + i) >> 32),
-            static_cast<std::uint32_t>(turns),
-            0x6c6f7772u}},
-          args.header->seed);
+        philox_block const draw =
+          philox4x32<7, typename Context::product>({{static_cast<std::uint32_t>(slot + i),
+                                                     static_cast<std::uint32_t>((slot + i) >> 32),
+                                                     static_cast<std::uint32_t>(turns),
+                                                     0x6c6f7772u}},
+                                                   args.header->seed);
         ctx.store(
           values + i,
           Context::multiply(static_cast<float>(static_cast<std::int32_t>(draw.word[0])), 0x1p-31f));
@@ -145,7 +145,7 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
   }
   if (bad) {
     // Threads that race write the same value.
-    args.poisoned[matrix]         = 1;
+    args.poisoned[matrix]        = 1;
     args.header->non_finite_step = args.header->step + 1;
   }
 }

@@ -62,10 +62,10 @@ TERSUM_BODY void load_values(Context const& ctx,
   }
 }
 
-//! @brief How many of eight coordinates from a column on exist.
-[[nodiscard]] TERSUM_BODY int columns_from(matrix_record const& m, std::uint64_t column)
+//! @brief How many of eight values from `begin` on exist.
+[[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
 {
-  return column < m.columns ? static_cast<int>(minimum<std::uint64_t>(8, m.columns - column)) : 0;
+  return begin < length ? static_cast<int>(minimum<std::uint64_t>(8, length - begin)) : 0;
 }
 
 //! @brief 64 values of each of the columns of a factor to shared memory, zeros where there are none.
@@ -80,8 +80,7 @@ TERSUM_BODY void load_factor(Context const& ctx,
   for (int i = static_cast<int>(ctx.thread_rank()); i < Columns * 8; i += product_threads) {
     int const k             = i / 8;
     std::uint64_t const row = begin + static_cast<unsigned>(i % 8 * 8);
-    int const count =
-      k < rank && row < length ? static_cast<int>(minimum<std::uint64_t>(8, length - row)) : 0;
+    int const count         = k < rank ? count_of_eight(length, row) : 0;
     float v[8];
     load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
     store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
@@ -95,7 +94,7 @@ TERSUM_BODY void load_factor(Context const& ctx,
 template <class Codec, class Element, class Context>
 class block_product {
  public:
-  static constexpr int each    = (Codec::rank + 7) / 8;  //!< Columns of the factor that a thread has.
+  static constexpr int each = (Codec::rank + 7) / 8;  //!< Columns of the factor that a thread has.
   static constexpr int columns = 8 * each;
 
   TERSUM_BODY block_product(Context const& ctx,
@@ -103,15 +102,17 @@ class block_product {
                             matrix_record const& m,
                             int turn,
                             std::uint64_t begin)
-    : ctx_(ctx), args_(args), m_(m), rows_(m.sends_rows(turn)), turn_(turn), begin_(begin),
+    : ctx_(ctx), args_(args), offset_(m.offset), matrix_rows_(m.rows), matrix_columns_(m.columns),
+      length_(m.length(turn)), rank_(m.rank), rows_(m.sends_rows(turn)), begin_(begin),
       tile_(static_cast<float*>(ctx.shared())), factor_(tile_ + 64 * product_stride)
   {
   }
 
-  TERSUM_BODY void run(float const* from)
+  //! @param from  The factor of this matrix that is multiplied.
+  //! @param to    This matrix' factor on the wire.
+  TERSUM_BODY void run(float const* from, typename Codec::wire_element* to)
   {
-    std::uint64_t const terms = m_.length(1 - turn_);
-    from += m_.slot[1 - turn_];
+    std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
     float next[4][8];
     load_tile(0, next);
     for (std::uint64_t at = 0; at < terms; at += 64) {
@@ -119,7 +120,7 @@ class block_product {
       for (int i = 0; i < 4; ++i) {
         store_eight(ctx_, tile_ + (group() + 16 * i) * product_stride + place(), next[i]);
       }
-      load_factor<columns>(ctx_, from, terms, static_cast<int>(m_.rank), at, factor_);
+      load_factor<columns>(ctx_, from, terms, static_cast<int>(rank_), at, factor_);
       ctx_.sync_block();
       if (at + 64 < terms) { load_tile(at + 64, next); }
       if (rows_) {
@@ -129,7 +130,7 @@ class block_product {
       }
       ctx_.sync_block();
     }
-    send();
+    send(to);
   }
 
  private:
@@ -156,8 +157,8 @@ class block_product {
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
       std::uint64_t const row = (rows_ ? begin_ : term) + static_cast<unsigned>(group() + 16 * i);
-      int const count         = row < m_.rows ? columns_from(m_, column) : 0;
-      load_values(ctx_, args_, m_.offset + row * m_.columns + column, count, v[i]);
+      int const count         = row < matrix_rows_ ? count_of_eight(matrix_columns_, column) : 0;
+      load_values(ctx_, args_, offset_ + row * matrix_columns_ + column, count, v[i]);
     }
   }
 
@@ -170,8 +171,9 @@ class block_product {
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
         // Of lane i four terms, or of term i four lanes.
-        v[i] = ctx_.load(reinterpret_cast<word4 const*>(
-          Rows ? tile_ + lane(i) * product_stride + t : tile_ + (t + i) * product_stride + lane(0)));
+        v[i] = ctx_.load(
+          reinterpret_cast<word4 const*>(Rows ? tile_ + lane(i) * product_stride + t
+                                              : tile_ + (t + i) * product_stride + lane(0)));
       }
       TERSUM_UNROLL
       for (int k = 0; k < each; ++k) {
@@ -181,9 +183,8 @@ class block_product {
         for (int i = 0; i < 4; ++i) {
           TERSUM_UNROLL
           for (int term = 0; term < 4; ++term) {
-            part[i][k] = Context::fma(word_of(f, term),
-                                      Rows ? word_of(v[i], term) : word_of(v[term], i),
-                                      part[i][k]);
+            part[i][k] = Context::fma(
+              word_of(f, term), Rows ? word_of(v[i], term) : word_of(v[term], i), part[i][k]);
           }
         }
       }
@@ -200,29 +201,27 @@ class block_product {
     return Context::from_bits(i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w);
   }
 
-  TERSUM_BODY void send() const
+  TERSUM_BODY void send(typename Codec::wire_element* to) const
   {
-    using wire                 = typename Codec::wire_element;
-    std::uint64_t const length = m_.length(turn_);
     TERSUM_UNROLL
     for (int k = 0; k < each; ++k) {
       unsigned const column = static_cast<unsigned>(first_column() + 8 * k);
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
         std::uint64_t const row = begin_ + static_cast<unsigned>(lane(i));
-        if (column >= m_.rank || row >= length) { continue; }
+        if (column >= rank_ || row >= length_) { continue; }
         float const sent = is_finite(sum_[i][k]) ? sum_[i][k] : Context::from_bits(0x7f800000u);
-        ctx_.store(args_.wire[turn_] + m_.slot[turn_] + column * length + row,
-                   Context::template element<wire>(sent));
+        ctx_.store(to + column * length_ + row,
+                   Context::template element<typename Codec::wire_element>(sent));
       }
     }
   }
 
   Context const& ctx_;
   exchange_args<Codec, Element> const& args_;
-  matrix_record m_;
+  std::uint64_t offset_, matrix_rows_, matrix_columns_, length_;
+  std::uint32_t rank_;
   bool rows_;
-  int turn_;
   std::uint64_t begin_;
   float* tile_;
   float* factor_;
@@ -240,7 +239,8 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   if (number >= args.blocks[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
-  block_product<Codec, Element, Context>{ctx, args, m, turn, (number - first(m)) * 64}.run(from);
+  block_product<Codec, Element, Context>{ctx, args, m, turn, (number - first(m)) * 64}.run(
+    from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
 }
 
 //! @brief The mean P Q^T in place of the gradient, and what it leaves as residual. `rebuild_splits` blocks have 64 rows.
@@ -285,7 +285,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
       std::uint64_t const row = begin + static_cast<unsigned>(group + 16 * i);
-      int const count         = row < m.rows ? columns_from(m, column) : 0;
+      int const count         = row < m.rows ? count_of_eight(m.columns, column) : 0;
       if (count == 0) { continue; }
       std::uint64_t const c = m.offset + row * m.columns + column;
       TERSUM_UNROLL

@@ -98,7 +98,7 @@ struct multiply_all {
   static constexpr int threads = product_threads;
   template <class Codec>
   static constexpr int shared =
-    (64 + (Codec::rank + 7) / 8 * 8) * product_stride * static_cast<int>(sizeof(float));
+    (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
 
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
@@ -137,7 +137,7 @@ struct receive_all {
 struct rebuild_all {
   static constexpr int threads = product_threads;
   template <class Codec>
-  static constexpr int shared = 2 * Codec::rank * product_stride * static_cast<int>(sizeof(float));
+  static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
@@ -182,7 +182,7 @@ template <class Codec, class Launch>
                                          std::uint64_t seed,
                                          Launch const& launch)
 {
-  status result = launch(write_header{seed, plan.coordinates()}, 1);
+  status result  = launch(write_header{seed, plan.coordinates()}, 1);
   auto const add = [&](auto& batch, auto const& record) {
     batch.records[batch.count++] = record;
     if (batch.count < batch.capacity) { return; }
