@@ -139,7 +139,7 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
   SUBCASE("randomkc_b2") { compare_all<float>(presets::randomkc_b2); }
   SUBCASE("topkc_sat4") { compare_all<float>(presets::topkc_sat4); }
   SUBCASE("allocated_sat_4") { compare_all<float>(presets::allocated_sat_4); }
-  SUBCASE("balanced_sat_2_ef") { compare_all<half>(presets::balanced_sat_2_ef); }
+  SUBCASE("balanced_sat_2_ef") { compare_all<tersum::half>(presets::balanced_sat_2_ef); }
   // More chunks than one block selects.
   SUBCASE("2^18 chunks") { compare_one<float>(presets::topkc_b2, 64 << 18); }
 }

@@ -81,7 +81,7 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void settle_factor(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using factor               = block_factor<Context, Codec::rank>;
-  matrix_record const m      = args.matrices[ctx.block_rank()];
+  matrix_record const& m     = args.matrices[ctx.block_rank()];
   int const turn             = 1 - turn_of(args);
   std::uint64_t const length = m.length(turn);
   std::uint64_t const count  = m.rank * length;
@@ -131,7 +131,7 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
   if (number >= args.blocks[turn]) { return; }
   auto const first           = [turn](matrix_record const& m) { return m.first_block[turn]; };
   std::uint64_t const matrix = find_matrix(args, number, first);
-  matrix_record const m      = args.matrices[matrix];
+  matrix_record const& m     = args.matrices[matrix];
   std::uint64_t const length = m.length(turn);
   std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
   float const share          = Context::divide(1.0f, static_cast<float>(args.world));
@@ -155,16 +155,17 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void keep_warm(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   if (step_is_poisoned(args)) { return; }
-  matrix_record const m     = args.matrices[ctx.block_rank()];
-  int const turn            = Codec::agrees ? 1 : static_cast<int>(m.turns % 2);
+  matrix_record& m          = args.matrices[ctx.block_rank()];
+  std::uint64_t const turns = m.turns;
+  int const turn            = Codec::agrees ? 1 : static_cast<int>(turns % 2);
   std::uint64_t const begin = m.slot[turn];
   std::uint64_t const count = m.rank * m.length(turn);
   for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
     ctx.store(args.warm + begin + i, ctx.load(args.factor[1] + begin + i));
   }
   ctx.sync_block();
-  if (ctx.thread_rank() == 0) { args.matrices[ctx.block_rank()].turns = m.turns + 1; }
-  refresh_warm(ctx, args, m, turn, m.turns + 1, Codec::agrees);
+  if (ctx.thread_rank() == 0) { m.turns = turns + 1; }
+  refresh_warm(ctx, args, m, turn, turns + 1, Codec::agrees);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -62,6 +62,34 @@ TERSUM_BODY void load_values(Context const& ctx,
   }
 }
 
+//! @brief Up to eight values of one row of a matrix.
+template <class Element, class Context>
+TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
+{
+  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+    auto* const vector = reinterpret_cast<word4*>(to);
+    if constexpr (sizeof(Element) == 4) {
+      ctx.store_global(
+        vector,
+        {Context::bits(v[0]), Context::bits(v[1]), Context::bits(v[2]), Context::bits(v[3])});
+      ctx.store_global(
+        vector + 1,
+        {Context::bits(v[4]), Context::bits(v[5]), Context::bits(v[6]), Context::bits(v[7])});
+    } else {
+      ctx.store_global(vector,
+                       {Context::template pack<Element>(v[0], v[1]),
+                        Context::template pack<Element>(v[2], v[3]),
+                        Context::template pack<Element>(v[4], v[5]),
+                        Context::template pack<Element>(v[6], v[7])});
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      if (j < count) { ctx.store(to + j, Context::template element<Element>(v[j])); }
+    }
+  }
+}
+
 //! @brief How many of eight values from `begin` on exist.
 [[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
 {
@@ -252,7 +280,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
   std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
   auto const first             = [](matrix_record const& m) { return m.first_rows; };
   std::uint64_t const matrix   = find_matrix(args, number, first);
-  matrix_record const m        = args.matrices[matrix];
+  matrix_record const& m       = args.matrices[matrix];
   bool const poisoned          = args.poisoned[matrix] != 0;
   bool const keeps             = !step_is_poisoned(args);
   bool const sends_rows        = m.sends_rows(turn);
@@ -282,29 +310,37 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         for (int j = 0; j < 8; ++j) { sum[i][j] = Context::fma(p, q[j], sum[i][j]); }
       }
     }
+    std::uint64_t first_of[4];
+    int count[4];
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
       std::uint64_t const row = begin + static_cast<unsigned>(group + 16 * i);
-      int const count         = row < m.rows ? count_of_eight(m.columns, column) : 0;
-      if (count == 0) { continue; }
-      std::uint64_t const c = m.offset + row * m.columns + column;
+      first_of[i]             = m.offset + row * m.columns + column;
+      count[i]                = row < m.rows ? count_of_eight(m.columns, column) : 0;
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
       }
-      if constexpr (Codec::feeds_back) {
-        if (keeps) {
-          float rest[8];
-          load_values(ctx, args, c, count, rest);
+    }
+    if constexpr (Codec::feeds_back) {
+      if (keeps) {
+        float rest[4][8];
+        TERSUM_UNROLL
+        for (int i = 0; i < 4; ++i) { load_values(ctx, args, first_of[i], count[i], rest[i]); }
+        TERSUM_UNROLL
+        for (int i = 0; i < 4; ++i) {
           TERSUM_UNROLL
           for (int j = 0; j < 8; ++j) {
             float const mean = Context::value(Context::template element<Element>(sum[i][j]));
-            rest[j]          = Context::subtract(rest[j], mean);
+            rest[i][j]       = Context::subtract(rest[i][j], mean);
           }
-          store_some(ctx, args.residual + c, count, rest);
+          store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
         }
       }
-      store_some(ctx, args.gradient + c, count, sum[i]);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      store_values(ctx, args.gradient + first_of[i], count[i], sum[i]);
     }
     ctx.sync_block();
   }
