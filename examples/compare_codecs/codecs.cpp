@@ -31,12 +31,6 @@ struct cpu_device {
     std::vector<tersum::word4> words_;
   };
 
-  template <class Codec>
-  [[nodiscard]] static constexpr bool runs()
-  {
-    return true;
-  }
-
   tersum::cpu_executor executor;
 
   [[nodiscard]] buffer allocate(std::size_t bytes) const { return buffer{bytes}; }

@@ -35,13 +35,6 @@ struct cuda_device {
     std::unique_ptr<std::byte, release> memory_;
   };
 
-  //! Whether the executor can run a codec.
-  template <class Codec>
-  [[nodiscard]] static constexpr bool runs()
-  {
-    return !tersum::is_low_rank<Codec>;
-  }
-
   tersum::cuda_executor executor;
 
   [[nodiscard]] buffer allocate(std::size_t bytes) const { return buffer{bytes}; }

@@ -247,15 +247,10 @@ run_outcome run_named(Device const& device,
   run_outcome outcome{{}, "there is no such codec"};
   for_each_codec([&](std::string_view candidate, std::string_view, auto const& codec) {
     if (candidate != name) { return; }
-    if constexpr (!Device::template runs<std::remove_cvref_t<decltype(codec)>>()) {
-      outcome = {{}, "runs on the CPU only"};
-      return;
-    } else {
-      // Errors do not depend on the order of the coordinates, so nothing has to be put back.
-      outcome = name.ends_with("_permuted")
-                  ? run_exchange(device, codec, permute(gradients), layers, settings)
-                  : run_exchange(device, codec, gradients, layers, settings);
-    }
+    // Errors do not depend on the order of the coordinates, so nothing has to be put back.
+    outcome = name.ends_with("_permuted")
+                ? run_exchange(device, codec, permute(gradients), layers, settings)
+                : run_exchange(device, codec, gradients, layers, settings);
   });
   return outcome;
 }

@@ -178,7 +178,8 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_t
 }
 
 template <class Kernel, class Codec, class Element>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(Kernel::threads)
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(Kernel::threads,
+                                                                        Kernel::blocks)
   low_rank_kernel(Kernel kernel, exchange_args<Codec, Element> args)
 {
   kernel(cuda_context{}, args);

@@ -16,10 +16,12 @@
 namespace tersum::inline v0::detail {
 
 //! @name Kernels
-//! Called with context and arguments; each says its threads and the bytes of shared memory of a block.
+//! Called with context and arguments; each says the threads of a block, how many blocks share a multiprocessor at least (which
+//! bounds registers), and the bytes of shared memory.
 //! @{
 struct write_header {
   static constexpr int threads = 32;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -43,6 +45,7 @@ struct write_header {
 
 struct write_records : table_batch<tensor_record> {
   static constexpr int threads = 32;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -55,6 +58,7 @@ struct write_records : table_batch<tensor_record> {
 
 struct write_matrices : table_batch<matrix_record> {
   static constexpr int threads = 32;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -68,6 +72,7 @@ struct write_matrices : table_batch<matrix_record> {
 //! One block a matrix.
 struct start_warm {
   static constexpr int threads = factor_threads;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -82,6 +87,7 @@ struct start_warm {
 template <bool Encode>
 struct bypass_all {
   static constexpr int threads = 256;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -96,6 +102,7 @@ struct bypass_all {
 template <bool First>
 struct multiply_all {
   static constexpr int threads = product_threads;
+  static constexpr int blocks  = 3;
   template <class Codec>
   static constexpr int shared =
     (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
@@ -110,6 +117,7 @@ struct multiply_all {
 //! One block a matrix.
 struct settle_all {
   static constexpr int threads = factor_threads;
+  static constexpr int blocks  = 2;
   template <class Codec>
   static constexpr int shared = block_factor<int, Codec::rank>::shared;
 
@@ -123,6 +131,7 @@ struct settle_all {
 //! One block for 64 elements of the columns of a factor.
 struct receive_all {
   static constexpr int threads = product_threads;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -136,6 +145,7 @@ struct receive_all {
 //! `rebuild_splits` blocks for 64 rows of a matrix.
 struct rebuild_all {
   static constexpr int threads = product_threads;
+  static constexpr int blocks  = 4;
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
@@ -149,6 +159,7 @@ struct rebuild_all {
 //! One block a matrix.
 struct keep_all_warm {
   static constexpr int threads = factor_threads;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
@@ -161,6 +172,7 @@ struct keep_all_warm {
 
 struct advance_step {
   static constexpr int threads = 32;
+  static constexpr int blocks  = 8;
   template <class Codec>
   static constexpr int shared = 0;
 
