@@ -52,11 +52,14 @@ std::string digest(std::span<std::byte const> bytes)
 
 // Rank 1 of 2 in its third step: what it sends, and what it gets.
 template <class Codec>
-void describe(std::string const& name, Codec const& codec, std::map<std::string, std::string>& into)
+void describe(std::string const& name,
+              Codec const& codec,
+              std::map<std::string, std::string>& into,
+              std::span<tensor const> tensors = {})
 {
   std::size_t const d = 2500;
   std::vector<std::vector<float>> const in{integer_gradient(d, 0), integer_gradient(d, 1)};
-  tests::loopback_run<Codec> run{codec, layout{d}, 2, 0x7e25};
+  tests::loopback_run<Codec> run{codec, layout{d, tensors}, 2, 0x7e25};
   run.exchange(in);
   run.exchange(in);
   auto const& plan = run.plan(1);
@@ -106,6 +109,13 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
                       stochastic_quantizer<4>,
                       saturating_sum<4>>;
   describe("saturating_sum<4> of 4096", large{}, got);
+  std::vector<tensor> const tensors{{.rows = 70, .columns = 20},
+                                    {.rows = 100, .offset = 1400},
+                                    {.rows = 10, .columns = 100, .offset = 1500}};
+  describe("powersgd_r1", presets::powersgd_r1, got, tensors);
+  describe("acp_r1", presets::acp_r1, got, tensors);
+  constexpr low_rank_codec<low_rank<3>, half> in_halves{.low_rank = {.least_saving = 1}};
+  describe("factors of 3 in half", in_halves, got, tensors);
 
   char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
   if (write != nullptr && std::string{write} == "1") {
