@@ -211,6 +211,7 @@ void for_each_codec(Visitor visit)
         p::allocated_sat_2);
   visit("allocated_sat_3", "the same, 3 bits", p::allocated_sat_3);
   visit("allocated_sat_4", "the same, 4 bits", p::allocated_sat_4);
+  visit("allocated_sat_8", "the same, chunks of 1024, 8 bits", p::allocated_sat_8);
   visit("balanced_sat_2", "allocated_sat_2, energies weighted by 1/4", p::balanced_sat_2);
   visit("balanced_sat_4", "allocated_sat_4, energies weighted by 1/4", p::balanced_sat_4);
   visit("allocated_sat_2_ef", "allocated_sat_2, to nearest, with feedback", p::allocated_sat_2_ef);

@@ -120,13 +120,15 @@ inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, which trains better under adaptive
-//! optimizers, because small chunks are not starved.
+//! optimizers, because small chunks are not starved. At 8 bits, the widest there is, hardly anything is left to choose:
+//! longer chunks then save norms.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
+inline constexpr codec<allocated_chunks<1024, 2, 4, 8>, partial_hadamard<1024>, rms_range<tracked_correlation, bfloat16>, stochastic_quantizer<8>, saturating_sum<8>> allocated_sat_8{.chunker = {.bits = 8}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_2{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_4{.chunker = {.bits = 4, .weighting = 0.25f}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};

@@ -69,6 +69,21 @@ template <class Codec, class Element>
   }
 }
 
+//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
+                                                          std::uint64_t chunk,
+                                                          Scalar agreed)
+{
+  if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    if (args.selection.rule.weighted != 0) {
+      float const weight = args.records[args.table[chunk].tensor].weight;
+      return energy_bits(to_float(agreed) * weight, args.world);
+    }
+  }
+  return energy_bits(agreed, args.world);
+}
+
 //! What a rank's dither is xored with; 0 for codecs without dither.
 template <class Codec>
 [[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept

@@ -109,7 +109,7 @@ void cpu_stages<Codec, Element>::select() const
         return random_energy(chunk, args_.header->sign_key);
       } else {
         using scalar = typename Codec::norm_scalar;
-        return energy_bits(static_cast<scalar const*>(args_.agreed)[chunk], args_.world);
+        return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
       }
     };
     select_chunks(selection.rule,
