@@ -128,6 +128,16 @@ template <class Codec, class Element>
   return args;
 }
 
+//! @brief Whether the agreed scalars were summed over the ranks. Where the budget pays for nothing they were only measured,
+//! and what one rank alone knows must not tell in what all ranks decode.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool has_agreed(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
+  return true;
+}
+
 //! The number that keys the signs and the dither of this step.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE dither_key key_of(exchange_args<Codec, Element> const& args)
