@@ -13,6 +13,7 @@
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -136,6 +137,24 @@ inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allo
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_2_ef{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_4_ef{.chunker = {.bits = 4, .weighting = 0.25f}};
+//! @}
+
+//! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
+//! Both with Cholesky QR in the place of Gram-Schmidt. They need `layout::tensors`.
+//! @{
+template <int Rank>
+using power_iteration = low_rank_codec<low_rank<Rank>>;
+inline constexpr power_iteration<1>  powersgd_r1{};
+inline constexpr power_iteration<4>  powersgd_r4{};
+inline constexpr power_iteration<16> powersgd_r16{};
+inline constexpr power_iteration<64> powersgd_r64{};
+
+template <int Rank>
+using alternating_iteration = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::alternating>;
+inline constexpr alternating_iteration<1>  acp_r1{};
+inline constexpr alternating_iteration<4>  acp_r4{};
+inline constexpr alternating_iteration<16> acp_r16{};
+inline constexpr alternating_iteration<64> acp_r64{};
 //! @}
 
 // clang-format on

@@ -14,6 +14,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/lowrank/low_rank_launches.hpp>
 #include <tersum/quantize/block_cast.hpp>
 #include <tersum/quantize/block_decode.hpp>
 #include <tersum/quantize/block_encode.hpp>
@@ -50,6 +51,16 @@ struct emulated_executor {
   template <class Codec, class Element>
   [[nodiscard]] status initialize(plan<Codec> const& plan,
                                   detail::exchange_args<Codec, Element> const& args,
+                                  std::uint64_t seed) const requires is_low_rank<Codec>
+  {
+    std::fill_n(args.warm, detail::round_up(args.elements, 4), 0.0F);
+    if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
+    return detail::initialize_low_rank(plan, seed, low_rank_launch(args));
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status initialize(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args,
                                   std::uint64_t seed) const
   {
     detail::record_batch batch{};
@@ -68,6 +79,14 @@ struct emulated_executor {
     if (filled > 0 || plan.tensors() == 0) { flush(); }
     if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
     return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
+  {
+    return detail::encode_low_rank(plan, low_rank_launch(args));
   }
 
   template <class Codec, class Element>
@@ -117,6 +136,14 @@ struct emulated_executor {
 
   template <class Codec, class Element>
   [[nodiscard]] status advance(plan<Codec> const& plan,
+                               detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
+  {
+    return detail::advance_low_rank(plan, low_rank_launch(args));
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status advance(plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
     if constexpr (Codec::agrees) {
@@ -135,6 +162,14 @@ struct emulated_executor {
       }
     }
     return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status decode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
+  {
+    return detail::decode_low_rank(plan, low_rank_launch(args));
   }
 
   template <class Codec, class Element>
@@ -266,6 +301,17 @@ struct emulated_executor {
   }
 
  private:
+  template <class Codec, class Element>
+  [[nodiscard]] auto low_rank_launch(detail::exchange_args<Codec, Element> const& args) const
+  {
+    return [this, &args]<class Kernel>(Kernel const& kernel, std::uint64_t blocks) {
+      launch(blocks, Kernel::threads, Kernel::template shared<Codec>, [&](auto& context) {
+        kernel(context, args);
+      });
+      return status{};
+    };
+  }
+
   template <class Codec, class Element>
   void encode_cast(plan<Codec> const& plan, detail::exchange_args<Codec, Element> const& args) const
   {
