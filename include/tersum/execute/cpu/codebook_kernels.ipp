@@ -8,6 +8,8 @@
 //! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
 //! are q whole words.
 
+#include <tersum/execute/cpu/vector_kernels.ipp>
+
 //! @brief The number of the group that a lane of a row block holds.
 template <int Size>
 TERSUM_SIMD int group_of(int block, int part, int lane)
