@@ -233,10 +233,24 @@ template <class Buffer, class Executor, class Codec, class Element>
         REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
       }
     }
-    if constexpr (gathering<Codec>) {
+    if constexpr (gathering<Codec> || recompressing<Codec>) {
       std::vector<loopback_rank<Codec, Element>> all;
       for (memory const& mine : ranks) { all.push_back(mine.spans()); }
       std::span<loopback_rank<Codec, Element> const> const spans{all};
+      if constexpr (recompressing<Codec>) {
+        rank = 0;
+        for (memory const& mine : ranks) {
+          byte_string const sent =
+            mine.workspace.read(mine.plan.payload_offset(), mine.plan.payload_bytes());
+          trace.push_back({"payload", step, rank++, sent});
+        }
+        record_wires(trace, "bypass", step, ranks, &memory::bypass);
+        reduce_wires(exec, c.order, ranks, &memory::bypass);
+        REQUIRE(detail::scatter_loopback_round(exec, spans) == status{});
+        for (auto const& r : all) {
+          REQUIRE(recompress(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
+        }
+      }
       REQUIRE(detail::gather_loopback_round(exec, spans) == status{});
       rank = 0;
       for (memory const& mine : ranks) {

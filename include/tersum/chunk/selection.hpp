@@ -16,7 +16,7 @@
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int max_levels = 4;  //!< Widths that a chunk can have, besides none.
+inline constexpr int max_levels = 7;  //!< Widths that a chunk can have, besides none.
 
 //! @brief The steps that a chunk's width can take, and what all of them together may cost.
 //!
@@ -95,11 +95,10 @@ struct selection_header {
   std::uint32_t threshold;              //!< Steps with larger keys are taken.
   std::uint32_t remaining;              //!< Units left for those that equal it.
   std::uint32_t count[max_levels + 1];  //!< Chunks on each level.
-  std::uint32_t reserved;
   std::uint64_t
     base[max_levels + 1];  //!< First payload word of each level; the widest comes first.
 };
-static_assert(sizeof(selection_header) == 72);
+static_assert(sizeof(selection_header) == 104);
 
 //! @brief Scratch memory of a selection: what was found, histograms, and counters of the blocks that share the work.
 struct selection_scratch {
