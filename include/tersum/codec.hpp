@@ -60,6 +60,13 @@ template <class Chunker>
   return false;
 }
 
+//! Whether the ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
+template <class Codec>
+inline constexpr bool has_steps = requires
+{
+  typename Codec::range_type;
+};
+
 //! The scalar of a cast's agreement: the chunker's, or any where there is none.
 template <class Chunker>
 struct norm_scalar_of {
@@ -73,6 +80,13 @@ struct norm_scalar_of<Chunker> {
 };
 
 }  // namespace detail
+
+//! Codecs whose parts are decoded, added and encoded again by their owners: see `two_shot_codec`.
+template <class Codec>
+concept recompressing = requires
+{
+  requires Codec::recompresses;
+};
 
 //! @brief Chunks, rotates, agrees on a range, quantizes, packs; the reducer says how the payload sums.
 //!

@@ -30,8 +30,38 @@ template <class Codec, int Level = 1>
   if constexpr (Level < Codec::chunker_type::level_count) {
     if (level > Level) { return level_distortion<Codec, Level + 1>(level, world); }
   }
-  return Codec::reducer_type::template with_bits<
-    Codec::chunker_type::widths[Level - 1]>::distortion(world);
+  constexpr int width = Codec::chunker_type::widths[Level - 1];
+  if constexpr (recompressing<Codec>) {
+    // Each rank's encoding, whose errors average like the gradients do, and that of the mean.
+    float const once = Codec::quantizer_type::template with_bits<width>::distortion();
+    return world > 1 ? 2 * once : once;
+  } else {
+    return Codec::reducer_type::template with_bits<width>::distortion(world);
+  }
+}
+
+//! @brief Words of a chunk on a level of a codec with several widths, its scale included.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t level_words(int level) noexcept
+{
+  if (level == 0) { return 0; }
+  int const codes = Codec::chunk_size / 32 * Codec::chunker_type::widths[level - 1];
+  return static_cast<std::uint32_t>(codes + (recompressing<Codec> ? 1 : 0));
+}
+
+//! @brief Words of the payload that a unit of a selection's cost stands for.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t selection_unit() noexcept
+{
+  if constexpr (recompressing<Codec>) {
+    return 1;
+  } else if constexpr (Codec::several_bits) {
+    return Codec::chunk_size / 16;  // two bits a coordinate
+  } else if constexpr (Codec::casts) {
+    return Codec::chunk_size * sizeof(typename Codec::quantizer_type::element) / 4;
+  } else {
+    return Codec::chunk_size / 32 * Codec::reducer_type::lane_bits;
+  }
 }
 
 //! @brief The steps from width to width of a codec with several, those that pay: the convex hull of the distortions.
@@ -45,17 +75,18 @@ constexpr void rule_steps(selection_rule& rule, int world) noexcept
     int best    = 0;
     float worth = 0;
     for (int next = level + 1; next <= chunker::level_count; ++next) {
-      float const less = lost - level_distortion<Codec>(next, world);
-      int const bits   = chunker::widths[next - 1] - (level == 0 ? 0 : chunker::widths[level - 1]);
-      if (less / static_cast<float>(bits) > worth) {
-        worth = less / static_cast<float>(bits);
+      float const less  = lost - level_distortion<Codec>(next, world);
+      auto const words  = static_cast<float>(level_words<Codec>(next) - level_words<Codec>(level));
+      float const a_bit = less / (words * (32.0f / Codec::chunk_size));
+      if (a_bit > worth) {
+        worth = a_bit;
         best  = next;
       }
     }
     if (best == 0) { break; }
-    int const bits = chunker::widths[best - 1] - (level == 0 ? 0 : chunker::widths[level - 1]);
-    rule.level[rule.steps]  = static_cast<std::uint32_t>(best);
-    rule.cost[rule.steps]   = static_cast<std::uint32_t>(bits / 2);
+    rule.level[rule.steps] = static_cast<std::uint32_t>(best);
+    rule.cost[rule.steps] =
+      (level_words<Codec>(best) - level_words<Codec>(level)) / selection_unit<Codec>();
     rule.offset[rule.steps] = key_bias + float_bits(worth) - float_bits(1.0f);
     lost                    = level_distortion<Codec>(best, world);
     ++rule.steps;
@@ -122,6 +153,16 @@ class plan {
       if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
         return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
       }
+      for (tensor const& t : layout_.tensors) {
+        if (!(t.weight >= 0 && t.weight <= std::numeric_limits<float>::max())) {
+          return {error_code::invalid_argument,
+                  "the weight of a tensor must be finite and not negative"};
+        }
+      }
+      if (std::is_same_v<typename Codec::norm_scalar, norm_log> && weighted()) {
+        return {error_code::unsupported,
+                "tensors have weights, which norm_log cannot take: use bfloat16 or float"};
+      }
       if constexpr (Codec::several_bits) {
         if (!(codec_.chunker.weighting >= 0 && codec_.chunker.weighting <= 1)) {
           return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
@@ -134,7 +175,12 @@ class plan {
                 "world.size is above 64, too large for norm_log: use bfloat16 or float"};
       }
     }
-    if constexpr (!Codec::casts) {
+    if constexpr (recompressing<Codec> && Codec::selects) {
+      if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
+        return {error_code::invalid_argument, "layout.coordinates has more than 2^34 coordinates"};
+      }
+    }
+    if constexpr (detail::has_steps<Codec>) {
       using reducer = typename Codec::reducer_type;
       if (world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
         return {
@@ -167,7 +213,7 @@ class plan {
   {
     if constexpr (!Codec::agrees) {
       return 0;
-    } else if constexpr (Codec::casts) {
+    } else if constexpr (!detail::has_steps<Codec>) {
       return travels() ? chunks_ : 0;
     } else if constexpr (Codec::per_tensor) {
       return tensors_;
@@ -187,13 +233,39 @@ class plan {
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (Codec::selects) {
-      return static_cast<std::uint64_t>(capacity_) * unit_words() * sizeof(std::uint32_t);
+    if constexpr (recompressing<Codec>) {
+      return part_bytes() * static_cast<std::uint64_t>(world_.size);
+    } else if constexpr (Codec::selects) {
+      return static_cast<std::uint64_t>(capacity_) * detail::selection_unit<Codec>() *
+             sizeof(std::uint32_t);
     } else if constexpr (Codec::casts) {
       return compressed_ * sizeof(typename Codec::quantizer_type::element);
     } else {
       return chunks_ * (Codec::chunk_size / 8 * Codec::reducer_type::lane_bits);
     }
+  }
+
+  //! Under two_shot: what one rank sends to another, a multiple of 16.
+  [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept requires(recompressing<Codec>)
+  {
+    auto const ranks    = static_cast<std::uint64_t>(world_.size);
+    std::uint64_t words = 0;
+    if constexpr (Codec::selects) {
+      // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
+      if (capacity_ > 0) { words = (capacity_ + widest_words() * (ranks - 1) + ranks - 1) / ranks; }
+    } else {
+      constexpr std::uint64_t chunk_words =
+        Codec::chunk_size / 32 * Codec::quantizer_type::bits + 1;
+      words = owned_chunks() * chunk_words;
+    }
+    return detail::round_up(words * sizeof(std::uint32_t), alignment);
+  }
+
+  //! Under two_shot with fixed chunks: the most chunks that a rank owns.
+  [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept requires(recompressing<Codec>)
+  {
+    auto const ranks = static_cast<std::uint64_t>(world_.size);
+    return (chunks_ + ranks - 1) / ranks;
   }
 
   [[nodiscard]] constexpr std::uint64_t bypass_bytes() const noexcept
@@ -231,7 +303,11 @@ class plan {
   //! Bytes that live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
   {
-    return residual_offset() + (Codec::feeds_back ? coordinates() * sizeof(float) : 0);
+    std::size_t bytes = residual_offset() + (Codec::feeds_back ? coordinates() * sizeof(float) : 0);
+    if constexpr (recompressing<Codec>) {
+      if (Codec::owner_feeds_back) { bytes += owned_chunks() * Codec::chunk_size * sizeof(float); }
+    }
+    return bytes;
   }
   //! @}
 
@@ -240,7 +316,7 @@ class plan {
   //! @{
   [[nodiscard]] constexpr std::size_t rotated_offset() const noexcept
   {
-    return Codec::casts ? 0 : chunks_ * sizeof(chunk_step);  // the steps come first
+    return detail::has_steps<Codec> ? chunks_ * sizeof(chunk_step) : 0;  // the steps come first
   }
   //! Of chunkers that select: header, histograms and counters, then four bytes a chunk.
   [[nodiscard]] constexpr std::size_t selection_offset() const noexcept
@@ -259,7 +335,20 @@ class plan {
   }
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept
   {
+    if constexpr (recompressing<Codec>) { return received_offset() + payload_bytes(); }
     return Codec::casts && !Codec::selects ? 0 : payload_offset() + payload_bytes();
+  }
+  //! Under two_shot: the parts for this rank to add, and those that all ranks decode. Feedback needs what was sent until
+  //! the end, otherwise the last take its place.
+  [[nodiscard]] constexpr std::size_t received_offset() const noexcept
+    requires(recompressing<Codec>)
+  {
+    return payload_offset() + (Codec::feeds_back ? 2 : 1) * payload_bytes();
+  }
+  [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept
+    requires(recompressing<Codec>)
+  {
+    return payload_offset() + (Codec::feeds_back ? payload_bytes() : 0);
   }
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept
   {
@@ -279,6 +368,10 @@ class plan {
   {
     return table_offset() + chunks_ * sizeof(chunk_entry);
   }
+  [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
+  {
+    return residual_offset() + coordinates() * sizeof(float);
+  }
   //! @}
 
   //! @brief The records of the layout's tensors in order, one at a time, as `initialize` writes them.
@@ -290,7 +383,9 @@ class plan {
   {
     std::uint64_t first_chunk = 0;
     std::uint64_t bypass      = 0;
-    auto const visit_tensor   = [&](std::uint64_t offset, std::uint64_t size, bool around) {
+    auto const visit_tensor   = [&](tensor const& t, bool around) {
+      std::uint64_t offset = t.offset;
+      std::uint64_t size   = t.size();
       while (size > 0) {
         std::uint64_t chunks = (size + Codec::chunk_size - 1) / Codec::chunk_size;
         std::uint64_t here   = size;
@@ -305,6 +400,7 @@ class plan {
         record.chunks      = around ? 0 : chunks;
         record.bypass      = bypass;
         record.ratio       = static_cast<float>(world_.size);
+        record.weight      = t.weight;
         visit(record);
         first_chunk += record.chunks;
         bypass += around ? here : 0;
@@ -312,10 +408,8 @@ class plan {
         size -= here;
       }
     };
-    if (layout_.tensors.empty()) { visit_tensor(0, layout_.coordinates, false); }
-    for (tensor const& t : layout_.tensors) {
-      visit_tensor(t.offset, t.size(), layout_.bypasses(t));
-    }
+    if (layout_.tensors.empty()) { visit_tensor({.rows = layout_.coordinates}, false); }
+    for (tensor const& t : layout_.tensors) { visit_tensor(t, layout_.bypasses(t)); }
   }
 
   //! @brief The rule by which chunks are chosen, the same on every rank.
@@ -323,33 +417,46 @@ class plan {
     requires(Codec::selects)
   {
     detail::selection_rule rule{};
-    rule.weight     = 65536;
+    rule.exponent   = 65536;
+    rule.weighted   = weighted() ? 1u : 0u;
     rule.capacity   = capacity_;
-    rule.unit_words = unit_words();
+    rule.unit_words = detail::selection_unit<Codec>();
     if constexpr (Codec::several_bits) {
-      rule.weight = static_cast<std::uint32_t>(codec_.chunker.weighting * 65536.0f);
+      rule.exponent = static_cast<std::uint32_t>(codec_.chunker.weighting * 65536.0f);
       detail::rule_steps<Codec>(rule, world_.size);
     } else {
       rule.steps     = 1;
       rule.level[0]  = 1;
       rule.cost[0]   = 1;
       rule.offset[0] = 0;
-      rule.words[1]  = unit_words();
+      rule.words[1]  = rule.unit_words;
     }
     return rule;
   }
 
  private:
-  //! Words of the payload that a unit of cost stands for: two bits a coordinate, or a whole chunk.
-  [[nodiscard]] static constexpr std::uint32_t unit_words() noexcept
+  //! Whether tensors have weights other than 1.
+  [[nodiscard]] constexpr bool weighted() const noexcept
+  {
+    for (tensor const& t : layout_.tensors) {
+      if (t.weight != 1.0f) { return true; }
+    }
+    return false;
+  }
+
+  //! Words of a chunk on the highest level.
+  [[nodiscard]] static constexpr std::uint64_t widest_words() noexcept
+  {
+    return detail::level_words<Codec>(Codec::chunker_type::level_count);
+  }
+
+  //! Units that all chunks can use.
+  [[nodiscard]] constexpr std::uint64_t most_units() const noexcept
   {
     if constexpr (Codec::several_bits) {
-      return Codec::chunk_size / 16;
-    } else if constexpr (Codec::casts) {
-      return Codec::chunk_size * sizeof(typename Codec::quantizer_type::element) / 4;
-    } else {
-      return Codec::chunk_size / 32 * Codec::reducer_type::lane_bits;
+      return chunks_ * (widest_words() / detail::selection_unit<Codec>());
     }
+    return chunks_;
   }
 
   //! What `scalars` agreed scalars take, in whole elements.
@@ -370,18 +477,19 @@ class plan {
   [[nodiscard]] constexpr std::uint32_t affordable_units() const noexcept
   {
     if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) { return 0; }
-    double const budget =
+    double budget =
       static_cast<double>(codec_.chunker.bits) * static_cast<double>(compressed_) / 32 -
       static_cast<double>(agreed_size(chunks_)) / 4;
-    std::uint64_t most = chunks_;
-    if constexpr (Codec::several_bits) {
-      most *= static_cast<std::uint64_t>(
-        Codec::chunker_type::widths[Codec::chunker_type::level_count - 1] / 2);
+    if constexpr (recompressing<Codec>) {
+      // What parts of equal size may leave free: see `part_bytes`.
+      auto const free = widest_words() * static_cast<std::uint64_t>(world_.size - 1) +
+                        static_cast<std::uint64_t>(world_.size) * (alignment / 4);
+      budget -= static_cast<double>(free);
     }
-    double const units = budget / unit_words();
+    double const units = budget / detail::selection_unit<Codec>();
     if (!(units >= 1)) { return 0; }
     return static_cast<std::uint32_t>(
-      detail::minimum(most, static_cast<std::uint64_t>(detail::minimum(units, 4e9))));
+      detail::minimum(most_units(), static_cast<std::uint64_t>(detail::minimum(units, 4e9))));
   }
 
   Codec codec_;

@@ -14,6 +14,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -26,6 +27,7 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/schedule/two_shot.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0::presets {
@@ -121,13 +123,15 @@ inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, which trains better under adaptive
-//! optimizers, because small chunks are not starved.
+//! optimizers, because small chunks are not starved. At 8 bits, the widest there is, hardly anything is left to choose:
+//! longer chunks then save norms.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
+inline constexpr codec<allocated_chunks<1024, 2, 4, 8>, partial_hadamard<1024>, rms_range<tracked_correlation, bfloat16>, stochastic_quantizer<8>, saturating_sum<8>> allocated_sat_8{.chunker = {.bits = 8}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_2{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_4{.chunker = {.bits = 4, .weighting = 0.25f}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};
@@ -153,6 +157,34 @@ inline constexpr alternating_iteration<1>  acp_r1{};
 inline constexpr alternating_iteration<4>  acp_r4{};
 inline constexpr alternating_iteration<16> acp_r16{};
 inline constexpr alternating_iteration<64> acp_r64{};
+//! @}
+
+//! @name Two shots: rotated chunks in Lloyd-Max codes, decoded and added by the owners of parts, encoded once more
+//! Unbiased, with an error that does not grow with the world; bits of a code in the name, a scale for every 1024.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr two_shot<1> two_shot_1{};
+inline constexpr two_shot<2> two_shot_2{};
+inline constexpr two_shot<3> two_shot_3{};
+inline constexpr two_shot<4> two_shot_4{};
+inline constexpr two_shot<8> two_shot_8{};
+inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
+inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
+//! @}
+
+//! @name The same with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
+//! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above.
+//! @{
+template <feedback Feedback = no_feedback>
+using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
+inline constexpr allocated_two_shot<> allocated_2{.chunker = {.bits = 2}};
+inline constexpr allocated_two_shot<> allocated_3{.chunker = {.bits = 3}};
+inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};
+inline constexpr allocated_two_shot<> balanced_1{.chunker = {.bits = 1, .weighting = 0.25f}};
+inline constexpr allocated_two_shot<> balanced_2{.chunker = {.bits = 2, .weighting = 0.25f}};
+inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighting = 0.25f}};
+inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
 //! @}
 
 // clang-format on

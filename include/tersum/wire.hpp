@@ -46,6 +46,19 @@ struct gather_wire {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
 
+//! @brief A round that scatters: the ranks' parts lie one after the other in both arrays. Part r of what a rank sends goes to
+//! rank r, and it receives its own part from every rank, in the order of the ranks. An all-to-all.
+template <class T>
+struct scatter_wire {
+  using element = T;
+
+  element const* sent = nullptr;  //!< world * count elements, in the memory of the executor.
+  element* received   = nullptr;  //!< As many, apart from those.
+  std::size_t count   = 0;        //!< Elements of a part, the same on every rank.
+
+  [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+};
+
 namespace detail {
 
 //! The reduction of the elements from `index` on.

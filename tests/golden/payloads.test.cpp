@@ -69,11 +69,16 @@ void describe(std::string const& name,
   auto const w = std::as_writable_bytes(std::span{workspace});
   std::copy(run.state(1).begin(), run.state(1).end(), s.begin());
   REQUIRE(encode(cpu_executor{}, plan, mine, s, w) == status{});
-  if constexpr (!Codec::casts) {
+  if constexpr (Codec::agrees) {
     into[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
     REQUIRE(advance(cpu_executor{}, plan, mine, s, w) == status{});
   }
-  into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
+  if constexpr (gathering<Codec>) {
+    into[name + " part"] =
+      digest(w.subspan(plan.payload_offset() + plan.part_bytes(), plan.part_bytes()));
+  } else {
+    into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
+  }
   into[name + " mean"]    = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
 }
 
@@ -97,6 +102,13 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("rotated_sat2_ef", presets::rotated_sat2_ef, got);
   describe("rotated_sat4_ef", presets::rotated_sat4_ef, got);
   describe("rotated_sat8_ef", presets::rotated_sat8_ef, got);
+  describe("topkc_b2", presets::topkc_b2, got);
+  describe("topkc_b2_ef", presets::topkc_b2_ef, got);
+  describe("randomkc_b2", presets::randomkc_b2, got);
+  describe("topkc_sat4", presets::topkc_sat4, got);
+  describe("allocated_sat_3", presets::allocated_sat_3, got);
+  describe("balanced_sat_2_ef", presets::balanced_sat_2_ef, got);
+  describe("topk_b2", presets::topk_b2, got);
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
                         rms_range<literal, bfloat16>,

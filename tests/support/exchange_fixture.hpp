@@ -233,10 +233,24 @@ template <class Buffer, class Executor, class Codec, class Element>
         REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
       }
     }
-    if constexpr (gathering<Codec>) {
+    if constexpr (gathering<Codec> || recompressing<Codec>) {
       std::vector<loopback_rank<Codec, Element>> all;
       for (memory const& mine : ranks) { all.push_back(mine.spans()); }
       std::span<loopback_rank<Codec, Element> const> const spans{all};
+      if constexpr (recompressing<Codec>) {
+        rank = 0;
+        for (memory const& mine : ranks) {
+          byte_string const sent =
+            mine.workspace.read(mine.plan.payload_offset(), mine.plan.payload_bytes());
+          trace.push_back({"payload", step, rank++, sent});
+        }
+        record_wires(trace, "bypass", step, ranks, &memory::bypass);
+        reduce_wires(exec, c.order, ranks, &memory::bypass);
+        REQUIRE(detail::scatter_loopback_round(exec, spans) == status{});
+        for (auto const& r : all) {
+          REQUIRE(recompress(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
+        }
+      }
       REQUIRE(detail::gather_loopback_round(exec, spans) == status{});
       rank = 0;
       for (memory const& mine : ranks) {
@@ -348,6 +362,10 @@ class bucket {
       tensors_.push_back({.name = {}, .rows = rows, .columns = columns, .offset = end_});
       end_ += rows * columns;
     }
+    weighted_ = tensors_;
+    for (std::size_t i = 0; i < weighted_.size(); ++i) {
+      weighted_[i].weight = i % 3 == 0 ? 0.3f : i % 3 == 1 ? 50.0f : 1.0f;
+    }
   }
 
   //! Valid as long as the bucket.
@@ -356,8 +374,17 @@ class bucket {
     return {.coordinates = end_, .tensors = tensors_, .bypass_below = 32, .bypass_vectors = true};
   }
 
+  //! The same, its tensors with weights.
+  [[nodiscard]] layout weighted() const
+  {
+    layout out  = gradient();
+    out.tensors = weighted_;
+    return out;
+  }
+
  private:
   std::vector<tensor> tensors_;
+  std::vector<tensor> weighted_;
   std::uint64_t end_ = 0;
 };
 

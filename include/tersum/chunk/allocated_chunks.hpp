@@ -25,24 +25,25 @@ template <int First, int... Rest>
 
 //! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a budget.
 //!
-//! The energy is the reduced squared norm, the distortion that of the codec's quantizer and reducer at that width and
-//! world (`distortion.hpp`). Every step from one width to the next has a gain for each bit; the steps with the largest
-//! gains are taken until the budget is spent, among equals those of the lowest index. That is the optimum of the
-//! Lagrangian, up to the last step. All arithmetic is on integers: the bits of a float are its logarithm closely enough
-//! (within .086), so that the choice is the same on every rank and executor.
+//! The energy is the reduced squared norm times `tensor::weight`, the distortion what the codec's reducer says of that
+//! width and world (`saturating_sum::distortion`). Every step from one width to the next has a gain for each bit; the steps
+//! with the largest gains are taken until the budget is spent, among equals those of the lowest index. That is the optimum
+//! of the Lagrangian, up to the last step. But for the weight all arithmetic is on integers: the bits of a float are its
+//! logarithm closely enough (within .086), so that the choice is the same on every rank and executor.
 //!
 //! The payload is one array of a size that the budget alone decides. The chunks of one width lie together, widest first,
-//! each with its own lanes; where the parts end is known to every rank after the agreement, and not before.
+//! each with its own lanes; where the parts end is known to every rank after the agreement, and not before. Under
+//! `two_shot_codec` the chunks are dealt to the ranks in that order.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
-//! @tparam Widths  Bits of a coordinate, ascending, of 2, 4, 8; a chunk may also get none.
+//! @tparam Widths  Bits of a coordinate, ascending, 1 to 8 (2, 4 or 8 where lanes are summed); a chunk may also get none.
 template <int Size, int... Widths>
 struct allocated_chunks {
   static_assert(Size >= 128 && Size <= 8192 && (Size & (Size - 1)) == 0,
                 "tersum: allocated_chunks<Size, ...> needs a power of two from 128 to 8192");
   static_assert(
-    sizeof...(Widths) >= 1 && ((Widths == 2 || Widths == 4 || Widths == 8) && ...),
-    "tersum: allocated_chunks<Size, Widths...> has widths of 2, 4 and 8 bits; none is always allowed");
+    sizeof...(Widths) >= 1 && sizeof...(Widths) <= 7 && ((Widths >= 1 && Widths <= 8) && ...),
+    "tersum: allocated_chunks<Size, Widths...> has up to 7 widths of 1 to 8 bits; none is always allowed");
   static_assert(detail::ascends<Widths...>(), "tersum: the widths of allocated_chunks must ascend");
 
   static constexpr int chunk_size          = Size;  //!< Coordinates in a chunk.

@@ -35,6 +35,8 @@ inline constexpr std::uint64_t select_alone = std::uint64_t{1} << 17;
 //! @brief One block's part of a selection.
 template <class Codec, class Element, class Context>
 struct block_selection {
+  static constexpr unsigned levels = Codec::chunker_type::level_count;
+
   Context const& ctx;
   exchange_args<Codec, Element> const& args;
   std::uint32_t* shared    = static_cast<std::uint32_t*>(ctx.shared());
@@ -70,7 +72,8 @@ struct block_selection {
       return random_energy(chunk, args.header->sign_key);
     } else {
       using scalar = typename Codec::norm_scalar;
-      return energy_bits(ctx.load(static_cast<scalar const*>(args.agreed) + chunk), args.world);
+      return weighted_energy(
+        args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
     }
   }
 
@@ -201,12 +204,12 @@ struct block_selection {
   }
 
   //! The next number of a level, which then counts on. Without an index into registers, which would be memory.
-  [[nodiscard]] TERSUM_BODY static std::uint32_t take_number(std::uint32_t (&next)[max_levels],
+  [[nodiscard]] TERSUM_BODY static std::uint32_t take_number(std::uint32_t (&next)[levels],
                                                              std::uint32_t level)
   {
     std::uint32_t number = 0;
     TERSUM_UNROLL
-    for (unsigned l = 0; l < max_levels; ++l) {
+    for (unsigned l = 0; l < levels; ++l) {
       if (level == l + 1) { number = next[l]++; }
     }
     return number;
@@ -226,11 +229,11 @@ struct block_selection {
   TERSUM_BODY void add_counts()
   {
     find_digits(digit_passes);
-    std::uint32_t counts[max_levels] = {};
+    std::uint32_t counts[levels] = {};
     visit_levels(
       [&](std::uint64_t, std::uint32_t level) { static_cast<void>(take_number(counts, level)); });
     TERSUM_UNROLL
-    for (int l = 0; l < max_levels; ++l) {
+    for (unsigned l = 0; l < levels; ++l) {
       std::uint32_t total;
       static_cast<void>(scan(counts[l], total));
       if (ctx.thread_rank() == 0) {
@@ -244,14 +247,14 @@ struct block_selection {
   {
     find_digits(digit_passes);
     selection_header found{};
-    found.threshold                = threshold;
-    found.remaining                = remaining;
-    std::uint32_t next[max_levels] = {};
+    found.threshold            = threshold;
+    found.remaining            = remaining;
+    std::uint32_t next[levels] = {};
     visit_levels(
       [&](std::uint64_t, std::uint32_t level) { static_cast<void>(take_number(next, level)); });
     found.count[0] = static_cast<std::uint32_t>(args.chunks);
     TERSUM_UNROLL
-    for (unsigned l = 0; l < max_levels; ++l) {
+    for (unsigned l = 0; l < levels; ++l) {
       std::uint32_t total;
       std::uint32_t const below =
         sum_below(&args.selection.scratch->counts[0][l], max_levels, found.count[l + 1]);

@@ -16,7 +16,7 @@
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int max_levels = 4;  //!< Widths that a chunk can have, besides none.
+inline constexpr int max_levels = 7;  //!< Widths that a chunk can have, besides none.
 
 //! @brief The steps that a chunk's width can take, and what all of them together may cost.
 //!
@@ -28,7 +28,8 @@ struct selection_rule {
   std::uint32_t level[max_levels];      //!< The level that a step ends on, 1 and up.
   std::uint32_t cost[max_levels];       //!< Its cost in units.
   std::uint32_t offset[max_levels];     //!< Its worth: added to the logarithm of the energy.
-  std::uint32_t weight;                 //!< Exponent of the energy, in 1 / 65536.
+  std::uint32_t exponent;               //!< Of the energy, in 1 / 65536.
+  std::uint32_t weighted;               //!< Whether tensors have weights other than 1.
   std::uint32_t capacity;               //!< Units that all steps of all chunks may cost.
   std::uint32_t unit_words;             //!< Words of the payload in a unit.
   std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
@@ -54,7 +55,7 @@ template <class Scalar>
                                                         std::uint32_t step,
                                                         std::uint32_t energy)
 {
-  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.weight >> 16;
+  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
   return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + rule.offset[step];
 }
 
@@ -94,11 +95,10 @@ struct selection_header {
   std::uint32_t threshold;              //!< Steps with larger keys are taken.
   std::uint32_t remaining;              //!< Units left for those that equal it.
   std::uint32_t count[max_levels + 1];  //!< Chunks on each level.
-  std::uint32_t reserved;
   std::uint64_t
     base[max_levels + 1];  //!< First payload word of each level; the widest comes first.
 };
-static_assert(sizeof(selection_header) == 72);
+static_assert(sizeof(selection_header) == 104);
 
 //! @brief Scratch memory of a selection: what was found, histograms, and counters of the blocks that share the work.
 struct selection_scratch {

@@ -104,6 +104,7 @@ class plan<top_coordinates_codec<Feedback>> {
   {
     return places_offset() + detail::round_up(coordinates() * 4, 16);
   }
+  [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept { return payload_offset(); }
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept { return 0; }
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept { return 0; }
   [[nodiscard]] constexpr std::size_t records_offset() const noexcept
@@ -123,7 +124,7 @@ class plan<top_coordinates_codec<Feedback>> {
     rule.steps    = 1;
     rule.level[0] = 1;
     rule.cost[0]  = 1;
-    rule.weight   = 65536;
+    rule.exponent = 65536;
     rule.capacity = static_cast<std::uint32_t>(chosen_);
     return rule;
   }

@@ -22,11 +22,12 @@ namespace tersum::inline v0 {
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes. Carries seed, step, head-room and residual.
 //! @param workspace  plan.workspace_bytes() bytes, contents irrelevant.
-//! @param reduce     Called once a round with a `wire` (under `top_coordinates_codec` a `gather_wire`, whose parts it must
-//!                   gather): must make `wire.data[0 .. wire.count)` the reduction by
+//! @param reduce     Called once a round with a `wire`: must make `wire.data[0 .. wire.count)` the reduction by
 //!                   `wire::op_type` over the ranks, in place, the same bits on every rank, ordered after what the
-//!                   executor has enqueued and before what it enqueues next. Returns nothing, a `status`, or an integer
-//!                   or enumerator of a transport for which 0 is success.
+//!                   executor has enqueued and before what it enqueues next. Under `two_shot_codec` also with a
+//!                   `scatter_wire` and a `gather_wire`, under `top_coordinates_codec` with a `gather_wire`, whose parts
+//!                   it must exchange or gather. Returns nothing, a `status`, or an integer or enumerator of a transport
+//!                   for which 0 is success.
 //! @return  The first error. If `reduce` failed, the gradient is unchanged, but the residual of a codec with feedback
 //!          has moved on: restore the state from a copy or `initialize` it.
 template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
@@ -84,8 +85,20 @@ status all_reduce_mean(Executor const& exec,
       return s;
     }
   } else {
-    if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
-      return s;
+    if constexpr (recompressing<Codec>) {
+      if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace)); !s.ok()) {
+        return s;
+      }
+      if (status const s = recompress(exec, plan, gradient, state, workspace); !s.ok()) {
+        return s;
+      }
+      if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace)); !s.ok()) {
+        return s;
+      }
+    } else {
+      if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
+        return s;
+      }
     }
     if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
       return s;

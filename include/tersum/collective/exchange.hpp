@@ -9,6 +9,10 @@
 //!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
+//! A two-shot codec has one part more, between its two payload rounds:
+//!
+//!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
+//!
 //! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates) has no agreed wire and
 //! needs no `advance`: its payload is ready after `encode`. A wire of no elements
 //! needs no reduction. The gradient must not change between `encode` and `decode`, which overwrites it with the mean.
@@ -19,6 +23,7 @@
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/schedule/two_shot.hpp>
 #include <tersum/status.hpp>
 #include <tersum/wire.hpp>
 
@@ -66,6 +71,14 @@ status advance(Executor const& exec,
                std::span<std::byte> state,
                std::span<std::byte> workspace);
 
+//! @brief After the scattered wire: this rank's part of the mean is ready in `gathered_wire`. Same arguments as `encode`.
+template <class Executor, recompressing Codec, gradient_memory Gradient>
+status recompress(Executor const& exec,
+                  plan<Codec> const& plan,
+                  Gradient&& gradient,
+                  std::span<std::byte> state,
+                  std::span<std::byte> workspace);
+
 //! @brief After all wires have been reduced: the gradient becomes the mean over the ranks. Same arguments as `encode`.
 template <class Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
@@ -88,12 +101,23 @@ template <class Codec>
     .count = plan.agreed_bytes() / sizeof(typename op::element)};
 }
 
-//! What the ranks send one another under a codec that gathers.
-template <gathering Codec>
-[[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
-                                                       std::span<std::byte> workspace) noexcept
+//! The ranks' codes of the parts that other ranks own.
+template <recompressing Codec>
+[[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
+                                                         std::span<std::byte> workspace) noexcept
 {
-  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+  return {.sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+          .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
+          .count    = plan.part_bytes() / sizeof(std::uint32_t)};
+}
+
+//! What all ranks get of every rank: under a codec that gathers its coordinates, under a two-shot codec its part of the mean.
+template <class Codec>
+requires(gathering<Codec> || recompressing<Codec>)
+  [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
+                                                         std::span<std::byte> workspace) noexcept
+{
+  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
           .count = plan.part_bytes() / sizeof(std::uint32_t)};
 }
 

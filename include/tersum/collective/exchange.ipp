@@ -101,6 +101,20 @@ status advance(Executor const& exec,
   return exec.advance(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 
+template <class Executor, recompressing Codec, gradient_memory Gradient>
+status recompress(Executor const& exec,
+                  plan<Codec> const& plan,
+                  Gradient&& gradient,
+                  std::span<std::byte> state,
+                  std::span<std::byte> workspace)
+{
+  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
+  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+    return s;
+  }
+  return exec.recompress(plan, detail::make_args(plan, values.data(), state, workspace));
+}
+
 template <class Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,

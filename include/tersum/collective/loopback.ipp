@@ -48,6 +48,29 @@ template <class Executor, class Codec, class Element>
   return {};
 }
 
+//! Every rank receives its own part from every rank.
+template <class Executor, class Codec, class Element>
+[[nodiscard]] status scatter_loopback_round(Executor const& exec,
+                                            std::span<loopback_rank<Codec, Element> const> ranks)
+{
+  for (std::size_t to = 0; to < ranks.size(); ++to) {
+    auto const received = scattered_wire(ranks[to].plan, ranks[to].workspace);
+    for (std::size_t from = 0; from < ranks.size(); ++from) {
+      auto const sent = scattered_wire(ranks[from].plan, ranks[from].workspace);
+      if (received.count != sent.count) {
+        return {error_code::invalid_argument,
+                "the ranks' wires differ in their number of elements"};
+      }
+      if (status const s = exec.copy(
+            received.received + from * sent.count, sent.sent + to * sent.count, sent.count);
+          !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace detail
 
 template <class Executor, class Codec, class Element>
@@ -82,14 +105,24 @@ status loopback_all_reduce_mean(Executor const& exec,
   if constexpr (gathering<Codec>) {
     if (status const s = detail::gather_loopback_round(exec, ranks); !s.ok()) { return s; }
   } else {
-    using payload_type = decltype(payload_wire(ranks[0].plan, ranks[0].workspace));
-    if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, payload_type>(
-          exec,
-          ranks,
-          order,
-          [](plan<Codec> const& p, std::span<std::byte> w) { return payload_wire(p, w); });
-        !s.ok()) {
-      return s;
+    if constexpr (recompressing<Codec>) {
+      if (status const s = detail::scatter_loopback_round(exec, ranks); !s.ok()) { return s; }
+      for (auto const& r : ranks) {
+        if (status const s = recompress(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
+          return s;
+        }
+      }
+      if (status const s = detail::gather_loopback_round(exec, ranks); !s.ok()) { return s; }
+    } else {
+      using payload_type = decltype(payload_wire(ranks[0].plan, ranks[0].workspace));
+      if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, payload_type>(
+            exec,
+            ranks,
+            order,
+            [](plan<Codec> const& p, std::span<std::byte> w) { return payload_wire(p, w); });
+          !s.ok()) {
+        return s;
+      }
     }
     using bypass_type = decltype(bypass_wire(ranks[0].plan, ranks[0].workspace));
     if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, bypass_type>(

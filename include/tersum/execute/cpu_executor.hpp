@@ -9,6 +9,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/execute/cpu/cpu_stages.hpp>
 #include <tersum/execute/cpu/cpu_top_coordinates.hpp>
+#include <tersum/execute/cpu/cpu_two_shot.hpp>
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
@@ -42,7 +43,7 @@ struct cpu_executor {
   }
 
   //! @name Parts of an exchange
-  //! Called by `initialize`, `encode`, `advance` and `decode`, which check the arguments first.
+  //! Called by `initialize`, `encode`, `advance`, `recompress` and `decode`, which check the arguments first.
   //! @{
   template <class Codec, class Element>
   [[nodiscard]] status initialize(plan<Codec> const& plan,
@@ -68,6 +69,8 @@ struct cpu_executor {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.encode();
     } else if constexpr (Codec::agrees) {
       stages.measure();
+    } else if constexpr (recompressing<Codec>) {
+      detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
     } else {
       stages.select();
       stages.encode_cast();
@@ -83,12 +86,22 @@ struct cpu_executor {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
       stages.select();
       stages.settle();
-      if constexpr (Codec::casts) {
+      if constexpr (recompressing<Codec>) {
+        detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+      } else if constexpr (Codec::casts) {
         stages.encode_cast();
       } else {
         stages.encode();
       }
     }
+    return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status recompress(plan<Codec> const&,
+                                  detail::exchange_args<Codec, Element> const& args) const
+  {
+    detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.recompress();
     return {};
   }
 
@@ -99,6 +112,8 @@ struct cpu_executor {
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
+    } else if constexpr (recompressing<Codec>) {
+      detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.decode();
     } else if constexpr (Codec::casts) {
       stages.decode_cast();
     } else {

@@ -84,6 +84,11 @@ struct cuda_executor {
   //! Copies `count` elements within device memory.
   template <class T>
   [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const;
+
+  //! Which chunks travel, from the agreed norms: one launch for up to 2^17 chunks, six beyond.
+  template <class Codec, class Element>
+  [[nodiscard]] status select(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const;
   //! @}
 
  private:
@@ -113,10 +118,6 @@ struct cuda_executor {
   template <class Codec, class Element>
   [[nodiscard]] status launch_norms(plan<Codec> const& plan,
                                     detail::exchange_args<Codec, Element> const& args) const;
-
-  template <class Codec, class Element>
-  [[nodiscard]] status select(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const;
 
   template <class Codec, class Element>
   [[nodiscard]] status encode_cast(plan<Codec> const& plan,

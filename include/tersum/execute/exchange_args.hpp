@@ -8,6 +8,7 @@
 
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/schedule/part_map.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
@@ -25,6 +26,16 @@ struct selection_args {
 };
 
 struct no_selection {};
+
+//! @brief What kernels of a two-shot codec are given besides. `payload` is what this rank sends.
+struct part_args {
+  std::uint32_t* received;
+  std::uint32_t* gathered;
+  float* owner_residual;  // chunk_size values for each owned chunk, or null
+  std::uint64_t part_words;
+};
+
+struct no_parts {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 template <class Codec, class Element>
@@ -46,6 +57,7 @@ struct exchange_args {
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
   [[no_unique_address]] std::conditional_t<Codec::selects, selection_args, no_selection> selection;
+  [[no_unique_address]] std::conditional_t<recompressing<Codec>, part_args, no_parts> parts;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
@@ -66,6 +78,54 @@ template <class Codec, class Element>
             args.selection.scratch->header.base[level] + slot * args.selection.rule.words[level]};
   } else {
     return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
+  }
+}
+
+//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
+                                                          std::uint64_t chunk,
+                                                          Scalar agreed)
+{
+  if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    if (args.selection.rule.weighted != 0) {
+      float const weight = args.records[args.table[chunk].tensor].weight;
+      return energy_bits(to_float(agreed) * weight, args.world);
+    }
+  }
+  return energy_bits(agreed, args.world);
+}
+
+//! @brief How the chunks of a two-shot codec are dealt in the exchange under way.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
+{
+  part_map map{};
+  map.world      = static_cast<std::uint64_t>(args.world);
+  map.part_words = args.parts.part_words;
+  if constexpr (Codec::selects) {
+    for (int level = 1; level <= max_levels; ++level) {
+      map.count[level] = args.selection.scratch->header.count[level];
+      map.words[level] = args.selection.rule.words[level];
+    }
+  } else {
+    map.count[1] = args.chunks;
+    map.words[1] = Codec::chunk_size / 32 * Codec::quantizer_type::bits;
+  }
+  return map;
+}
+
+//! @brief Where a chunk of a two-shot codec lies among the parts.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE part_place find_part(exchange_args<Codec, Element> const& args,
+                                                 part_map const& map,
+                                                 std::uint64_t chunk)
+{
+  if constexpr (Codec::selects) {
+    std::uint32_t const place = args.selection.places[chunk];
+    return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
+  } else {
+    return map.of_slot(1, chunk);
   }
 }
 
@@ -103,14 +163,34 @@ template <class Codec, class Element>
     .world       = plan.ranks().size,
     .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
     .dither_mask = mask_of<Codec>(plan.ranks().rank),
-    .selection   = {}};
+    .selection   = {},
+    .parts       = {}};
   if constexpr (Codec::selects) {
     args.selection = {
       .rule    = plan.selection_rule(),
       .scratch = reinterpret_cast<selection_scratch*>(workspace.data() + plan.selection_offset()),
       .places  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.places_offset())};
   }
+  if constexpr (recompressing<Codec>) {
+    args.parts = {
+      .received       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
+      .gathered       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
+      .owner_residual = Codec::owner_feeds_back
+                          ? reinterpret_cast<float*>(state.data() + plan.owner_residual_offset())
+                          : nullptr,
+      .part_words     = plan.part_bytes() / sizeof(std::uint32_t)};
+  }
   return args;
+}
+
+//! @brief Whether the agreed scalars were summed over the ranks. Where the budget pays for nothing they were only measured,
+//! and what one rank alone knows must not tell in what all ranks decode.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool has_agreed(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
+  return true;
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -61,13 +61,20 @@ class cpu_stages {
   //! Counts, measures the correlation, advances the step.
   void finish() const;
 
- private:
+ protected:
   static constexpr int size = Codec::chunk_size;
 
   // A chunk's coordinates as an array of `size`: in place when it is whole and needs nothing added, else a copy.
   template <class Body>
   void with_chunk(std::uint64_t chunk, Body const& body) const;
 
+  void raise_flag() const;
+
+  int threads_;
+  instruction_set set_;
+  args_type const& args_;
+
+ private:
   // The sum over a tensor's chunks in the order that the tensor kernels have.
   template <class Term>
   [[nodiscard]] static double tensor_sum(tensor_record const& record, Term const& term);
@@ -85,11 +92,6 @@ class cpu_stages {
   void rotate_all() const;
   void invert_all() const;
   void transform_tensor(tensor_record const& record, int first, int levels) const;
-  void raise_flag() const;
-
-  int threads_;
-  instruction_set set_;
-  args_type const& args_;
 };
 
 }  // namespace tersum::inline v0::detail

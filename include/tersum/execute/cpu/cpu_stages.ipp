@@ -30,6 +30,11 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     ++number;
   });
   if constexpr (Codec::feeds_back) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
+  if constexpr (recompressing<Codec>) {
+    if (Codec::owner_feeds_back) {
+      std::fill_n(args_.parts.owner_residual, plan.owned_chunks() * size, 0.0f);
+    }
+  }
 }
 
 template <class Codec, class Element>
@@ -78,7 +83,7 @@ double cpu_stages<Codec, Element>::tensor_sum(tensor_record const& record, Term 
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::measure() const
 {
-  if constexpr (Codec::casts) {
+  if constexpr (!has_steps<Codec>) {
     measure_norms();
   } else {
     measure_ranges();
@@ -109,7 +114,7 @@ void cpu_stages<Codec, Element>::select() const
         return random_energy(chunk, args_.header->sign_key);
       } else {
         using scalar = typename Codec::norm_scalar;
-        return energy_bits(static_cast<scalar const*>(args_.agreed)[chunk], args_.world);
+        return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
       }
     };
     select_chunks(selection.rule,
@@ -118,10 +123,12 @@ void cpu_stages<Codec, Element>::select() const
                   selection.scratch->histogram[0],
                   selection.scratch->header,
                   selection.places);
-    std::uint64_t const words =
-      static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
-    std::uint64_t const used = selection.scratch->header.base[0];
-    std::fill(args_.payload + used, args_.payload + words, 0u);
+    if constexpr (!recompressing<Codec>) {
+      std::uint64_t const words =
+        static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
+      std::uint64_t const used = selection.scratch->header.base[0];
+      std::fill(args_.payload + used, args_.payload + words, 0u);
+    }
   }
 }
 
@@ -185,19 +192,21 @@ void cpu_stages<Codec, Element>::settle() const
   scalar const* const agreed = static_cast<scalar const*>(args_.agreed);
   bool poisoned              = false;
   for (std::uint64_t chunk = 0; chunk < args_.chunks; ++chunk) {
-    if constexpr (Codec::casts) {
-      poisoned = poisoned || energy_bits(agreed[chunk], args_.world) == 0x7f800000u;
+    if constexpr (!has_steps<Codec>) {
+      poisoned =
+        poisoned || (has_agreed(args_) && energy_bits(agreed[chunk], args_.world) == 0x7f800000u);
     } else {
       std::uint32_t const tensor  = args_.table[chunk].tensor;
       tensor_record const& record = args_.records[tensor];
-      float const measured        = to_float(agreed[Codec::per_tensor ? tensor : chunk]);
-      args_.steps[chunk]          = settle_on_level(args_.codec,
+      float const measured =
+        has_agreed(args_) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+      args_.steps[chunk] = settle_on_level(args_.codec,
                                            find_place(args_, chunk).level,
                                            args_.world,
                                            measured,
                                            record.ratio,
                                            record.chunks);
-      poisoned                    = poisoned || is_poisoned(args_.steps[chunk]);
+      poisoned           = poisoned || is_poisoned(args_.steps[chunk]);
     }
   }
   if (poisoned) { args_.header->non_finite_step = args_.header->step + 1; }
@@ -440,7 +449,7 @@ void cpu_stages<Codec, Element>::raise_flag() const
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::finish() const
 {
-  if constexpr (!Codec::casts) {
+  if constexpr (has_steps<Codec>) {
     using range                = typename Codec::range_type;
     using scalar               = typename range::scalar;
     scalar const* const agreed = static_cast<scalar const*>(args_.agreed);

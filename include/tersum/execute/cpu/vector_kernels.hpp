@@ -58,7 +58,7 @@ namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
 #define TERSUM_TARGET     [[maybe_unused]]
-#include <tersum/execute/cpu/vector_kernels.ipp>
+#include <tersum/execute/cpu/codebook_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -69,7 +69,7 @@ namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
-#include <tersum/execute/cpu/vector_kernels.ipp>
+#include <tersum/execute/cpu/codebook_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -82,7 +82,7 @@ namespace cpu_avx512 {
     __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#include <tersum/execute/cpu/vector_kernels.ipp>
+#include <tersum/execute/cpu/codebook_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -91,16 +91,16 @@ namespace cpu_avx512 {
 
 //! @brief Calls one kernel of the instruction set: 16-lane rows need chunks of 1024 coordinates at least.
 #if defined(__x86_64__)
-#define TERSUM_DISPATCH(instructions, size, call)                                                  \
+#define TERSUM_DISPATCH(instructions, size, ...)                                                   \
   do {                                                                                             \
     if constexpr ((size) >= 1024) {                                                                \
-      if ((instructions) == instruction_set::avx512) { return cpu_avx512::call; }                  \
+      if ((instructions) == instruction_set::avx512) { return cpu_avx512::__VA_ARGS__; }           \
     }                                                                                              \
-    if ((instructions) != instruction_set::baseline) { return cpu_avx2::call; }                    \
-    return cpu_baseline::call;                                                                     \
+    if ((instructions) != instruction_set::baseline) { return cpu_avx2::__VA_ARGS__; }             \
+    return cpu_baseline::__VA_ARGS__;                                                              \
   } while (false)
 #else
-#define TERSUM_DISPATCH(instructions, size, call) return cpu_baseline::call
+#define TERSUM_DISPATCH(instructions, size, ...) return cpu_baseline::__VA_ARGS__
 #endif
 
 template <class Codec, class Element>
@@ -186,6 +186,39 @@ void flip_signs(
   instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
 {
   TERSUM_DISPATCH(set, Size, flip_signs<Size>(chunk, sign_key, from, to));
+}
+
+template <int Size, class Element>
+void rotate_to_rows(instruction_set set,
+                    std::uint64_t sign_key,
+                    std::uint64_t chunk,
+                    Element const* from,
+                    float* rows)
+{
+  TERSUM_DISPATCH(set, Size, rotate_to_rows<Size>(sign_key, chunk, from, rows));
+}
+
+template <int Size, class Element>
+void rotate_from_rows(instruction_set set,
+                      std::uint64_t sign_key,
+                      std::uint64_t chunk,
+                      float scale,
+                      float* rows,
+                      Element* to)
+{
+  TERSUM_DISPATCH(set, Size, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+}
+
+template <class Quantizer, int Size>
+[[nodiscard]] float quantize_rows(instruction_set set, float const* rows, std::uint32_t* to)
+{
+  TERSUM_DISPATCH(set, Size, quantize_rows<Quantizer, Size>(rows, to));
+}
+
+template <class Quantizer, int Size>
+void add_levels(instruction_set set, std::uint32_t const* from, float scale, float* rows)
+{
+  TERSUM_DISPATCH(set, Size, add_levels<Quantizer, Size>(from, scale, rows));
 }
 
 #undef TERSUM_DISPATCH

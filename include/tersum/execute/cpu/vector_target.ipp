@@ -250,6 +250,21 @@ TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&
   }
 }
 
+//! @brief table[number] for every lane.
+TERSUM_SIMD floats look_up(float const* table, words number)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_mask_i32gather_ps(
+    _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
+#else
+  floats found;
+  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+  return found;
+#endif
+}
+
 //! @name Gradient elements
 //! @{
 TERSUM_SIMD floats load_values(float const* from) { return load(from); }

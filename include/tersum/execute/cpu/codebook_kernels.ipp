@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Chunks of codebook codes on one CPU thread, on top of vector_kernels.ipp. Rotated values stay in rows, an arrangement that
+//! each instruction set has of its own, until they are rotated back or become codes.
+//!
+//! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
+//! are q whole words.
+
+#include <tersum/execute/cpu/vector_kernels.ipp>
+
+//! @brief The number of the group that a lane of a row block holds.
+template <int Size>
+TERSUM_SIMD int group_of(int block, int part, int lane)
+{
+  using shape     = rows_of<Size>;
+  int const upper = shape::joined && lane >= 8 ? shape::upper_block : 0;
+  return (shape::wire_block(block) + upper) * 8 + 4 * part + lane % 8;
+}
+
+//! @brief The first of the 32 rows of a row block.
+template <int Size>
+TERSUM_SIMD int first_row_of(int block, int part)
+{
+  using shape = rows_of<Size>;
+  return (block * shape::in_block * shape::split + part) * width;
+}
+
+//! @brief The butterflies of index bits 3 to 7, the last forward and the first backward.
+template <int Size>
+TERSUM_SIMD void wire_rows(float* rows)
+{
+  using shape          = rows_of<Size>;
+  constexpr int stride = shape::split * width;
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      float* const first = rows + first_row_of<Size>(block, part);
+      floats v[shape::in_block];
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) { v[k] = load(first + k * stride); }
+      row_butterflies<0, shape::wire_levels>(v);
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) { store(first + k * stride, v[k]); }
+    }
+  }
+}
+
+//! @brief Signs and rotates a chunk, without the factor 1 / sqrt(Size).
+template <int Size, class Element>
+TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
+                                  std::uint64_t chunk,
+                                  Element const* from,
+                                  float* rows)
+{
+  std::uint32_t signs[sign_room<Size>];
+  chunk_signs<Size>(chunk, sign_key, signs);
+  load_rows<Size, true>(from, signs, rows);
+  middle_rows<Size>(rows);
+  wire_rows<Size>(rows);
+}
+
+//! @brief Rotates back, multiplied by `scale`. Overwrites the rows.
+template <int Size, class Element>
+TERSUM_TARGET void rotate_from_rows(
+  std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, Element* to)
+{
+  std::uint32_t signs[sign_room<Size>];
+  chunk_signs<Size>(chunk, sign_key, signs);
+  wire_rows<Size>(rows);
+  middle_rows<Size>(rows);
+  store_rows<Size, true>(to, signs, scale, rows);
+}
+
+//! @brief Adds the sums of the groups, neighbours first.
+template <int Size>
+TERSUM_SIMD float add_groups(float (&sums)[Size / 32])
+{
+  for (int count = Size / 32; count > 1; count /= 2) {
+    for (int i = 0; i < count / 2; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
+  }
+  return sums[0];
+}
+
+//! @brief The number of the cell that a magnitude, in root mean squares, lies in.
+template <class Quantizer>
+TERSUM_SIMD words cell_of(floats magnitude)
+{
+  constexpr int count = Quantizer::magnitudes;
+  words cell{};
+  if constexpr (count <= 8) {
+    TERSUM_UNROLL
+    for (int k = 0; k + 1 < count; ++k) {
+      cell -= (words)(magnitude >= broadcast(Quantizer::boundaries()[k]));
+    }
+  } else {
+    TERSUM_UNROLL
+    for (std::uint32_t step = count / 2; step > 0; step /= 2) {
+      words const beyond =
+        (words)(magnitude >= look_up(Quantizer::boundaries(), cell + (step - 1)));
+      cell += beyond & step;
+    }
+  }
+  return cell;
+}
+
+//! @brief The sums of squares of the groups of a chunk, added up.
+template <int Size>
+TERSUM_SIMD float square_rows(float const* rows)
+{
+  using shape          = rows_of<Size>;
+  constexpr int stride = shape::split * width;
+  float sums[Size / 32];
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      float const* const first = rows + first_row_of<Size>(block, part);
+      floats sum{};
+      for (int k = 0; k < 32; ++k) {
+        floats const v = load(first + k * stride);
+        sum            = fma(v, v, sum);
+      }
+      for (int lane = 0; lane < width; ++lane) {
+        sums[group_of<Size>(block, part, lane)] = sum[lane];
+      }
+    }
+  }
+  return add_groups<Size>(sums);
+}
+
+//! @brief Rows to codes. Returns what the levels are multiplied by: |v|^2 / <v, levels>, which makes the estimate unbiased;
+//! zero where there is next to nothing, NaN where the energy is not finite, with zero codes.
+template <class Quantizer, int Size>
+TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
+{
+  using shape          = rows_of<Size>;
+  constexpr int bits   = Quantizer::bits;
+  constexpr int stride = shape::split * width;
+  float const energy   = square_rows<Size>(rows);
+  if (!(energy >= 0x1p-100f && is_finite(energy))) {
+    for (int i = 0; i < Size / 32 * bits; ++i) { to[i] = 0; }
+    return energy < 0x1p-100f ? 0.0f : bits_float(0x7fffffffu);
+  }
+  // One over the root mean square.
+  floats const scale = broadcast(::sqrtf(static_cast<float>(Size) / energy));
+  float sums[Size / 32];
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      float const* const first = rows + first_row_of<Size>(block, part);
+      words codes[32];
+      floats product{};
+      for (int k = 0; k < 32; ++k) {
+        words const v          = to_bits(load(first + k * stride));
+        floats const magnitude = from_bits(v & 0x7fffffffu);
+        words const cell       = cell_of<Quantizer>(magnitude * scale);
+        product                = fma(magnitude, look_up(Quantizer::levels(), cell), product);
+        codes[k]               = cell | (v >> 31) << (bits - 1);
+      }
+      words packed[bits] = {};
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) {
+        int const word  = k * bits / 32;
+        int const shift = k * bits % 32;
+        packed[word] |= codes[k] << shift;
+        if (shift + bits > 32) { packed[word + 1] |= codes[k] >> (32 - shift); }
+      }
+      for (int lane = 0; lane < width; ++lane) {
+        int const group = group_of<Size>(block, part, lane);
+        sums[group]     = product[lane];
+        TERSUM_UNROLL
+        for (int w = 0; w < bits; ++w) { to[group * bits + w] = packed[w][lane]; }
+      }
+    }
+  }
+  return energy / add_groups<Size>(sums);
+}
+
+//! @brief Adds scale times the levels of codes to rows.
+template <class Quantizer, int Size>
+TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* rows)
+{
+  using shape          = rows_of<Size>;
+  constexpr int bits   = Quantizer::bits;
+  constexpr int stride = shape::split * width;
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      float* const first = rows + first_row_of<Size>(block, part);
+      words packed[bits];
+      for (int lane = 0; lane < width; ++lane) {
+        int const group = group_of<Size>(block, part, lane);
+        TERSUM_UNROLL
+        for (int w = 0; w < bits; ++w) { packed[w][lane] = from[group * bits + w]; }
+      }
+      words codes[32];
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) {
+        int const word  = k * bits / 32;
+        int const shift = k * bits % 32;
+        codes[k]        = packed[word] >> shift;
+        if (shift + bits > 32) { codes[k] |= packed[word + 1] << (32 - shift); }
+      }
+      for (int k = 0; k < 32; ++k) {
+        floats const level = look_up(Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
+        words const sign   = codes[k] >> (bits - 1) << 31;
+        floats const value = from_bits(to_bits(level) ^ sign);
+        store(first + k * stride, fma(value, broadcast(scale), load(first + k * stride)));
+      }
+    }
+  }
+}

@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The payload rounds of a two-shot codec on the CPU.
+
+#pragma once
+
+#include <tersum/execute/cpu/cpu_stages.hpp>
+#include <tersum/schedule/part_map.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The stages of two_shot on `threads` threads with one instruction set.
+template <class Codec, class Element>
+class cpu_two_shot : public cpu_stages<Codec, Element> {
+ public:
+  using cpu_stages<Codec, Element>::cpu_stages;
+
+  //! Gradient to this rank's codes for all parts.
+  void encode() const;
+
+  //! All ranks' codes of this rank's part to those of their mean.
+  void recompress() const;
+
+  //! All parts of the mean to gradient; what this rank's encodings lost to its residuals.
+  void decode() const;
+
+ private:
+  using base = cpu_stages<Codec, Element>;
+  using base::args_;
+  using base::raise_flag;
+  using base::set_;
+  using base::size;
+  using base::threads_;
+  using base::with_chunk;
+
+  //! Rotated values are unnormalized both ways.
+  static constexpr float unit = 1.0f / static_cast<float>(size);
+
+  [[nodiscard]] std::uint32_t* part_of(std::uint32_t* payload, std::uint64_t part) const
+  {
+    return payload + part * args_.parts.part_words;
+  }
+
+  //! Clears what lies between the codes and the scales of a part.
+  void clear_rest(part_map const& map, std::uint64_t part, std::uint32_t* words) const
+  {
+    std::fill(words + map.words_of(part), words + map.part_words - map.chunks_of(part), 0u);
+  }
+
+  //! Encodes rows as a chunk of a part; the scale is multiplied by `share`.
+  void quantize(part_map const& map,
+                part_place const& place,
+                float const* rows,
+                float share,
+                std::uint32_t* words) const
+  {
+    at_level(args_.codec, place.level, [&](auto const& codec) {
+      using quantizer   = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      float const scale = quantize_rows<quantizer, size>(set_, rows, words + place.word);
+      words[map.scale_word(place.index)] = float_bits(scale * share);
+    });
+  }
+
+  //! Adds `factor` times what a part says of a chunk to rows.
+  void add_estimate(part_map const& map,
+                    part_place const& place,
+                    std::uint32_t const* words,
+                    float factor,
+                    float* rows) const
+  {
+    float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
+    at_level(args_.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      add_levels<quantizer, size>(set_, words + place.word, scale, rows);
+    });
+  }
+
+  //! What a part says of a chunk, all of its coordinates.
+  template <class To>
+  void estimate(part_map const& map,
+                part_place const& place,
+                std::uint64_t chunk,
+                std::uint32_t const* words,
+                To* to) const
+  {
+    alignas(64) float rows[size] = {};
+    add_estimate(map, place, words, 1.0f, rows);
+    rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
+  }
+
+  //! The sum over the ranks of an owned chunk, and what the owner kept of it.
+  void add_ranks(part_map const& map, part_place const& place, float* rows) const;
+
+  //! The chunk's number in the gradient, under fixed chunks.
+  [[nodiscard]] std::uint64_t chunk_of(part_place const& place) const
+  {
+    return place.index * static_cast<std::uint64_t>(args_.world) + place.part;
+  }
+
+  //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
+  [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
+  {
+    if constexpr (Codec::selects) {
+      using scalar      = typename Codec::norm_scalar;
+      auto const agreed = static_cast<scalar const*>(args_.agreed);
+      // Without a budget no norm has travelled.
+      if (args_.selection.rule.capacity > 0) { return 0.0f * to_float(agreed[chunk]); }
+    }
+    return 0.0f;
+  }
+
+  void keep_rest(part_map const& map) const;
+  void keep_owner_rest(part_map const& map) const;
+};
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::encode() const
+{
+  part_map const map = make_part_map(args_);
+  for (std::uint64_t part = 0; part < map.world; ++part) {
+    clear_rest(map, part, part_of(args_.payload, part));
+  }
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    part_place const place = find_part(args_, map, chunk);
+    if (place.level == 0) { return; }
+    with_chunk(chunk, [&](auto const* from) {
+      alignas(64) float rows[size];
+      rotate_to_rows<size>(set_, args_.header->sign_key, chunk, from, rows);
+      quantize(map, place, rows, 1.0f, part_of(args_.payload, place.part));
+    });
+  });
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::add_ranks(part_map const& map,
+                                             part_place const& place,
+                                             float* rows) const
+{
+  std::fill_n(rows, size, 0.0f);
+  if constexpr (Codec::owner_feeds_back) {
+    float const* const kept = args_.parts.owner_residual + place.index * size;
+    rotate_to_rows<size>(set_, args_.header->sign_key, chunk_of(place), kept, rows);
+  }
+  for (std::uint64_t rank = 0; rank < map.world; ++rank) {
+    add_estimate(map, place, part_of(args_.parts.received, rank), 1.0f, rows);
+  }
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::recompress() const
+{
+  part_map const map       = make_part_map(args_);
+  std::uint32_t* const own = part_of(args_.parts.gathered, args_.rank);
+  float const share        = 1.0f / static_cast<float>(args_.world);
+  clear_rest(map, args_.rank, own);
+  parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
+    part_place const place = map.of_index(args_.rank, index);
+    alignas(64) float rows[size];
+    add_ranks(map, place, rows);
+    quantize(map, place, rows, share, own);
+  });
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::decode() const
+{
+  part_map const map = make_part_map(args_);
+  parallel_for(threads_, map.world, [&](std::uint64_t part) {
+    std::uint32_t const* const words = part_of(args_.parts.gathered, part);
+    for (std::uint64_t index = 0; index < map.chunks_of(part); ++index) {
+      if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(); }
+    }
+  });
+  if constexpr (Codec::feeds_back) {
+    if (!step_is_poisoned(args_)) {
+      keep_rest(map);
+      if constexpr (Codec::owner_feeds_back) { keep_owner_rest(map); }
+    }
+  }
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    part_place const place     = find_part(args_, map, chunk);
+    std::uint32_t* const words = part_of(args_.parts.gathered, place.part);
+    chunk_entry const entry    = args_.table[chunk];
+    Element* const to          = args_.gradient + entry.offset;
+    float const scale =
+      place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
+    if (!(scale > 0.0f)) {
+      // Zeros, or NaN where a gradient was not finite.
+      std::fill_n(to, entry.length, from_float<Element>(0.0f * scale));
+    } else if (entry.length == size) {
+      estimate(map, place, chunk, words, to);
+    } else {
+      Element copy[size];
+      estimate(map, place, chunk, words, copy);
+      std::copy_n(copy, entry.length, to);
+    }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::keep_rest(part_map const& map) const
+{
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    part_place const place  = find_part(args_, map, chunk);
+    chunk_entry const entry = args_.table[chunk];
+    float* const residual   = args_.residual + entry.offset;
+    with_chunk(chunk, [&](float const* whole) {
+      if (place.level == 0) {
+        std::copy_n(whole, entry.length, residual);
+      } else {
+        alignas(64) float own[size];
+        estimate(map, place, chunk, part_of(args_.payload, place.part), own);
+        for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
+      }
+    });
+  });
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::keep_owner_rest(part_map const& map) const
+{
+  std::uint32_t* const own = part_of(args_.parts.gathered, args_.rank);
+  parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
+    part_place const place = map.of_index(args_.rank, index);
+    alignas(64) float rows[size];
+    add_ranks(map, place, rows);
+    add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
+    rotate_from_rows<size>(set_,
+                           args_.header->sign_key,
+                           chunk_of(place),
+                           unit,
+                           rows,
+                           args_.parts.owner_residual + index * size);
+  });
+}
+
+}  // namespace tersum::inline v0::detail

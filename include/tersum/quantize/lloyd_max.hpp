@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The scalar quantizer of least error for normal values, for schedules that decode before they add.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/lloyd_max_levels.hpp>
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief Where the cells of `lloyd_max_levels` end, in the same arrangement; the last cell of each width has no end.
+inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
+  std::array<float, 255> ends{};
+  for (unsigned first = 0, count = 1; first < ends.size(); first += count, count *= 2) {
+    for (unsigned i = first; i < first + count; ++i) {
+      ends[i] = i + 1 < first + count ? 0.5f * (lloyd_max_levels[i] + lloyd_max_levels[i + 1])
+                                      : std::numeric_limits<float>::infinity();
+    }
+  }
+  return ends;
+}();
+
+}  // namespace detail
+
+//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits` bits.
+//!
+//! A code is the number of the level's magnitude, with the sign in its highest bit. The levels are too close to zero for
+//! an unbiased estimate; the schedule multiplies them by |x|^2 / <x, levels>, the scale that projects the estimate onto x
+//! (EDEN), instead of by the root mean square. Over random rotations the estimate is then unbiased, and its error is
+//! `distortion()` of the energy. Codes of different chunks cannot be added: each chunk has a scale of its own.
+//! Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed Mean Estimation (ICML'22).
+//! @tparam Bits  Width of a code, 1 to 8.
+template <int Bits>
+struct lloyd_max {
+  static_assert(Bits >= 1 && Bits <= 8, "tersum: lloyd_max<Bits> needs 1 <= Bits <= 8");
+
+  template <int Other>
+  using with_bits                 = lloyd_max<Other>;  //!< The same with other codes.
+  static constexpr int bits       = Bits;              //!< Width of a code.
+  static constexpr int magnitudes = 1 << (Bits - 1);   //!< Levels of one sign.
+  static constexpr bool unbiased  = true;
+
+  //! @name Tables of `magnitudes` entries
+  //! @{
+  //! Positive levels, ascending.
+  [[nodiscard]] static constexpr float const* levels() noexcept
+  {
+    return detail::lloyd_max_levels + (magnitudes - 1);
+  }
+  //! The least magnitude beyond each level's cell, the last infinite.
+  [[nodiscard]] static constexpr float const* boundaries() noexcept
+  {
+    return detail::lloyd_max_boundaries.data() + (magnitudes - 1);
+  }
+  //! @}
+
+  //! @brief The code of one value, in root mean squares.
+  [[nodiscard]] constexpr std::uint32_t encode(float value) const noexcept
+  {
+    std::uint32_t const bits_of = detail::float_bits(value);
+    float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
+    std::uint32_t number        = 0;
+    while (number + 1 < magnitudes && magnitude >= boundaries()[number]) { ++number; }
+    return number | (bits_of >> 31) << (Bits - 1);
+  }
+
+  //! @brief The level of a code.
+  [[nodiscard]] constexpr float decode(std::uint32_t code) const noexcept
+  {
+    float const level = levels()[code & (magnitudes - 1)];
+    return (code >> (Bits - 1) & 1u) != 0 ? -level : level;
+  }
+
+  //! @brief The error of one vector's unbiased estimate over its energy: D / (1 - D), D the error of the levels themselves.
+  [[nodiscard]] static constexpr float distortion() noexcept
+  {
+    constexpr float errors[] = {.570796327f,
+                                .133121169f,
+                                .0357840185f,
+                                .00959214304f,
+                                .00251095747f,
+                                .000644654978f,
+                                .00016350496f,
+                                .0000411867791f};
+    return errors[Bits - 1];
+  }
+};
+
+static_assert(codebook<lloyd_max<4>>, "tersum: must model tersum::codebook");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codecs whose payload is not summed by the transport: the owner of each part decodes, adds, and encodes once more.
+
+#pragma once
+
+#include <tersum/codec.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/reduce/native.hpp>
+#include <tersum/types.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Chunks are rotated and rounded to a codebook; each rank owns a part of them, whose mean it computes.
+//!
+//! Rounds: the norms, if the chunker asks for them; an all-to-all in which rank r gets all ranks' codes of part r, which it
+//! adds in float in the order of the ranks and encodes again; an all-gather of the parts. The owner decodes its own
+//! *encoded* part like everybody else, so that all ranks end with the same bits. The traffic is that of a ring all-reduce
+//! of the payload, on any transport that moves bytes; the error is that of two encodings, whatever the number of ranks.
+//!
+//! Every chunk has a scale of its own on every rank, which travels with its codes. All ranks rotate a chunk by the same
+//! signs, so that the owner adds and encodes without rotating. That also has less error than a basis of its own would
+//! have; in exchange the second encoding sees sums of few levels, and with two ranks, or 2 bits and less, it weighs the ranks
+//! a little unevenly, although each encoding by itself is unbiased.
+//!
+//! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the owner
+//! also keeps what its second encoding lost.
+//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
+//! @tparam Rotator    `partial_hadamard<C>`.
+//! @tparam Quantizer  `lloyd_max<q>`; under `allocated_chunks` any width of it.
+//! @tparam Feedback   `no_feedback` or `error_feedback`.
+template <chunker Chunker, rotator Rotator, codebook Quantizer, feedback Feedback = no_feedback>
+struct two_shot_codec {
+  using chunker_type   = Chunker;
+  using rotator_type   = Rotator;
+  using quantizer_type = Quantizer;
+  using feedback_type  = Feedback;
+  using norm_scalar    = bfloat16;
+  using agreed_op      = norm_sum<norm_scalar>;
+
+  static constexpr bool casts        = false;
+  static constexpr bool recompresses = true;  //!< Parts are decoded, added and encoded again.
+  static constexpr bool selects      = selecting_chunker<Chunker>;
+  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_all  = false;
+  static constexpr bool tracks       = false;
+  static constexpr bool saturates    = false;
+  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr bool owner_feeds_back =
+    feeds_back && !selects;  //!< Ownership of a chunk does not change.
+  static constexpr int chunk_size = Chunker::chunk_size;
+
+  static_assert(!selects || several_bits,
+                "tersum: two_shot_codec takes fixed_chunks or allocated_chunks");
+  static_assert(chunk_size >= 256, "tersum: two_shot_codec needs chunks of at least 256");
+  static_assert(
+    Rotator::rotation_size == chunk_size,
+    "tersum: two_shot_codec rotates whole chunks: use partial_hadamard of the chunk size");
+
+  [[no_unique_address]] Chunker chunker{};
+  [[no_unique_address]] Rotator rotator{};
+  [[no_unique_address]] Quantizer quantizer{};
+  [[no_unique_address]] Feedback feedback{};
+
+  //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
+  template <int Level>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
+  {
+    if constexpr (several_bits) {
+      using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
+      return two_shot_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
+    } else {
+      return *this;
+    }
+  }
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<two_shot_codec> plan(layout const& gradient,
+                                                            world const& ranks) const
+  {
+    return tersum::plan<two_shot_codec>{*this, gradient, ranks};
+  }
+};
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a two-shot codec puts on the wire and makes of it, against its formulas in double.
+
+#include "support/loopback_run.hpp"
+#include "support/mismatches.hpp"
+
+#include <tersum/collective/all_reduce_mean.hpp>
+#include <tersum/presets.hpp>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace tersum;
+
+namespace {
+
+constexpr std::uint64_t seed = 31;
+constexpr double epsilon     = 0x1p-24;
+
+template <int Bits, int Size = 256, class Feedback = no_feedback>
+using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+
+using gradients = std::vector<std::vector<float>>;
+
+gradients draw_normal(int world, std::size_t d)
+{
+  std::mt19937 random(17);
+  std::normal_distribution<float> normal;
+  gradients out(static_cast<std::size_t>(world), std::vector<float>(d));
+  for (auto& gradient : out) {
+    for (float& value : gradient) { value = normal(random); }
+  }
+  return out;
+}
+
+// Signs and Hadamard matrix by definition, without a factor; position order.
+template <int Size>
+class rotation {
+ public:
+  rotation(std::uint64_t chunk, std::uint64_t key)
+  {
+    for (std::size_t j = 0; j < Size; ++j) {
+      std::uint32_t const word = sign_bits(chunk * (Size / 32) + order::sign_word(j), key);
+      sign_[j]                 = (word >> order::sign_bit(j) & 1) == 0 ? 1.0 : -1.0;
+    }
+  }
+
+  [[nodiscard]] std::vector<double> forward(std::vector<double> const& x) const
+  {
+    std::vector<double> out(Size);
+    for (std::size_t p = 0; p < Size; ++p) {
+      std::size_t const i = order::coordinate(p);
+      for (std::size_t j = 0; j < Size; ++j) { out[p] += entry(i, j) * sign_[j] * x[j]; }
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<double> backward(std::vector<double> const& y) const
+  {
+    std::vector<double> out(Size);
+    for (std::size_t j = 0; j < Size; ++j) {
+      for (std::size_t p = 0; p < Size; ++p) {
+        out[j] += sign_[j] * entry(order::coordinate(p), j) * y[p];
+      }
+    }
+    return out;
+  }
+
+ private:
+  using order = chunk_order<Size>;
+
+  static double entry(std::size_t i, std::size_t j)
+  {
+    return std::popcount(i & j) % 2 == 0 ? 1.0 : -1.0;
+  }
+
+  double sign_[Size];
+};
+
+// One chunk as it lies in a part: chunk `index` of `words`, under fixed chunks.
+struct sent_chunk {
+  double scale;
+  std::vector<std::uint32_t> codes;
+};
+
+template <class Codec>
+sent_chunk read_chunk(std::uint32_t const* words, std::size_t part_words, std::size_t index)
+{
+  constexpr std::size_t bits = Codec::quantizer_type::bits;
+  sent_chunk out{static_cast<double>(std::bit_cast<float>(words[part_words - 1 - index])), {}};
+  std::size_t const begin = index * Codec::chunk_size * bits;
+  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
+    std::uint32_t code = 0;
+    for (std::size_t b = 0; b < bits; ++b) {
+      std::size_t const at = begin + p * bits + b;
+      code |= (words[at / 32] >> (at % 32) & 1) << b;
+    }
+    out.codes.push_back(code);
+  }
+  return out;
+}
+
+template <class Codec>
+std::vector<double> estimate(sent_chunk const& sent)
+{
+  std::vector<double> out;
+  for (std::uint32_t const code : sent.codes) {
+    out.push_back(sent.scale * static_cast<double>(typename Codec::quantizer_type{}.decode(code)));
+  }
+  return out;
+}
+
+// Whether a chunk is the encoding of rotated values. The library rotates in float: at most log2(Size) roundings of partial
+// sums, none above sqrt(Size) root mean squares; its energy and products are sums of positive terms, 32 in a row and the
+// rest in a tree. All of it is within 40 roundings of 16 root mean squares, or of the scale.
+template <class Codec>
+void check_encoding(tests::mismatches& wrong, sent_chunk const& sent, std::vector<double> const& v)
+{
+  using quantizer     = typename Codec::quantizer_type;
+  constexpr auto half = static_cast<std::uint32_t>(quantizer::magnitudes);
+  double energy = 0, product = 0;
+  for (double const value : v) { energy += value * value; }
+  double const root = std::sqrt(energy / Codec::chunk_size);
+  for (std::size_t p = 0; p < v.size(); ++p) {
+    double const value       = std::abs(v[p]) / root;
+    std::uint32_t const cell = sent.codes[p] & (half - 1);
+    double const begin  = cell == 0 ? 0 : static_cast<double>(quantizer::boundaries()[cell - 1]);
+    double const end    = static_cast<double>(quantizer::boundaries()[cell]);
+    double const room   = 40 * 16 * epsilon;
+    bool const negative = sent.codes[p] >= half;
+    wrong.expect(value >= begin - room && value <= end + room, true, value, begin, end, p);
+    wrong.expect(negative == (v[p] < 0) || value < room, true, value, p);
+    product += std::abs(v[p]) * static_cast<double>(quantizer::levels()[cell]);
+  }
+  wrong.expect(std::abs(sent.scale * product / energy - 1) <= 200 * epsilon, true, sent.scale);
+}
+
+template <class Codec>
+void check_against_formulas(Codec const& codec, std::size_t d, int world)
+{
+  CAPTURE(d);
+  CAPTURE(world);
+  constexpr std::size_t size = Codec::chunk_size;
+  auto const in              = draw_normal(world, d);
+  auto const ranks           = static_cast<std::size_t>(world);
+  tests::loopback_run<Codec> run{codec, layout{d}, world, seed};
+  run.exchange(in);
+  std::uint64_t const key = run.header().sign_key;
+  auto const& out         = run.exchange(in);
+  auto const& plan        = run.plan();
+  std::size_t const words = plan.part_bytes() / 4;
+  tests::mismatches wrong;
+  for (std::size_t chunk = 0; chunk < plan.chunks(); ++chunk) {
+    std::size_t const owner = chunk % ranks, index = chunk / ranks;
+    rotation<Codec::chunk_size> const turn{chunk, key};
+    auto const wire = scattered_wire(plan, run.workspace(static_cast<int>(owner)));
+    std::vector<double> mean(size);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      std::vector<double> x(size);
+      for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
+        x[j] = static_cast<double>(in[r][chunk * size + j]);
+      }
+      auto const sent = read_chunk<Codec>(wire.received + r * words, words, index);
+      check_encoding<Codec>(wrong, sent, turn.forward(x));
+      auto const part = estimate<Codec>(sent);
+      for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }
+    }
+    for (std::size_t r = 0; r < ranks; ++r) {
+      auto const gathered = gathered_wire(plan, run.workspace(static_cast<int>(r)));
+      auto const again    = read_chunk<Codec>(gathered.data + owner * words, words, index);
+      check_encoding<Codec>(wrong, again, mean);
+      auto const back = turn.backward(estimate<Codec>(again));
+      for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
+        double const want = back[j] / size;
+        double const got  = static_cast<double>(out[r][chunk * size + j]);
+        // Levels are below five root mean squares, and the inverse rotates as above.
+        double const room = 40 * 16 * epsilon * again.scale / 16;
+        wrong.expect(std::abs(got - want) <= room, true, got, want, r, j);
+      }
+    }
+  }
+  CHECK(wrong.report() == "");
+}
+
+}  // namespace
+
+TEST_CASE("[two_shot] codes, scales and means are those of the formulas")
+{
+  check_against_formulas(shot<1>{}, 1000, 3);
+  check_against_formulas(shot<2>{}, 1000, 2);
+  check_against_formulas(shot<3>{}, 1000, 3);
+  check_against_formulas(shot<4>{}, 2500, 4);
+  check_against_formulas(shot<5>{}, 1000, 1);
+  check_against_formulas(shot<6>{}, 700, 3);
+  check_against_formulas(shot<7>{}, 256, 2);
+  check_against_formulas(shot<8>{}, 1000, 5);
+  check_against_formulas(shot<4, 1024>{}, 3000, 2);
+}
+
+TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three payloads at most")
+{
+  auto const check = [](auto const& codec) {
+    for (std::uint64_t const d : {0u, 1u, 255u, 1025u, 100003u}) {
+      for (int const world : {1, 2, 7}) {
+        auto const plan = codec.plan(layout{d}, {.size = world, .rank = 0});
+        CHECK(plan.check() == status{});
+        CHECK(plan.part_bytes() % 16 == 0);
+        CHECK(plan.payload_bytes() == plan.part_bytes() * static_cast<std::uint64_t>(world));
+        if (plan.codec().selects) { continue; }
+        CHECK(plan.workspace_bytes() == (plan.codec().feeds_back ? 3 : 2) * plan.payload_bytes());
+      }
+    }
+  };
+  check(presets::two_shot_4);
+  check(presets::two_shot_2_ef);
+  check(presets::allocated_4);
+  check(shot<3>{});
+  // Ten chunks of 512 + 4 bytes: three of them for the busiest of four ranks, in whole 16 bytes.
+  auto const plan = presets::two_shot_4.plan(layout{10000}, {.size = 4, .rank = 1});
+  CHECK(plan.wire_bytes() == 4 * 1552);
+  CHECK(plan.agreed_bytes() == 0);
+}
+
+TEST_CASE("[two_shot] a transport gets an all-to-all and an all-gather of the parts")
+{
+  std::vector<float> gradient = draw_normal(1, 3000)[0];
+  auto const plan             = presets::two_shot_8.plan(layout{3000}, {});
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s = std::as_writable_bytes(std::span{state});
+  auto const w = std::as_writable_bytes(std::span{workspace});
+  REQUIRE(initialize(cpu_executor{}, plan, s, seed) == status{});
+  auto const before = gradient;
+  int scattered = 0, gathered = 0;
+  auto const collective = [&]<class Wire>(Wire const& round) {
+    CHECK(round.bytes() == plan.part_bytes());
+    if constexpr (requires { round.sent; }) {
+      std::memcpy(round.received, round.sent, round.bytes());
+      ++scattered;
+    } else if constexpr (!requires { typename Wire::op_type; }) {
+      ++gathered;
+    }
+  };
+  CHECK(all_reduce_mean(cpu_executor{}, plan, gradient, s, w, collective) == status{});
+  CHECK(scattered == 1);
+  CHECK(gathered == 1);
+  CHECK(tests::nmse(gradients{before}, gradient) <= 5e-5);
+  // A transport that fails leaves the gradient as it was.
+  gradient         = before;
+  auto const fails = [](auto const&) { return 7; };
+  CHECK(all_reduce_mean(cpu_executor{}, plan, gradient, s, w, fails) == transport_error(7));
+  CHECK(gradient == before);
+}
+
+TEST_CASE("[two_shot] gradients of zeros, of one coordinate and of none")
+{
+  auto const check = [](auto const& codec) {
+    using codec_type = std::remove_cvref_t<decltype(codec)>;
+    for (int const world : {1, 3}) {
+      tests::loopback_run<codec_type> run{codec, layout{1300}, world, seed};
+      gradients const zeros(static_cast<std::size_t>(world), std::vector<float>(1300));
+      for (auto const& out : run.exchange(zeros)) {
+        for (float const value : out) { REQUIRE(std::bit_cast<std::uint32_t>(value) == 0); }
+      }
+      CHECK_FALSE(run.header().last_was_non_finite());
+      // One rank without a gradient is one that adds nothing.
+      auto in = draw_normal(world, 1300);
+      in[0]   = zeros[0];
+      for (auto const& out : run.exchange(in)) { REQUIRE(std::isfinite(out[0])); }
+      tests::loopback_run<codec_type> nothing{codec, layout{0}, world, seed};
+      CHECK(nothing.exchange(gradients(static_cast<std::size_t>(world)))[0].empty());
+    }
+  };
+  check(presets::two_shot_1);
+  check(presets::two_shot_4_ef);
+  check(presets::allocated_4);
+  check(presets::balanced_1);
+  tests::loopback_run<shot<8>> one{{}, layout{1}, 2, seed};
+  // A lone coordinate rotates to equal magnitudes, which any codebook with one scale holds.
+  CHECK(one.exchange({{3.0f}, {1.0f}})[0][0] == doctest::Approx(2).epsilon(1e-5));
+}
+
+TEST_CASE(
+  "[two_shot] what is not finite shows on every rank, in its chunk, and feedback forgets the step")
+{
+  auto const check = [](auto const& codec, std::size_t bad) {
+    using codec_type = std::remove_cvref_t<decltype(codec)>;
+    CAPTURE(bad);
+    tests::loopback_run<codec_type> run{codec, layout{5000}, 3, seed};
+    auto in = draw_normal(3, 5000);
+    run.exchange(in);
+    std::vector<float> const kept(run.residual(1).begin(),
+                                  codec_type::feeds_back ? run.residual(1).end()
+                                                         : run.residual(1).begin());
+    in[1][bad]              = bad % 2 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                           : -std::numeric_limits<float>::infinity();
+    auto const out          = run.exchange(in);
+    std::size_t const chunk = bad / codec_type::chunk_size;
+    for (int rank = 0; rank < 3; ++rank) {
+      CHECK(run.header(rank).last_was_non_finite());
+      for (std::size_t i = 0; i < 5000; ++i) {
+        REQUIRE(std::isnan(out[static_cast<std::size_t>(rank)][i]) ==
+                (i / codec_type::chunk_size == chunk));
+      }
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) { REQUIRE(run.residual(1)[i] == kept[i]); }
+    in[1][bad] = 0;
+    for (float const value : run.exchange(in)[2]) { REQUIRE(std::isfinite(value)); }
+    CHECK_FALSE(run.header(2).last_was_non_finite());
+  };
+  check(presets::two_shot_4, 0);
+  check(presets::two_shot_4, 4999);
+  check(presets::two_shot_2_ef, 2047);
+  check(presets::allocated_2_ef, 1234);
+}
+
+TEST_CASE("[two_shot] norms that float cannot hold count as nothing, or as not finite")
+{
+  tests::loopback_run<shot<4>> run{{}, layout{512}, 2, seed};
+  auto tiny = draw_normal(2, 512), huge = tiny;
+  for (auto& gradient : tiny) {
+    for (float& value : gradient) { value = std::ldexp(value, -80); }
+  }
+  for (auto& gradient : huge) {
+    for (float& value : gradient) { value = std::ldexp(value, 64); }
+  }
+  for (float const value : run.exchange(tiny)[0]) { REQUIRE(value == 0.0f); }
+  CHECK_FALSE(run.header().last_was_non_finite());
+  for (float const value : run.exchange(huge)[0]) { REQUIRE(std::isnan(value)); }
+  CHECK(run.header().last_was_non_finite());
+}

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Errors of two-shot codecs: EDEN's for one rank, flat in the number of ranks, unbiased, and small on real gradients.
+
+#include "support/loopback_run.hpp"
+#include "support/sample_gradients.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+using tests::gradients;
+
+gradients draw_normal(int world, std::size_t d)
+{
+  std::mt19937_64 random(23);
+  std::normal_distribution<float> normal;
+  gradients out(static_cast<std::size_t>(world), std::vector<float>(d));
+  for (auto& gradient : out) {
+    for (float& value : gradient) { value = normal(random); }
+  }
+  return out;
+}
+
+// One exchange of 2^18 normal coordinates.
+template <class Codec>
+double error_of(Codec const& codec, int world)
+{
+  auto const in = draw_normal(world, std::size_t{1} << 18);
+  tests::loopback_run<Codec> run{codec, layout{in[0].size()}, world, 5};
+  return tests::nmse(in, run.exchange(in)[0]);
+}
+
+}  // namespace
+
+TEST_CASE("[two_shot] one rank loses what EDEN loses")
+{
+  // Encoding the estimate of one rank again gives the same codes and scale, so that one encoding is measured. The error of
+  // a chunk of C normal coordinates is |v|^2 |l|^2 / <v, l>^2 - 1: it deviates from EDEN's by less than 2 / sqrt(C) of it
+  // for any width (1.5 for one bit, by the delta method), and is off by O(1/C) in the mean. Over 2^18 coordinates five
+  // deviations are .02 of it.
+  CHECK(error_of(presets::two_shot_1, 1) == doctest::Approx(.5708).epsilon(.02));
+  CHECK(error_of(presets::two_shot_2, 1) == doctest::Approx(.13312).epsilon(.02));
+  CHECK(error_of(presets::two_shot_3, 1) == doctest::Approx(.035784).epsilon(.02));
+  CHECK(error_of(presets::two_shot_4, 1) == doctest::Approx(.0095921).epsilon(.02));
+  CHECK(error_of(presets::two_shot<5>{}, 1) == doctest::Approx(.0025110).epsilon(.02));
+  CHECK(error_of(presets::two_shot<6>{}, 1) == doctest::Approx(6.4465e-4).epsilon(.02));
+  CHECK(error_of(presets::two_shot_8, 1) == doctest::Approx(4.1187e-5).epsilon(.02));
+}
+
+TEST_CASE("[two_shot] the error is that of two encodings for any number of ranks")
+{
+  // Independent gradients: the mean of n unbiased estimates with error D has error D over the energy of the mean gradient,
+  // and 1 + D of its energy, of which the second encoding loses D.
+  for (int const world : {2, 4, 8, 16}) {
+    CAPTURE(world);
+    double const d3 = .035784, d4 = .0095921;
+    CHECK(error_of(presets::two_shot_3, world) == doctest::Approx(d3 * (2 + d3)).epsilon(.03));
+    CHECK(error_of(presets::two_shot_4, world) == doctest::Approx(d4 * (2 + d4)).epsilon(.03));
+  }
+}
+
+namespace {
+
+struct biases {
+  double worst;       // |mean error| of the worst coordinate, in standard deviations
+  double at_first;    // the same at the first coordinates of all chunks together
+  double projection;  // <mean error, mean gradient>, in standard deviations
+};
+
+// The mean error of many exchanges of the same gradients: an exchange's errors are spread over the coordinates alike, and
+// those of different exchanges, with fresh signs, are independent.
+template <class Codec>
+biases measure_bias(Codec const& codec, int world)
+{
+  constexpr int steps     = 1000;
+  constexpr std::size_t d = 1024;
+  auto const in           = draw_normal(world, d);
+  tests::loopback_run<Codec> run{codec, layout{d}, world, 5};
+  std::vector<double> truth(d), error(d);
+  for (auto const& gradient : in) {
+    for (std::size_t i = 0; i < d; ++i) { truth[i] += static_cast<double>(gradient[i]) / world; }
+  }
+  double variance = 0, energy = 0, along = 0, first = 0;
+  for (int t = 0; t < steps; ++t) {
+    auto const& out = run.exchange(in)[0];
+    for (std::size_t i = 0; i < d; ++i) {
+      double const e = static_cast<double>(out[i]) - truth[i];
+      error[i] += e / steps;
+      variance += e * e / (steps * static_cast<double>(d));
+    }
+  }
+  double const sigma = std::sqrt(variance / steps);
+  biases out{};
+  for (std::size_t i = 0; i < d; ++i) {
+    out.worst = std::max(out.worst, std::abs(error[i]) / sigma);
+    energy += truth[i] * truth[i];
+    along += error[i] * truth[i];
+    if (i % Codec::chunk_size == 0) { first += error[i]; }
+  }
+  out.at_first   = std::abs(first) / sigma / std::sqrt(static_cast<double>(d / Codec::chunk_size));
+  out.projection = std::abs(along) / sigma / std::sqrt(energy);
+  return out;
+}
+
+template <int Bits>
+using shot_of_256 =
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<Bits>, no_feedback>;
+
+}  // namespace
+
+TEST_CASE("[two_shot] estimates of one rank are unbiased in every coordinate")
+{
+  auto const check = [](auto const& codec) {
+    // A thousand coordinates stay within five deviations but for a chance of 6e-4.
+    biases const found = measure_bias(codec, 1);
+    CHECK(found.worst < 5);
+    CHECK(found.at_first < 5);
+    CHECK(found.projection < 5);
+  };
+  check(presets::two_shot_1);
+  check(presets::two_shot_2);
+  check(presets::two_shot_4);
+  check(shot_of_256<3>{});
+}
+
+TEST_CASE("[two_shot] means of three ranks and more are unbiased, with 2 bits along the mean")
+{
+  // The second encoding sees sums of few levels: of two ranks, or of 2 bits, they lie at the ends of its cells often enough
+  // that it weighs the ranks unevenly. A mean of more has neither.
+  for (int const world : {3, 8}) {
+    CAPTURE(world);
+    CHECK(measure_bias(shot_of_256<2>{}, world).projection < 5);
+    biases const found = measure_bias(presets::two_shot_4, world);
+    CHECK(found.worst < 5);
+    CHECK(found.at_first < 5);
+    CHECK(found.projection < 5);
+  }
+  CHECK(measure_bias(presets::two_shot_4, 2).worst > 5);
+}
+
+TEST_CASE("[two_shot] feedback keeps what both encodings lost")
+{
+  // Sum of the estimates over T steps = T mean + what the residuals began with - what they hold: of the ranks their mean, of
+  // an owner, which keeps a sum, over the ranks.
+  using codec =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, error_feedback>;
+  constexpr std::size_t d = 1000;
+  constexpr int world = 3, steps = 64;
+  auto const in = draw_normal(world, d);
+  tests::loopback_run<codec> run{codec{}, layout{d}, world, 5};
+  std::vector<double> sum(d), mean(d);
+  for (auto const& gradient : in) {
+    for (std::size_t i = 0; i < d; ++i) { mean[i] += static_cast<double>(gradient[i]) / world; }
+  }
+  double first = 0, last = 0;
+  for (int t = 1; t <= steps; ++t) {
+    auto const& out = run.exchange(in)[0];
+    last            = 0;
+    for (std::size_t i = 0; i < d; ++i) {
+      sum[i] += static_cast<double>(out[i]);
+      double kept = 0;
+      for (int k = 0; k < world; ++k) { kept += static_cast<double>(run.residual(k)[i]) / world; }
+      std::size_t const chunk = i / 256;
+      auto const* const owned = reinterpret_cast<float const*>(
+        run.state(static_cast<int>(chunk % world)).data() + run.plan().owner_residual_offset());
+      kept += static_cast<double>(owned[chunk / world * 256 + i % 256]) / world;
+      // Every step rounds some ten times values below 64.
+      REQUIRE(std::abs(sum[i] - t * mean[i] + kept) <= t * 10 * 64 * 0x1p-24);
+      last += std::pow(sum[i] / t - mean[i], 2);
+    }
+    if (t == 1) { first = last; }
+  }
+  // Residuals stay bounded: the error of the average falls like 1 / T^2, not like the 1 / T of independent errors. A
+  // residual's energy exceeds the first step's by less than (1 + 1 / (1 - D))^2 with D = .133 for two encodings: 4.7 + 4.7.
+  CHECK(last < 9.4 * first / (steps * steps));
+}
+
+TEST_CASE("[two_shot] the errors on real gradients are those of the design")
+{
+  struct wanted {
+    std::string set;
+    double four, allocated4, allocated2;
+  };
+  // The mean error of ten exchanges.
+  auto const error = [](auto const& codec, std::string const& set, double bits) {
+    using codec_type = std::remove_cvref_t<decltype(codec)>;
+    auto const in    = tests::sample_gradients(set);
+    tests::loopback_run<codec_type> run{codec, layout{in[0].size()}, 4, 42};
+    CHECK(run.plan().bits_per_coordinate() <= bits);
+    double sum = 0;
+    for (int step = 0; step < 10; ++step) {
+      auto const& means = run.exchange(in);
+      for (auto const& other : means) {
+        REQUIRE(std::memcmp(other.data(), means[0].data(), other.size() * sizeof(float)) == 0);
+      }
+      sum += tests::nmse(in, means[0]);
+    }
+    return sum / 10;
+  };
+  for (wanted const& want :
+       {wanted{"step20", .0150, .0009, .009}, wanted{"step300", .0180, .0060, .085}}) {
+    CAPTURE(want.set);
+    CHECK(error(presets::two_shot_4, want.set, 4.07) <= want.four);
+    CHECK(error(presets::allocated_4, want.set, 4) <= want.allocated4);
+    CHECK(error(presets::allocated_2, want.set, 2) <= want.allocated2);
+  }
+}

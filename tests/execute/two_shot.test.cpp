@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Two-shot exchanges have the same bytes on every instruction set and number of threads, whatever memory held before.
+
+#include "support/exchange_fixture.hpp"
+
+#include <tersum/presets.hpp>
+
+using namespace tersum;
+
+namespace {
+
+template <class Codec, class Element>
+void check(tests::exchange_case<Codec, Element> const& c)
+{
+  CAPTURE(c);
+  auto const reference = tests::record_reference(c);
+  tests::check_instruction_sets(c, reference);
+  CHECK(tests::difference(tests::record_exchange<tests::host_buffer>(
+                            cpu_executor{.threads = 3}, c, std::byte{0x3c}),
+                          reference) == "");
+}
+
+}  // namespace
+
+TEST_CASE(
+  "[two_shot] the bytes of an exchange do not depend on instructions, threads or old memory")
+{
+  check<std::remove_cv_t<decltype(presets::two_shot_4)>, float>(
+    {.gradient = {5003}, .world = 3, .misaligned = true, .non_finite_step = 1});
+  check<std::remove_cv_t<decltype(presets::two_shot_2_ef)>, half>(
+    {.gradient = tests::odd_bucket().gradient(), .world = 2, .steps = 4, .non_finite_step = 2});
+  check<two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<5>>, bfloat16>(
+    {.gradient = {1000}, .world = 4});
+}
+
+TEST_CASE("[two_shot] nor do those of allocated widths")
+{
+  check<std::remove_cv_t<decltype(presets::allocated_4)>, float>(
+    {.codec = presets::allocated_4, .gradient = {20011}, .world = 3, .non_finite_step = 1});
+  check<std::remove_cv_t<decltype(presets::allocated_2_ef)>, float>(
+    {.codec = presets::allocated_2_ef, .gradient = {30000}, .world = 2});
+}
