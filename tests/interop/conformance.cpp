@@ -277,6 +277,8 @@ int check_presets(any_transport const& over)
   TERSUM_CHECK(allocated_sat_4_ef);
   TERSUM_CHECK(balanced_sat_2_ef);
   TERSUM_CHECK(balanced_sat_4_ef);
+  TERSUM_CHECK(powersgd_r1);
+  TERSUM_CHECK(acp_r4);
 #undef TERSUM_CHECK
   return s.failures();
 }

@@ -134,6 +134,12 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
                        saturating_sum<4>>;
   add(margin{.range = {.spread = 1.9f, .headroom = {.margin = 1.2f}}}, vector, four);
   add(dither{.range = {.spread = 1.9f}}, vector, four);
+  std::array<tensor, 1> const matrix{{{"", 250, 400, 0}}};
+  layout const bucket{.coordinates = 100000, .tensors = matrix};
+  add(presets::powersgd_r4, bucket, four);
+  add(presets::acp_r4, bucket, four);
+  add(low_rank_codec<low_rank<4, cholesky_qr2>>{}, bucket, four);
+  add(low_rank_codec<low_rank<4, gram_schmidt>>{}, bucket, four);
   CHECK(static_cast<int>(seen.size()) == plans);
 
   // The rank does not count, and neither do names and the form of a rotation.

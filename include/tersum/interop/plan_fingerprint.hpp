@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/interop/transport.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
 #include <tersum/version.hpp>
@@ -116,7 +117,14 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
   if constexpr (requires { typename Codec::agreed_op; }) {
     add_op<typename Codec::agreed_op>(hash);
   }
-  if constexpr (requires { Codec::rank; }) { hash.add(Codec::rank); }
+  if constexpr (is_low_rank<Codec>) {
+    hash.add(Codec::rank);
+    hash.add(codec.low_rank.least_saving);
+    using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
+    if constexpr (requires { orthogonalizer::max_passes; }) {
+      hash.add(orthogonalizer::max_passes);
+    }
+  }
   if constexpr (requires { typename Codec::rotator_type; }) {
     hash.add(Codec::rotator_type::rotation_size);
   }

@@ -66,6 +66,8 @@ TERSUM_INLINE float cholesky_pass(Factor& factor)
 //!
 //! What PowerSGD was published with. As many dependent sums as pairs of columns: fine for a few columns.
 struct gram_schmidt {
+  static constexpr int max_passes = 0;  //!< Of Cholesky QR.
+
   TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
   TERSUM_INLINE static void orthogonalize(Factor& factor)
@@ -93,12 +95,13 @@ struct gram_schmidt {
 //! Orthonormal to float32 where the columns, scaled to unit norm, have a condition below about 10^5 (Fukaya et al.,
 //! CholeskyQR2, 2014): so it is in PowerSGD from the third step on, not in the first ones.
 struct cholesky_qr2 {
+  static constexpr int max_passes = 2;
+
   TERSUM_EXEC_CHECK_DISABLE
   template <class Factor>
   TERSUM_INLINE static void orthogonalize(Factor& factor)
   {
-    detail::cholesky_pass(factor);
-    detail::cholesky_pass(factor);
+    for (int pass = 0; pass < max_passes; ++pass) { detail::cholesky_pass(factor); }
   }
 };
 
