@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A step of PowerSGD on the encoder layers of BERT-large on a device: products, orthogonalisation, reconstruction; and
+//! where cuSOLVER is found a Householder QR of each matrix in the place of the orthogonalisation.
+
+#include "support/cuda_bench.cuh"
+
+#include <tersum/lowrank/low_rank_launches.hpp>
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#if defined(TERSUM_BENCH_CUSOLVER)
+#include <cusolverDn.h>
+#endif
+
+namespace {
+
+using namespace tersum;
+using namespace tersum_bench;
+
+// Query, key, value, output, and the two of the feed-forward part, of 24 layers.
+struct bucket {
+  std::vector<tensor> tensors;
+  std::uint64_t coordinates = 0;
+
+  bucket()
+  {
+    for (int layer = 0; layer < 24; ++layer) {
+      for (int i = 0; i < 4; ++i) { add(1024, 1024); }
+      add(4096, 1024);
+      add(1024, 4096);
+    }
+  }
+  void add(std::uint64_t rows, std::uint64_t columns)
+  {
+    tensors.push_back({.rows = rows, .columns = columns, .offset = coordinates});
+    coordinates += rows * columns;
+  }
+};
+
+//! One rank after steps enough for a warm start.
+template <class Codec>
+class one_rank {
+ public:
+  explicit one_rank(Codec const& codec)
+    : plan_(codec.plan({shape_.coordinates, shape_.tensors}, {})),
+      source_(room_.take<float>(shape_.coordinates)),
+      gradient_(room_.take<float>(shape_.coordinates)),
+      state_(room_.take<std::byte>(plan_.state_bytes())),
+      workspace_(room_.take<std::byte>(plan_.workspace_bytes())),
+      args_(detail::make_args(plan_, gradient_.data(), state_, workspace_))
+  {
+    fill_gradient(stream_, source_);
+    require(initialize(exec(), plan_, state_, 1));
+    for (int step = 0; step < 3; ++step) {
+      begin();
+      multiply();
+      orthogonalize();
+      multiply_back();
+      finish();
+    }
+    stream_.wait();
+  }
+
+  [[nodiscard]] timed_stream& stream() { return stream_; }
+  [[nodiscard]] tersum::plan<Codec> const& plan() const { return plan_; }
+  [[nodiscard]] float* left(matrix_record const& m) const { return args_.factor[0] + m.slot[0]; }
+
+  void begin() const { require(exec().copy(gradient_.data(), source_.data(), source_.size())); }
+  void multiply() const { require(encode(exec(), plan_, gradient_, state_, workspace_)); }
+  void orthogonalize() const { launch(detail::settle_all{}, plan_.chunks()); }
+  void multiply_back() const { launch(detail::multiply_all<false>{}, plan_.blocks(1)); }
+  void finish() const { require(decode(exec(), plan_, gradient_, state_, workspace_)); }
+
+ private:
+  [[nodiscard]] cuda_executor exec() const { return {stream_.get()}; }
+
+  template <class Kernel>
+  void launch(Kernel const& kernel, std::uint64_t blocks) const
+  {
+    auto* const function = detail::low_rank_kernel<Kernel, Codec, float>;
+    constexpr int shared = Kernel::template shared<Codec>;
+    require(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    function<<<static_cast<unsigned>(blocks), Kernel::threads, shared, stream_.get()>>>(kernel,
+                                                                                        args_);
+    require(cudaGetLastError());
+  }
+
+  bucket shape_{};
+  timed_stream stream_{};
+  device_memory room_{};
+  tersum::plan<Codec> plan_;
+  std::span<float> source_, gradient_;
+  bytes state_, workspace_;
+  detail::exchange_args<Codec, float> args_;
+};
+
+// Times `orthogonalize`, and everything else of the step beside it.
+template <class Codec, class Work>
+void run_step(benchmark::State& state, one_rank<Codec>& rank, Work const& orthogonalize)
+{
+  constexpr double never = std::numeric_limits<double>::infinity();
+  double products = never, rebuild = never, best = never;
+  for ([[maybe_unused]] auto _ : state) {
+    rank.begin();
+    auto const first  = rank.stream().time([&] { rank.multiply(); }, orthogonalize);
+    auto const second = rank.stream().time([&] { rank.multiply_back(); }, [&] { rank.finish(); });
+    state.SetIterationTime(1e-9 * first[1]);
+    products = std::min(products, first[0] + second[0]);
+    best     = std::min(best, first[1]);
+    rebuild  = std::min(rebuild, second[1]);
+  }
+  state.counters["products_us"]    = products * 1e-3;
+  state.counters["reconstruct_us"] = rebuild * 1e-3;
+  state.counters["share"]          = best / (best + products + rebuild);
+}
+
+template <class Codec>
+void add_step(std::string_view name, Codec const& codec)
+{
+  add("orthogonalize", name, "float", bucket{}.coordinates, [=](benchmark::State& state) {
+    one_rank<Codec> rank{codec};
+    run_step(state, rank, [&] { rank.orthogonalize(); });
+  });
+}
+
+#if defined(TERSUM_BENCH_CUSOLVER)
+inline void require(cusolverStatus_t status)
+{
+  if (status != CUSOLVER_STATUS_SUCCESS) { throw std::runtime_error{"cuSOLVER failed"}; }
+}
+
+template <class Codec>
+void add_cusolver(std::string_view name, Codec const& codec)
+{
+  add("householder_qr", name, "float", bucket{}.coordinates, [=](benchmark::State& state) {
+    one_rank<Codec> rank{codec};
+    std::vector<matrix_record> matrices;
+    rank.plan().for_each_matrix([&](matrix_record const& m) { matrices.push_back(m); });
+    cusolverDnHandle_t handle = nullptr;
+    require(cusolverDnCreate(&handle));
+    require(cusolverDnSetStream(handle, rank.stream().get()));
+    device_memory room;
+    auto const tau  = room.take<float>(Codec::rank);
+    auto const info = room.take<int>(1);
+    int most        = 0;
+    auto const each = [&](auto const& visit) {
+      for (matrix_record const& m : matrices) {
+        visit(static_cast<int>(m.rows), static_cast<int>(m.rank), rank.left(m));
+      }
+    };
+    each([&](int rows, int columns, float* a) {
+      int qr = 0, q = 0;
+      require(cusolverDnSgeqrf_bufferSize(handle, rows, columns, a, rows, &qr));
+      require(cusolverDnSorgqr_bufferSize(handle, rows, columns, columns, a, rows, tau.data(), &q));
+      most = std::max({most, qr, q});
+    });
+    auto const work = room.take<float>(static_cast<std::size_t>(most));
+    run_step(state, rank, [&] {
+      each([&](int rows, int columns, float* a) {
+        require(cusolverDnSgeqrf(
+          handle, rows, columns, a, rows, tau.data(), work.data(), most, info.data()));
+        require(cusolverDnSorgqr(
+          handle, rows, columns, columns, a, rows, tau.data(), work.data(), most, info.data()));
+      });
+    });
+    require(cusolverDnDestroy(handle));
+  });
+}
+#endif
+
+[[maybe_unused]] bool const registered = [] {
+  if (!find_device()) { return false; }
+  add_step("powersgd_r4", presets::powersgd_r4);
+  add_step("powersgd_r16", presets::powersgd_r16);
+  add_step("powersgd_r64", presets::powersgd_r64);
+  add_step("gram_schmidt_r4", low_rank_codec<low_rank<4, gram_schmidt>>{});
+#if defined(TERSUM_BENCH_CUSOLVER)
+  add_cusolver("powersgd_r4", presets::powersgd_r4);
+  add_cusolver("powersgd_r64", presets::powersgd_r64);
+#endif
+  return true;
+}();
+
+}  // namespace
