@@ -30,7 +30,8 @@ namespace tersum::inline v0 {
 //!
 //! Gloo applies every reduction as a function of two arrays: all operations go in the wire, in its ring, on the executor
 //! given here. What Gloo throws comes back as a status: a peer that died or did not come within the timeout. After that
-//! connect a new context. The program should ignore SIGPIPE: Gloo writes to sockets whose other end may be gone. One transport is used by one thread at a time, and several of them need contexts of their own.
+//! connect a new context. The program should ignore SIGPIPE: Gloo writes to sockets whose other end may be gone. A
+//! transport is used by one thread at a time, and several of them need contexts of their own.
 class gloo_transport {
  public:
   //! @param context  Connected; kept alive by the transport.
