@@ -49,6 +49,13 @@ function(tersum_add_mpi_test name program ranks)
   set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 600 PROCESSORS 2)
 endfunction()
 
+# tersum_add_nccl_test(<name> <program> <ranks>): the program as so many ranks of this machine; without a GPU skipped.
+function(tersum_add_nccl_test name program ranks)
+  add_test(NAME ${name} COMMAND bash "${PROJECT_SOURCE_DIR}/tests/interop/nccl_ranks.sh" ${ranks}
+                                "$<TARGET_FILE:${program}>")
+  set_tests_properties(${name} PROPERTIES LABELS cuda SKIP_RETURN_CODE 77 TIMEOUT 600 RUN_SERIAL ON)
+endfunction()
+
 # tersum_add_missing_test(<name> <what>): a test that is skipped and says what is missing.
 function(tersum_add_missing_test name what)
   add_test(NAME ${name} COMMAND "${CMAKE_COMMAND}" -E echo "skipped: no ${what} on this machine")

@@ -34,6 +34,8 @@ TEST_CASE(
     {.gradient = tests::odd_bucket().gradient(), .world = 2, .steps = 4, .non_finite_step = 2});
   check<two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<5>>, bfloat16>(
     {.gradient = {1000}, .world = 4});
+  check<presets::two_shot<6>, float>({.gradient = {3000}});
+  check<presets::two_shot<8>, float>({.gradient = {3000}});
 }
 
 TEST_CASE("[two_shot] nor do those of allocated widths")

@@ -79,7 +79,7 @@ void describe(std::string const& name,
   } else {
     into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
   }
-  into[name + " mean"]    = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
+  into[name + " mean"] = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
 }
 
 }  // namespace
@@ -128,6 +128,11 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("acp_r1", presets::acp_r1, got, tensors);
   constexpr low_rank_codec<low_rank<3>, half> in_halves{.low_rank = {.least_saving = 1}};
   describe("factors of 3 in half", in_halves, got, tensors);
+  describe("two_shot_1", presets::two_shot_1, got);
+  describe("two_shot_3", presets::two_shot_3, got);
+  describe("two_shot_4_ef", presets::two_shot_4_ef, got);
+  describe("allocated_4", presets::allocated_4, got);
+  describe("balanced_2", presets::balanced_2, got);
 
   char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
   if (write != nullptr && std::string{write} == "1") {

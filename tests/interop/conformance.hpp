@@ -12,8 +12,9 @@ namespace tersum::tests {
 
 //! @brief Every preset, each way to reduce, sizes with tails, a bucket, and a rank with NaN: results against a loopback,
 //! and the same on all ranks.
+//! @param brief  Only the bucket, or one vector for codecs that take none.
 //! @return  How many checks failed on this rank; each is printed.
-[[nodiscard]] int check_presets(any_transport const& over);
+[[nodiscard]] int check_presets(any_transport const& over, bool brief = false);
 
 //! @brief Ranks with unlike plans are told so on every rank, and can go on.
 [[nodiscard]] int check_agreement(any_transport const& over);

@@ -10,6 +10,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -51,10 +52,11 @@ constexpr bool are_plain_values = ((std::is_trivially_copyable_v<Types> &&
                                     std::is_nothrow_default_constructible_v<Types>)&&...);
 
 static_assert(are_empty<fixed_chunks<128>, fixed_chunks<32768>>);
-static_assert(are_empty<no_rotation, partial_hadamard<1024>, tensor_core_hadamard<1024>, full_hadamard>);
+static_assert(
+  are_empty<no_rotation, partial_hadamard<1024>, tensor_core_hadamard<1024>, full_hadamard>);
 static_assert(are_empty<literal>);
 static_assert(are_empty<independent, stratified, no_dither>);
-static_assert(are_empty<stochastic_quantizer<4>, nearest_quantizer<4>, cast<half>>);
+static_assert(are_empty<stochastic_quantizer<4>, nearest_quantizer<4>, cast<half>, lloyd_max<4>>);
 static_assert(
   are_empty<packed_codes<4>, saturating_add<4>, native_sum<float>, native_max<bfloat16>>);
 static_assert(are_empty<saturating_sum<4>, widening_sum<4, 8>, guard_lanes<8>>);

@@ -88,18 +88,20 @@ TERSUM_SIMD words cell_of(floats magnitude)
 {
   constexpr int count = Quantizer::magnitudes;
   words cell{};
-  if constexpr (count <= 8) {
+  if constexpr (count <= 16) {
     TERSUM_UNROLL
     for (int k = 0; k + 1 < count; ++k) {
       cell -= (words)(magnitude >= broadcast(Quantizer::boundaries()[k]));
     }
   } else {
-    TERSUM_UNROLL
-    for (std::uint32_t step = count / 2; step > 0; step /= 2) {
-      words const beyond =
-        (words)(magnitude >= look_up(Quantizer::boundaries(), cell + (step - 1)));
-      cell += beyond & step;
-    }
+    // Of the boundaries at most one lies between two points of this grid.
+    using grid          = cell_grid<Quantizer>;
+    floats const scaled = magnitude * static_cast<float>(grid::points);
+    floats const last   = broadcast(static_cast<float>(grid::count - 1));
+    auto const point    = __builtin_convertvector(scaled < last ? scaled : last, integers);
+    floats const below  = look_up<grid::count>(grid::cells.data(), (words)point);
+    cell                = (words) __builtin_convertvector(below, integers);
+    cell -= (words)(magnitude >= look_up<count>(Quantizer::boundaries(), cell));
   }
   return cell;
 }
@@ -119,6 +121,7 @@ TERSUM_SIMD float square_rows(float const* rows)
         floats const v = load(first + k * stride);
         sum            = fma(v, v, sum);
       }
+      TERSUM_UNROLL
       for (int lane = 0; lane < width; ++lane) {
         sums[group_of<Size>(block, part, lane)] = sum[lane];
       }
@@ -152,8 +155,9 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
         words const v          = to_bits(load(first + k * stride));
         floats const magnitude = from_bits(v & 0x7fffffffu);
         words const cell       = cell_of<Quantizer>(magnitude * scale);
-        product                = fma(magnitude, look_up(Quantizer::levels(), cell), product);
-        codes[k]               = cell | (v >> 31) << (bits - 1);
+        product =
+          fma(magnitude, look_up<Quantizer::magnitudes>(Quantizer::levels(), cell), product);
+        codes[k] = cell | (v >> 31) << (bits - 1);
       }
       words packed[bits] = {};
       TERSUM_UNROLL
@@ -163,6 +167,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
         packed[word] |= codes[k] << shift;
         if (shift + bits > 32) { packed[word + 1] |= codes[k] >> (32 - shift); }
       }
+      TERSUM_UNROLL
       for (int lane = 0; lane < width; ++lane) {
         int const group = group_of<Size>(block, part, lane);
         sums[group]     = product[lane];
@@ -185,6 +190,7 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
     for (int part = 0; part < shape::split; ++part) {
       float* const first = rows + first_row_of<Size>(block, part);
       words packed[bits];
+      TERSUM_UNROLL
       for (int lane = 0; lane < width; ++lane) {
         int const group = group_of<Size>(block, part, lane);
         TERSUM_UNROLL
@@ -199,7 +205,8 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
         if (shift + bits > 32) { codes[k] |= packed[word + 1] << (32 - shift); }
       }
       for (int k = 0; k < 32; ++k) {
-        floats const level = look_up(Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
+        floats const level = look_up<Quantizer::magnitudes>(
+          Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
         words const sign   = codes[k] >> (bits - 1) << 31;
         floats const value = from_bits(to_bits(level) ^ sign);
         store(first + k * stride, fma(value, broadcast(scale), load(first + k * stride)));

@@ -9,6 +9,7 @@
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/cell_grid.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/state.hpp>

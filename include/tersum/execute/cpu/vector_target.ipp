@@ -250,16 +250,35 @@ TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&
   }
 }
 
-//! @brief table[number] for every lane.
+//! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
+template <int Count>
 TERSUM_SIMD floats look_up(float const* table, words number)
 {
+  static_assert((Count & (Count - 1)) == 0);
+#if TERSUM_SIMD_WIDTH >= 8
+  if constexpr (Count <= width) {
+    floats entries{};
+    __builtin_memcpy(&entries, table, Count * sizeof(float));
 #if TERSUM_SIMD_WIDTH == 16
-  return (floats)_mm512_mask_i32gather_ps(
-    _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
-#elif TERSUM_SIMD_WIDTH == 8
-  return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
+    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
+#else
+    return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
+#endif
+  } else if constexpr (Count <= 8 * width) {
+    floats const low  = look_up<Count / 2>(table, number);
+    floats const high = look_up<Count / 2>(table + Count / 2, number);
+    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
+  } else {
+#if TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_mask_i32gather_ps(
+      _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
+#else
+    return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
+#endif
+  }
 #else
   floats found;
+  TERSUM_UNROLL
   for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
   return found;
 #endif

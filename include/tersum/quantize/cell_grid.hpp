@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How the cell of a value is found in two steps, for codebooks of many levels.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace tersum::inline v0::detail {
+
+//! @brief A grid of `points` a root mean square: the number of the cell that each of its points lies in, as a float.
+//!
+//! Between neighbouring points there is one boundary at most, so that one comparison is left for a value; where two tables
+//! are cheaper than many comparisons.
+template <class Quantizer>
+struct cell_grid {
+  static constexpr int points = Quantizer::magnitudes / 2;
+  static constexpr int count  = 8 * points;
+
+  static constexpr std::array<float, count> cells = [] {
+    std::array<float, count> numbers{};
+    int cell = 0;
+    for (int i = 0; i < count; ++i) {
+      while (Quantizer::boundaries()[cell] * points <= static_cast<float>(i)) { ++cell; }
+      numbers[static_cast<std::size_t>(i)] = static_cast<float>(cell);
+    }
+    return numbers;
+  }();
+
+  static constexpr bool serves = [] {
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
+      if (cells[i + 1] > cells[i] + 1) { return false; }
+    }
+    return cells.back() == static_cast<float>(Quantizer::magnitudes - 1);
+  }();
+  static_assert(serves, "tersum: the cells of a codebook must be wider than a point of its grid");
+};
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A quantizer without a codebook.
+// expected: has_magnitudes
+
+#include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/schedule/two_shot.hpp>
+
+using codec = tersum::two_shot_codec<tersum::fixed_chunks<1024>,
+                                     tersum::partial_hadamard<1024>,
+                                     tersum::stochastic_quantizer<4>>;
