@@ -6,6 +6,8 @@
 //! ranks with unlike plans, and a rank that stays away.
 
 #include <tersum/interop/nccl.cuh>
+#include <tersum/interop/nccl_pieces.cuh>
+#include <tersum/interop/nccl_symmetric.cuh>
 #include <tersum/tersum.cuh>
 
 #include <cuda_runtime.h>
@@ -19,6 +21,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <span>
 #include <string>
 #include <thread>
@@ -89,19 +92,22 @@ std::vector<float> make_gradient(std::size_t size, int rank, int step)
   return out;
 }
 
-template <schedule Schedule, class Codec>
+// Two steps over a collective that make(exec, plan, workspace) makes, against the same ranks on the CPU.
+template <class Codec, class Make>
 void check(nccl_transport const& nccl,
            char const* name,
            Codec const& codec,
            reduction_order order,
            bool equals_loopback,
-           bool from_graph)
+           bool from_graph,
+           std::span<std::byte> workspace,
+           Make make)
 {
   constexpr std::size_t size = 300007;
   layout const shape{.coordinates = size};
   auto const plan = codec.plan(shape, {.size = ranks, .rank = me});
-  device_memory const state(plan.state_bytes()), workspace(plan.workspace_bytes()),
-    scratch(scratch_bytes(plan)), gradient(size * sizeof(float));
+  device_memory const state(plan.state_bytes()), scratch(scratch_bytes(plan, 4)),
+    gradient(size * sizeof(float));
   cuda_executor const exec{stream};
   std::span<float> const values{reinterpret_cast<float*>(gradient.data), size};
   expect(initialize(exec, plan, state.bytes(), 7).ok(), name, "initialize");
@@ -121,13 +127,9 @@ void check(nccl_transport const& nccl,
     expect(initialize(cpu_executor{}, its, all.back().state, 7).ok(), name, "initialize");
   }
 
+  auto const& reduce  = make(exec, scratch.bytes());
   auto const exchange = [&] {
-    return all_reduce_mean(exec,
-                           plan,
-                           values,
-                           state.bytes(),
-                           workspace.bytes(),
-                           reduce_over<Schedule>(nccl, exec, scratch.bytes()));
+    return all_reduce_mean(exec, plan, values, state.bytes(), workspace, reduce);
   };
   cudaGraphExec_t replay = nullptr;
   if (from_graph) {
@@ -150,7 +152,7 @@ void check(nccl_transport const& nccl,
     } else {
       expect(exchange().ok(), name, "the exchange failed");
     }
-    expect(nccl.wait().ok(), name, "the stream failed");
+    expect(nccl.wait(stream).ok(), name, "the stream failed");
     std::vector<float> mean(size);
     cudaMemcpy(mean.data(), gradient.data, gradient.size, cudaMemcpyDefault);
     expect(loopback_all_reduce_mean(
@@ -173,6 +175,75 @@ void check(nccl_transport const& nccl,
       "the ranks differ");
   }
   if (replay != nullptr) { cudaGraphExecDestroy(replay); }
+}
+
+constexpr std::size_t workspace_room = 8 << 20;  // of all codecs here
+
+template <schedule Schedule>
+constexpr auto over(nccl_transport const& nccl)
+{
+  return [&nccl](cuda_executor const& exec, std::span<std::byte> scratch) {
+    return reduce_over<Schedule>(nccl, exec, scratch);
+  };
+}
+
+void check_schedules(nccl_transport const& nccl)
+{
+  using enum reduction_order;
+  device_memory const memory(workspace_room);
+  auto const run = [&](auto... what) { check(nccl, what...); };
+  auto const two = over<schedule::two_shot>(nccl);
+  auto const w   = memory.bytes();
+  run("rotated_sat4, two shots", presets::rotated_sat4, direct, true, false, w, two);
+  run("rotated_sat4, graph", presets::rotated_sat4, direct, true, true, w, two);
+  run("allocated_sat_2, two shots", presets::allocated_sat_2, direct, true, false, w, two);
+  run(
+    "rotated_sat4, ring", presets::rotated_sat4, ring, true, false, w, over<schedule::ring>(nccl));
+  bool const any = ranks <= 2;  // the order of more is NCCL's
+  run("fp16", presets::fp16, direct, any, false, w, over<schedule::automatic>(nccl));
+}
+
+void check_pieces(ncclComm_t communicator)
+{
+  cudaStream_t beside = nullptr;
+  expect(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking) == cudaSuccess, "pieces", "");
+  nccl_transport const nccl{communicator, beside, std::chrono::seconds(60)};
+  device_memory const memory(workspace_room), scratch(workspace_room);
+  nccl_pieces const reduce{nccl, cuda_executor{stream}, scratch.bytes(), 4};
+  for (bool const from_graph : {false, true}) {
+    check(nccl,
+          from_graph ? "rotated_sat4, pieces in a graph" : "rotated_sat4, pieces",
+          presets::rotated_sat4,
+          reduction_order::direct,
+          ranks <= 2,  // the norms are NCCL's sums of float
+          from_graph,
+          memory.bytes(),
+          [&](auto&&...) { return std::cref(reduce); });
+  }
+  cudaStreamDestroy(beside);
+}
+
+void check_symmetric(ncclComm_t communicator, nccl_transport const& nccl)
+{
+  void* data = nullptr;
+  if (ncclMemAlloc(&data, workspace_room) != ncclSuccess) {
+    std::printf("rank %d: no symmetric memory here\n", me);
+    return;
+  }
+  std::span const memory{static_cast<std::byte*>(data), workspace_room};
+  {
+    nccl_symmetric const reduce{communicator, cuda_executor{stream}, memory};
+    auto const make = [&](auto&&...) { return std::cref(reduce); };
+    if (reduce.check().ok()) {
+      using enum reduction_order;
+      check(
+        nccl, "rotated_sat4, symmetric", presets::rotated_sat4, direct, true, false, memory, make);
+      check(nccl, "fp16, symmetric", presets::fp16, direct, true, true, memory, make);
+    } else {
+      std::printf("rank %d: %s\n", me, reduce.check().message.data());
+    }
+  }
+  ncclMemFree(data);
 }
 
 void check_agreement(nccl_transport const& nccl)
@@ -204,21 +275,10 @@ int main(int argc, char** argv)
     ncclComm_t const communicator = connect(argv[3], true);
     nccl_transport const nccl{communicator, stream, std::chrono::seconds(60)};
     expect(nccl.check().ok(), "the communicator", nccl.check().message.data());
-    using enum schedule;
     check_agreement(nccl);
-    check<two_shot>(
-      nccl, "rotated_sat4, two shots", presets::rotated_sat4, reduction_order::direct, true, false);
-    check<two_shot>(
-      nccl, "rotated_sat4, graph", presets::rotated_sat4, reduction_order::direct, true, true);
-    check<ring>(
-      nccl, "rotated_sat4, ring", presets::rotated_sat4, reduction_order::ring, true, false);
-    check<two_shot>(nccl,
-                    "allocated_sat_2, two shots",
-                    presets::allocated_sat_2,
-                    reduction_order::direct,
-                    true,
-                    false);
-    check<automatic>(nccl, "fp16", presets::fp16, reduction_order::ring, ranks <= 2, false);
+    check_schedules(nccl);
+    check_pieces(communicator);
+    check_symmetric(communicator, nccl);
     if (!nccl.aborted()) { ncclCommDestroy(communicator); }
   }
   // The last rank connects, and then does nothing while the others wait for it.

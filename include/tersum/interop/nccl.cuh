@@ -68,18 +68,22 @@ class nccl_transport {
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] status check() const noexcept { return ready_; }
 
+  //! What collectives are enqueued on.
+  [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
+
   //! Whether `wait` gave the communicator up: then the caller does not destroy it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
-  //! @brief Blocks until the stream has done all that was enqueued.
+  //! @brief Blocks until a stream, the transport's or one that waits for it, has done all that was enqueued.
   //!
   //! On an error of the communicator, or when the timeout passes because a rank is gone, the communicator is aborted,
   //! which frees the stream; what the stream wrote is then worthless. Not for capture.
-  [[nodiscard]] status wait() const noexcept
+  [[nodiscard]] status wait() const noexcept { return wait(stream_); }
+  [[nodiscard]] status wait(cudaStream_t stream) const noexcept
   {
     auto const end = std::chrono::steady_clock::now() + timeout_;
     for (;;) {
-      cudaError_t const done = cudaStreamQuery(stream_);
+      cudaError_t const done = cudaStreamQuery(stream);
       if (done == cudaSuccess) { return {}; }
       if (done != cudaErrorNotReady) {
         return abort({error_code::execution_failed, "the stream failed", static_cast<int>(done)});

@@ -46,6 +46,31 @@ template <class Codec>
   }
 }
 
+namespace detail {
+
+//! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
+//! @param op        The reduction from the block's first element on.
+//! @param sum       The block's place in the array.
+//! @param received  The ranks' blocks of `count` elements each.
+template <class Executor, reduce_op Op>
+[[nodiscard]] status add_received(Executor const& exec,
+                                  Op const& op,
+                                  typename Op::element* sum,
+                                  typename Op::element const* received,
+                                  std::size_t count,
+                                  int ranks)
+{
+  auto const* left = received;
+  for (int k = 1; k < ranks && count > 0; ++k) {
+    auto const* const right = received + static_cast<std::size_t>(k) * count;
+    if (status const s = exec.reduce(op, sum, left, right, count); !s.ok()) { return s; }
+    left = sum;
+  }
+  return {};
+}
+
+}  // namespace detail
+
 //! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.
 //!
 //! For NCCL all is enqueued on the stream; other transports have done their work when the call returns.
@@ -132,15 +157,15 @@ class transport_reduce {
     auto* const data = reinterpret_cast<std::byte*>(round.data);
     if (status const s = over_->all_to_all(data, blocks, scratch_.data()); !s.ok()) { return s; }
 
-    // The owner adds in the order of the ranks, whatever order their blocks came in.
-    auto const* const received = reinterpret_cast<element const*>(scratch_.data());
-    element* const sum         = round.data + blocks.begin(me);
-    auto const op              = detail::op_from(round.op, blocks.begin(me));
-    element const* left        = received;
-    for (int k = 1; k < blocks.ranks && mine > 0; ++k) {
-      element const* const right = received + static_cast<std::size_t>(k) * mine;
-      if (status const s = exec_.reduce(op, sum, left, right, mine); !s.ok()) { return s; }
-      left = sum;
+    std::size_t const begin = blocks.begin(me);
+    if (status const s = detail::add_received(exec_,
+                                              detail::op_from(round.op, begin),
+                                              round.data + begin,
+                                              reinterpret_cast<element const*>(scratch_.data()),
+                                              mine,
+                                              blocks.ranks);
+        !s.ok()) {
+      return s;
     }
     return over_->all_gather(data, blocks);
   }
