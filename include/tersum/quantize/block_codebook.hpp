@@ -43,6 +43,10 @@ struct codebook_words {
   }
 };
 
+//! @brief Those words, made by the host's compiler; device code has copies.
+template <class Quantizer>
+inline constexpr codebook_words<Quantizer> codebook_of = codebook_words<Quantizer>::make();
+
 //! @brief The codebook of a level.
 template <class Codec, int Level>
 using level_quantizer =
@@ -65,7 +69,7 @@ template <class Codec, int Level = 1, class Context>
 TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 {
   using words                   = codebook_words<level_quantizer<Codec, Level>>;
-  static constexpr words source = words::make();
+  static constexpr words source = codebook_of<level_quantizer<Codec, Level>>;
   for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
     tables[static_cast<unsigned>(words::first) + i] = source.word[i];
   }

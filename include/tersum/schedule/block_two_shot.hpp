@@ -157,7 +157,7 @@ struct part_share {
   {
     mine        = number_share<Codec>(ctx, 0);
     mine.active = mine.chunk < map.chunks_of(args.rank);
-    if (mine.active) { place = map.of_index(args.rank, mine.chunk); }
+    if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
     mine.chunk = place.index * map.world + args.rank;  // under fixed chunks
   }
 
@@ -174,7 +174,7 @@ struct part_share {
       apply_signs(ctx, args.header->sign_key, mine, v);
       hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     }
-    for (std::uint64_t rank = 0; rank < map.world; ++rank) {
+    for (std::uint32_t rank = 0; rank < map.world; ++rank) {
       add(part_of(args.parts.received, rank), 1.0f, v);
     }
   }
@@ -182,7 +182,8 @@ struct part_share {
   //! Where the owner keeps a thread's eight coordinates of quarter r.
   [[nodiscard]] TERSUM_BODY float* kept(int r) const
   {
-    return args.parts.owner_residual + place.index * size + (r * (size / 4) + mine.thread * 8);
+    return args.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size +
+           (r * (size / 4) + mine.thread * 8);
   }
 };
 
@@ -191,11 +192,11 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_parts(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint32_t* parts,
-                             std::uint64_t first)
+                             std::uint32_t first)
 {
   part_map const map         = make_part_map(args);
-  std::uint64_t const part   = first + ctx.block_rank();
-  std::uint32_t* const words = parts + part * map.part_words;
+  std::uint32_t const part   = first + ctx.block_rank();
+  std::uint32_t* const words = parts + map.part_words * part;
   std::uint64_t const end    = map.part_words - map.chunks_of(part);
   for (std::uint64_t at = map.words_of(part) + ctx.thread_rank(); at < end; at += part_threads) {
     ctx.store(words + at, 0u);
@@ -242,7 +243,7 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
   part_map const map     = make_part_map(args);
   part_place const place = find_part(args, map, chunk);
   if (place.level == 0) { return; }
-  std::uint64_t const at = place.part * map.part_words + map.scale_word(place.index);
+  std::uint64_t const at = map.part_words * place.part + map.scale_word(place.index);
   if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) {
     args.header->non_finite_step = args.header->step + 1;
   }
