@@ -303,11 +303,7 @@ class plan {
   //! Bytes that live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
   {
-    std::size_t bytes = residual_offset() + (Codec::feeds_back ? coordinates() * sizeof(float) : 0);
-    if constexpr (recompressing<Codec>) {
-      if (Codec::owner_feeds_back) { bytes += owned_chunks() * Codec::chunk_size * sizeof(float); }
-    }
-    return bytes;
+    return residual_offset() + (Codec::feeds_back ? coordinates() * sizeof(float) : 0);
   }
   //! @}
 
@@ -366,11 +362,17 @@ class plan {
   }
   [[nodiscard]] constexpr std::size_t residual_offset() const noexcept
   {
-    return table_offset() + chunks_ * sizeof(chunk_entry);
+    if constexpr (recompressing<Codec>) {
+      if (Codec::owner_feeds_back) {
+        return owner_residual_offset() + owned_chunks() * Codec::chunk_size * sizeof(float);
+      }
+    }
+    return owner_residual_offset();
   }
+  //! Under two_shot with feedback and fixed chunks: what the owner keeps, whole chunks.
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
   {
-    return residual_offset() + coordinates() * sizeof(float);
+    return table_offset() + chunks_ * sizeof(chunk_entry);
   }
   //! @}
 

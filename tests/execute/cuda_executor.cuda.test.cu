@@ -131,6 +131,14 @@ TEST_CASE("[cuda_executor] presets equal the CPU executor")
   SUBCASE("rotated_sat8_ef") { compare_all<float>(presets::rotated_sat8_ef); }
 }
 
+TEST_CASE("[cuda_executor] two shots equal the CPU executor")
+{
+  SUBCASE("two_shot_4") { compare_all<float>(presets::two_shot_4); }
+  SUBCASE("two_shot_2_ef") { compare_all<half>(presets::two_shot_2_ef); }
+  SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
+  SUBCASE("allocated_2_ef") { compare_all<float>(presets::allocated_2_ef); }
+}
+
 TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
 {
   SUBCASE("topk_b2_ef") { compare_one<float>(presets::topk_b2_ef); }

@@ -22,14 +22,14 @@ namespace {
 void check_against_dealing(part_map const& map)
 {
   struct part {
-    std::uint64_t chunks = 0;
+    std::uint32_t chunks = 0;
     std::uint64_t words  = 0;
   };
   std::vector<part> parts(map.world);
-  std::uint64_t position = 0;
+  std::uint32_t position = 0;
   for (std::uint32_t level = detail::max_levels; level > 0; --level) {
-    for (std::uint64_t slot = 0; slot < map.count[level]; ++slot, ++position) {
-      std::uint64_t const owner = position % map.world;
+    for (std::uint32_t slot = 0; slot < map.count[level]; ++slot, ++position) {
+      std::uint32_t const owner = position % map.world;
       part& mine                = parts[owner];
       for (auto const& place : {map.of_slot(level, slot), map.of_index(owner, mine.chunks)}) {
         REQUIRE(place.level == level);
@@ -42,7 +42,7 @@ void check_against_dealing(part_map const& map)
     }
   }
   std::uint64_t least = parts[0].words, most = 0;
-  for (std::uint64_t owner = 0; owner < map.world; ++owner) {
+  for (std::uint32_t owner = 0; owner < map.world; ++owner) {
     CHECK(map.chunks_of(owner) == parts[owner].chunks);
     CHECK(map.words_of(owner) == parts[owner].words);
     least = std::min(least, parts[owner].words);
@@ -57,14 +57,14 @@ void check_against_dealing(part_map const& map)
 TEST_CASE("[part_map] chunks are dealt like cards, and every one has a place of its own")
 {
   std::mt19937 random(3);
-  for (std::uint64_t const world : {1, 2, 3, 4, 16, 61}) {
+  for (unsigned const world : {1u, 2u, 3u, 4u, 16u, 61u}) {
     for (unsigned const most : {1u, 2u, 5u, 100u}) {
       CAPTURE(world);
       CAPTURE(most);
       part_map map{};
       map.world = world;
       for (int level = 1; level <= detail::max_levels; ++level) {
-        map.count[level] = random() % most;
+        map.count[level] = static_cast<std::uint32_t>(random() % most);
         map.words[level] = static_cast<std::uint32_t>(8 * level);
       }
       check_against_dealing(map);

@@ -20,6 +20,7 @@
 #include <tersum/quantize/block_encode.hpp>
 #include <tersum/range/block_settle.hpp>
 #include <tersum/rotate/block_full_hadamard.hpp>
+#include <tersum/schedule/block_two_shot.hpp>
 #include <tersum/status.hpp>
 
 // g++ does not see that vectors are loaded under the condition under which they are used.
@@ -78,6 +79,11 @@ struct emulated_executor {
     });
     if (filled > 0 || plan.tensors() == 0) { flush(); }
     if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
+    if constexpr (recompressing<Codec>) {
+      if (Codec::owner_feeds_back) {
+        std::fill_n(args.parts.owner_residual, plan.owned_chunks() * Codec::chunk_size, 0.0F);
+      }
+    }
     return {};
   }
 
@@ -102,10 +108,12 @@ struct emulated_executor {
       select(plan, args);
       launch_coordinates(plan.chunks(),
                          [&](auto& context) { detail::send_coordinates(context, args); });
+    } else if constexpr (recompressing<Codec> && !Codec::agrees) {
+      encode_parts(plan, args);
     } else if constexpr (!Codec::agrees) {
       if constexpr (Codec::selects) { select(plan, args); }
       encode_cast(plan, args);
-    } else if constexpr (Codec::casts) {
+    } else if constexpr (!detail::has_steps<Codec>) {
       launch_norms(plan, args);
     } else {
       if constexpr (Codec::rotates_all) {
@@ -152,7 +160,9 @@ struct emulated_executor {
              detail::settle_threads,
              0,
              [&](auto& context) { detail::settle_steps(context, args); });
-      if constexpr (Codec::casts) {
+      if constexpr (recompressing<Codec>) {
+        encode_parts(plan, args);
+      } else if constexpr (Codec::casts) {
         encode_cast(plan, args);
       } else {
         launch_chunks(
@@ -161,6 +171,18 @@ struct emulated_executor {
           });
       }
     }
+    return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status recompress(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args) const
+  {
+    if (plan.part_bytes() == 0) { return {}; }
+    launch(1, detail::part_threads, 0, [&](auto& context) {
+      detail::clear_parts(context, args, args.parts.gathered, args.rank);
+    });
+    launch_owned(plan, [&](auto& context) { detail::recompress_part(context, args); });
     return {};
   }
 
@@ -186,6 +208,8 @@ struct emulated_executor {
       }
       launch_coordinates(plan.chunks(),
                          [&](auto& context) { detail::receive_coordinates(context, args); });
+    } else if constexpr (recompressing<Codec>) {
+      decode_parts(plan, args);
     } else if constexpr (Codec::casts) {
       if constexpr (Codec::selects) {
         launch(detail::selected_blocks<Codec>(plan.chunks()),
@@ -310,6 +334,51 @@ struct emulated_executor {
       });
       return status{};
     };
+  }
+
+  template <class Codec, class Element>
+  void encode_parts(plan<Codec> const& plan,
+                    detail::exchange_args<Codec, Element> const& args) const
+  {
+    if (plan.part_bytes() == 0) { return; }
+    launch(static_cast<std::uint64_t>(plan.ranks().size),
+           detail::part_threads,
+           0,
+           [&](auto& context) { detail::clear_parts(context, args, args.payload, 0); });
+    launch_chunks(
+      plan, args, detail::two_shot_grid<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
+        detail::encode_parts<edge.value>(context, args, first);
+      });
+  }
+
+  template <class Codec, class Element>
+  void decode_parts(plan<Codec> const& plan,
+                    detail::exchange_args<Codec, Element> const& args) const
+  {
+    launch(blocks_of<detail::part_threads>(plan.chunks()),
+           detail::part_threads,
+           0,
+           [&](auto& context) { detail::inspect_parts(context, args); });
+    constexpr auto grid = detail::two_shot_grid<Codec>;
+    if constexpr (Codec::feeds_back) {
+      launch_chunks(plan, args, grid, [&](auto edge, auto& context, std::uint64_t first) {
+        detail::keep_rest<edge.value>(context, args, first);
+      });
+    }
+    if constexpr (Codec::owner_feeds_back) {
+      launch_owned(plan, [&](auto& context) { detail::keep_owner_rest(context, args); });
+    }
+    launch_chunks(plan, args, grid, [&](auto edge, auto& context, std::uint64_t first) {
+      detail::decode_parts<edge.value>(context, args, first);
+    });
+  }
+
+  // A kernel on the chunks that a rank may own.
+  template <class Codec, class Body>
+  void launch_owned(plan<Codec> const& plan, Body const& body) const
+  {
+    constexpr auto grid = detail::two_shot_grid<Codec>;
+    launch(blocks_of<grid.chunks_a_block>(plan.owned_chunks()), grid.threads, grid.shared, body);
   }
 
   template <class Codec, class Element>

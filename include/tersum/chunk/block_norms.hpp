@@ -21,8 +21,8 @@ template <class Codec>
 inline constexpr bool norms_travel = true;
 
 template <class Codec>
-requires(!Codec::casts) inline constexpr bool norms_travel<Codec> = Codec::range_type::measurement
-                                                                    == statistic::chunk_square_norm;
+requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
+  Codec::range_type::measurement == statistic::chunk_square_norm;
 
 //! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
 template <class Codec, class Element, class Context>

@@ -118,14 +118,10 @@ template <class Codec, class Element>
          (!Codec::feeds_back || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
-//! @brief Finds this thread's chunk.
-//!
-//! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
-//! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
-template <bool Edge, class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY chunk_share<Codec> find_share(Context const& ctx,
-                                                        exchange_args<Codec, Element> const& args,
-                                                        std::uint64_t first_chunk)
+//! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY chunk_share<Codec> number_share(Context const& ctx,
+                                                          std::uint64_t first_chunk)
 {
   using share                  = chunk_share<Codec>;
   using hadamard               = typename share::hadamard;
@@ -144,6 +140,20 @@ template <bool Edge, class Codec, class Element, class Context>
     mine.first  = 0;
     mine.chunk  = static_cast<std::uint32_t>(first_chunk) + ctx.block_rank();
   }
+  return mine;
+}
+
+//! @brief Finds this thread's chunk.
+//!
+//! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
+//! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
+template <bool Edge, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY chunk_share<Codec> find_share(Context const& ctx,
+                                                        exchange_args<Codec, Element> const& args,
+                                                        std::uint64_t first_chunk)
+{
+  using share = chunk_share<Codec>;
+  share mine  = number_share<Codec>(ctx, first_chunk);
   mine.active = mine.chunk < args.chunks;
   if (mine.active) {
     if constexpr (Codec::rotates_all) {

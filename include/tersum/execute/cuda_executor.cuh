@@ -34,7 +34,7 @@ struct cuda_executor {
   [[nodiscard]] status check() const noexcept { return {}; }
 
   //! @name Parts of an exchange
-  //! Called by `initialize`, `encode`, `advance` and `decode`, which check the arguments first.
+  //! Called by `initialize`, `encode`, `advance`, `recompress` and `decode`, which check the arguments first.
   //! @{
   template <class Codec, class Element>
   [[nodiscard]] status initialize(plan<Codec> const& plan,
@@ -48,6 +48,10 @@ struct cuda_executor {
   template <class Codec, class Element>
   [[nodiscard]] status advance(plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status recompress(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args) const;
 
   template <class Codec, class Element>
   [[nodiscard]] status decode(plan<Codec> const& plan,
@@ -122,6 +126,20 @@ struct cuda_executor {
   template <class Codec, class Element>
   [[nodiscard]] status encode_cast(plan<Codec> const& plan,
                                    detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode_parts(plan<Codec> const& plan,
+                                    detail::exchange_args<Codec, Element> const& args) const;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status decode_parts(plan<Codec> const& plan,
+                                    detail::exchange_args<Codec, Element> const& args) const;
+
+  // Launches a kernel on the chunks that a rank may own.
+  template <class Codec, class Element, class Kernel>
+  [[nodiscard]] status launch_owned(plan<Codec> const& plan,
+                                    detail::exchange_args<Codec, Element> const& args,
+                                    Kernel* kernel) const;
 };
 
 }  // namespace tersum::inline v0

@@ -98,6 +98,12 @@ status cuda_executor::initialize(plan<Codec> const& plan,
     result = detail::cuda_status(
       cudaMemsetAsync(args.residual, 0, plan.coordinates() * sizeof(float), stream));
   }
+  if constexpr (recompressing<Codec>) {
+    if (Codec::owner_feeds_back && result.ok() && plan.chunks() > 0) {
+      std::size_t const bytes = plan.residual_offset() - plan.owner_residual_offset();
+      result = detail::cuda_status(cudaMemsetAsync(args.parts.owner_residual, 0, bytes, stream));
+    }
+  }
   return result;
 }
 
@@ -116,8 +122,12 @@ status cuda_executor::encode(plan<Codec> const& plan,
     if (auto const s = select(plan, args); !s.ok()) { return s; }
     return launch_coordinates(detail::send_coordinates_kernel<Codec, Element>, plan.chunks(), args);
   } else if constexpr (!Codec::agrees) {
-    return encode_cast(plan, args);
-  } else if constexpr (Codec::casts) {
+    if constexpr (recompressing<Codec>) {
+      return encode_parts(plan, args);
+    } else {
+      return encode_cast(plan, args);
+    }
+  } else if constexpr (!detail::has_steps<Codec>) {
     return launch_norms(plan, args);
   } else {
     if constexpr (Codec::rotates_all) {
@@ -180,7 +190,9 @@ status cuda_executor::advance(plan<Codec> const& plan,
         !s.ok()) {
       return s;
     }
-    if constexpr (Codec::casts) {
+    if constexpr (recompressing<Codec>) {
+      return encode_parts(plan, args);
+    } else if constexpr (Codec::casts) {
       return launch(detail::cast_kernel<true, Codec, Element>,
                     detail::selected_blocks<Codec>(plan.chunks()),
                     detail::cast_threads,
@@ -256,6 +268,96 @@ status cuda_executor::select(plan<Codec> const& plan,
   return {};
 }
 
+template <class Codec, class Element, class Kernel>
+status cuda_executor::launch_owned(plan<Codec> const& plan,
+                                   detail::exchange_args<Codec, Element> const& args,
+                                   Kernel* kernel) const
+{
+  constexpr auto grid = detail::two_shot_grid<Codec>;
+  return launch(kernel,
+                (plan.owned_chunks() + grid.chunks_a_block - 1) / grid.chunks_a_block,
+                grid.threads,
+                grid.shared,
+                args);
+}
+
+template <class Codec, class Element>
+status cuda_executor::encode_parts(plan<Codec> const& plan,
+                                   detail::exchange_args<Codec, Element> const& args) const
+{
+  if (plan.part_bytes() == 0) { return {}; }
+  if (auto const s = launch(detail::clear_parts_kernel<Codec, Element>,
+                            static_cast<std::uint64_t>(plan.ranks().size),
+                            detail::part_threads,
+                            0,
+                            args,
+                            args.payload,
+                            0u);
+      !s.ok()) {
+    return s;
+  }
+  return launch_chunks(plan,
+                       args,
+                       detail::encode_parts_kernel<false, Codec, Element>,
+                       detail::encode_parts_kernel<true, Codec, Element>,
+                       detail::two_shot_grid<Codec>);
+}
+
+template <class Codec, class Element>
+status cuda_executor::recompress(plan<Codec> const& plan,
+                                 detail::exchange_args<Codec, Element> const& args) const
+{
+  if (plan.part_bytes() == 0) { return {}; }
+  if (auto const s = launch(detail::clear_parts_kernel<Codec, Element>,
+                            1,
+                            detail::part_threads,
+                            0,
+                            args,
+                            args.parts.gathered,
+                            args.rank);
+      !s.ok()) {
+    return s;
+  }
+  return launch_owned(plan, args, detail::recompress_kernel<Codec, Element>);
+}
+
+template <class Codec, class Element>
+status cuda_executor::decode_parts(plan<Codec> const& plan,
+                                   detail::exchange_args<Codec, Element> const& args) const
+{
+  constexpr std::uint64_t threads = detail::part_threads;
+  if (auto const s = launch(detail::inspect_parts_kernel<Codec, Element>,
+                            (plan.chunks() + threads - 1) / threads,
+                            detail::part_threads,
+                            0,
+                            args);
+      !s.ok()) {
+    return s;
+  }
+  constexpr auto grid = detail::two_shot_grid<Codec>;
+  if constexpr (Codec::feeds_back) {
+    if (auto const s = launch_chunks(plan,
+                                     args,
+                                     detail::keep_rest_kernel<false, Codec, Element>,
+                                     detail::keep_rest_kernel<true, Codec, Element>,
+                                     grid);
+        !s.ok()) {
+      return s;
+    }
+  }
+  if constexpr (Codec::owner_feeds_back) {
+    if (auto const s = launch_owned(plan, args, detail::keep_owner_rest_kernel<Codec, Element>);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return launch_chunks(plan,
+                       args,
+                       detail::decode_parts_kernel<false, Codec, Element>,
+                       detail::decode_parts_kernel<true, Codec, Element>,
+                       grid);
+}
+
 template <class Codec, class Element>
 status cuda_executor::decode(plan<Codec> const& plan,
                              detail::exchange_args<Codec, Element> const& args) const
@@ -280,6 +382,8 @@ status cuda_executor::decode(plan<Codec> const& plan,
         !s.ok()) {
       return s;
     }
+  } else if constexpr (recompressing<Codec>) {
+    if (auto const s = decode_parts(plan, args); !s.ok()) { return s; }
   } else if constexpr (Codec::casts) {
     std::uint64_t blocks = plan.chunks();
     if constexpr (Codec::selects) { blocks = detail::selected_blocks<Codec>(plan.chunks()); }

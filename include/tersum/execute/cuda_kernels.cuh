@@ -18,6 +18,7 @@
 #include <tersum/range/block_settle.hpp>
 #include <tersum/reduce/block_reduce.hpp>
 #include <tersum/rotate/block_full_hadamard.hpp>
+#include <tersum/schedule/block_two_shot.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -140,6 +141,48 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(256)
   bypass_kernel(exchange_args<Codec, Element> args)
 {
   bypass_tensors<Encode>(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(part_threads)
+  clear_parts_kernel(exchange_args<Codec, Element> args, std::uint32_t* parts, std::uint32_t first)
+{
+  clear_parts(cuda_context{}, args, parts, first);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  encode_parts_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  encode_parts<Edge>(cuda_context{}, args, first_chunk);
+}
+
+TERSUM_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  recompress_kernel(exchange_args<Codec, Element> args)
+{
+  recompress_part(cuda_context{}, args);
+}
+
+TERSUM_KERNEL __launch_bounds__(part_threads)
+  inspect_parts_kernel(exchange_args<Codec, Element> args)
+{
+  inspect_parts(cuda_context{}, args);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  keep_rest_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  keep_rest<Edge>(cuda_context{}, args, first_chunk);
+}
+
+TERSUM_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  keep_owner_rest_kernel(exchange_args<Codec, Element> args)
+{
+  keep_owner_rest(cuda_context{}, args);
+}
+
+TERSUM_EDGE_KERNEL __launch_bounds__(threads_per_block<Codec>)
+  decode_parts_kernel(exchange_args<Codec, Element> args, std::uint64_t first_chunk)
+{
+  decode_parts<Edge>(cuda_context{}, args, first_chunk);
 }
 
 template <class Op>

@@ -101,15 +101,16 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
 {
   part_map map{};
-  map.world      = static_cast<std::uint64_t>(args.world);
+  map.world      = static_cast<std::uint32_t>(args.world);
   map.part_words = args.parts.part_words;
   if constexpr (Codec::selects) {
+    TERSUM_UNROLL
     for (int level = 1; level <= max_levels; ++level) {
       map.count[level] = args.selection.scratch->header.count[level];
       map.words[level] = args.selection.rule.words[level];
     }
   } else {
-    map.count[1] = args.chunks;
+    map.count[1] = static_cast<std::uint32_t>(args.chunks);
     map.words[1] = Codec::chunk_size / 32 * Codec::quantizer_type::bits;
   }
   return map;
@@ -125,7 +126,7 @@ template <class Codec, class Element>
     std::uint32_t const place = args.selection.places[chunk];
     return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
   } else {
-    return map.of_slot(1, chunk);
+    return map.of_slot(1, static_cast<std::uint32_t>(chunk));
   }
 }
 

@@ -31,7 +31,7 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * settle_threads + ctx.thread_rank();
-  if constexpr (Codec::selects) {
+  if constexpr (Codec::selects && !recompressing<Codec>) {
     // What the chosen chunks leave free of the payload travels as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
@@ -43,7 +43,7 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
   }
   if (chunk >= args.chunks) { return; }
   bool poisoned = false;
-  if constexpr (Codec::casts) {
+  if constexpr (!has_steps<Codec>) {
     poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
   } else {
     std::uint32_t const tensor  = args.table[chunk].tensor;
@@ -99,7 +99,7 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   unsigned const t = ctx.thread_rank();
-  if constexpr (!Codec::casts) {
+  if constexpr (has_steps<Codec>) {
     if (ctx.block_rank() < args.tensors) {
       using range                = typename Codec::range_type;
       using scalar               = typename range::scalar;

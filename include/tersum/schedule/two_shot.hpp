@@ -42,15 +42,16 @@ struct two_shot_codec {
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
 
-  static constexpr bool casts        = false;
-  static constexpr bool recompresses = true;  //!< Parts are decoded, added and encoded again.
-  static constexpr bool selects      = selecting_chunker<Chunker>;
-  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits = detail::has_several_bits<Chunker>();
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool saturates    = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr bool casts          = false;
+  static constexpr bool recompresses   = true;  //!< Parts are decoded, added and encoded again.
+  static constexpr bool selects        = selecting_chunker<Chunker>;
+  static constexpr bool agrees         = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits   = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_chunks = true;
+  static constexpr bool rotates_all    = false;
+  static constexpr bool tracks         = false;
+  static constexpr bool saturates      = false;
+  static constexpr bool feeds_back     = Feedback::enabled;
   static constexpr bool owner_feeds_back =
     feeds_back && !selects;  //!< Ownership of a chunk does not change.
   static constexpr int chunk_size = Chunker::chunk_size;

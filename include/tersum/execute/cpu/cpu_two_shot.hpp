@@ -48,7 +48,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
   }
 
   //! Clears what lies between the codes and the scales of a part.
-  void clear_rest(part_map const& map, std::uint64_t part, std::uint32_t* words) const
+  void clear_rest(part_map const& map, std::uint32_t part, std::uint32_t* words) const
   {
     std::fill(words + map.words_of(part), words + map.part_words - map.chunks_of(part), 0u);
   }
@@ -123,7 +123,7 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::encode() const
 {
   part_map const map = make_part_map(args_);
-  for (std::uint64_t part = 0; part < map.world; ++part) {
+  for (std::uint32_t part = 0; part < map.world; ++part) {
     clear_rest(map, part, part_of(args_.payload, part));
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
@@ -144,7 +144,8 @@ void cpu_two_shot<Codec, Element>::add_ranks(part_map const& map,
 {
   std::fill_n(rows, size, 0.0f);
   if constexpr (Codec::owner_feeds_back) {
-    float const* const kept = args_.parts.owner_residual + place.index * size;
+    float const* const kept =
+      args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
     rotate_to_rows<size>(set_, args_.header->sign_key, chunk_of(place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
@@ -160,7 +161,7 @@ void cpu_two_shot<Codec, Element>::recompress() const
   float const share        = 1.0f / static_cast<float>(args_.world);
   clear_rest(map, args_.rank, own);
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
-    part_place const place = map.of_index(args_.rank, index);
+    part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     quantize(map, place, rows, share, own);
@@ -171,9 +172,10 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
   part_map const map = make_part_map(args_);
-  parallel_for(threads_, map.world, [&](std::uint64_t part) {
+  parallel_for(threads_, map.world, [&](std::uint64_t number) {
+    auto const part                  = static_cast<std::uint32_t>(number);
     std::uint32_t const* const words = part_of(args_.parts.gathered, part);
-    for (std::uint64_t index = 0; index < map.chunks_of(part); ++index) {
+    for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(); }
     }
   });
@@ -227,7 +229,7 @@ void cpu_two_shot<Codec, Element>::keep_owner_rest(part_map const& map) const
 {
   std::uint32_t* const own = part_of(args_.parts.gathered, args_.rank);
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
-    part_place const place = map.of_index(args_.rank, index);
+    part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     add_estimate(map, place, own, -static_cast<float>(args_.world), rows);

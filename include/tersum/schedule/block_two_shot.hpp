@@ -1,0 +1,320 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The payload rounds of a two-shot codec: kernel bodies. Every kernel that rotates has the blocks of `encode_chunks`.
+
+#pragma once
+
+#include <tersum/chunk/block_pairs.hpp>
+#include <tersum/chunk/block_source.hpp>
+#include <tersum/quantize/block_codebook.hpp>
+#include <tersum/schedule/part_map.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int part_threads = 256;
+
+//! @brief The grid of these kernels: shared memory holds codebooks besides.
+template <class Codec>
+inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunks_a_block,
+                                          .threads        = grid_of<Codec>.threads,
+                                          .shared =
+                                            grid_of<Codec>.shared + codebook_room<Codec>() * 4};
+
+//! @brief What a thread of these kernels works with.
+template <class Codec, class Element, class Context>
+struct part_share {
+  using args_type = exchange_args<Codec, Element>;
+  using share     = chunk_share<Codec>;
+  using hadamard  = typename share::hadamard;
+
+  static constexpr int size = Codec::chunk_size;
+  static constexpr float unit =
+    1.0f / static_cast<float>(size);  //!< Rotated values are unnormalized.
+
+  Context const& ctx;
+  args_type const& args;
+  part_map map;
+  std::uint32_t* tables;
+  float* storage;
+  share mine{};
+  part_place place{};
+
+  TERSUM_BODY part_share(Context const& context, args_type const& arguments)
+    : ctx(context), args(arguments), map(make_part_map(arguments)),
+      tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
+      storage(static_cast<float*>(context.shared()) +
+              (hadamard::in_warp ? context.thread_rank() / 32 * hadamard::storage_floats : 0))
+  {
+    fill_codebooks<Codec>(ctx, tables);
+  }
+
+  //! A part of an array of parts.
+  [[nodiscard]] TERSUM_BODY std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
+  {
+    return parts + part * map.part_words;
+  }
+
+  //! The scale of this chunk in a part.
+  [[nodiscard]] TERSUM_BODY float scale_in(std::uint32_t const* part) const
+  {
+    return Context::from_bits(ctx.load(part + map.scale_word(place.index)));
+  }
+
+  //! Adds factor times what a part says of this chunk to the values in wire order.
+  TERSUM_BODY void add(std::uint32_t const* part, float factor, float (&v)[32]) const
+  {
+    if (!mine.active || place.level == 0) { return; }
+    float const scale = Context::multiply(scale_in(part), factor);
+    at_level(args.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      add_codes<quantizer>(
+        ctx, tables, part + (place.word + mine.thread * quantizer::bits), scale, v);
+    });
+  }
+
+  //! The sum of one float a thread over the chunk, neighbours first, on all of its threads.
+  [[nodiscard]] TERSUM_BODY float total(float value) const
+  {
+    constexpr unsigned lanes = hadamard::threads < 32 ? hadamard::threads : 32;
+    TERSUM_UNROLL
+    for (unsigned mask = 1; mask < lanes; mask *= 2) {
+      value = Context::add(value, ctx.shuffle_xor(value, mask));
+    }
+    if constexpr (!hadamard::in_warp) {
+      constexpr int warps = hadamard::threads / 32;
+      ctx.sync_block();
+      if (mine.thread % 32 == 0) { storage[mine.thread / 32] = value; }
+      ctx.sync_block();
+      float sums[warps];
+      TERSUM_UNROLL
+      for (int i = 0; i < warps; ++i) { sums[i] = storage[i]; }
+      TERSUM_UNROLL
+      for (int stride = 1; stride < warps; stride *= 2) {
+        TERSUM_UNROLL
+        for (int i = 0; i + stride < warps; i += 2 * stride) {
+          sums[i] = Context::add(sums[i], sums[i + stride]);
+        }
+      }
+      value = sums[0];
+    }
+    return value;
+  }
+
+  //! Encodes values in wire order as this chunk of a part; the scale is multiplied by `share_of`.
+  TERSUM_BODY void encode(float const (&v)[32], float share_of, std::uint32_t* part) const
+  {
+    float squares = 0.0f;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { squares = Context::fma(v[k], v[k], squares); }
+    float const energy = total(squares);
+    bool const sound   = energy >= 0x1p-100f && is_finite(energy);
+    float const root =
+      Context::square_root(Context::divide(static_cast<float>(size), sound ? energy : 1.0f));
+    float product = 0.0f;
+    if (mine.active && place.level > 0) {
+      at_level(args.codec, place.level, [&](auto const& codec) {
+        using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+        std::uint32_t words[quantizer::bits];
+        product = code_values<quantizer>(ctx, tables, root, v, words);
+        TERSUM_UNROLL
+        for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+        store_codes(ctx, part + (place.word + mine.thread * quantizer::bits), words);
+      });
+    }
+    float const products = total(product);
+    float scale          = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
+    if (sound) { scale = Context::divide(energy, products); }
+    if (mine.active && place.level > 0 && mine.thread == 0) {
+      ctx.store(part + map.scale_word(place.index),
+                Context::bits(Context::multiply(scale, share_of)));
+    }
+  }
+
+  //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
+  TERSUM_BODY void rotate_back(float (&v)[32]) const
+  {
+    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+    apply_signs(ctx, args.header->sign_key, mine, v);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
+  }
+
+  //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0.
+  template <bool Edge>
+  TERSUM_BODY void find(std::uint64_t first_chunk)
+  {
+    mine = find_share<Edge>(ctx, args, first_chunk);
+    if (mine.active) { place = find_part(args, map, mine.chunk); }
+  }
+
+  //! Finds a chunk that this rank owns.
+  TERSUM_BODY void find_owned()
+  {
+    mine        = number_share<Codec>(ctx, 0);
+    mine.active = mine.chunk < map.chunks_of(args.rank);
+    if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
+    mine.chunk = place.index * map.world + args.rank;  // under fixed chunks
+  }
+
+  //! The sum over the ranks of an owned chunk, and what the owner kept of it, in wire order.
+  TERSUM_BODY void add_ranks(float (&v)[32]) const
+  {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
+    if constexpr (Codec::owner_feeds_back) {
+      if (mine.active) {
+        TERSUM_UNROLL
+        for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
+      }
+      apply_signs(ctx, args.header->sign_key, mine, v);
+      hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+    }
+    for (std::uint32_t rank = 0; rank < map.world; ++rank) {
+      add(part_of(args.parts.received, rank), 1.0f, v);
+    }
+  }
+
+  //! Where the owner keeps a thread's eight coordinates of quarter r.
+  [[nodiscard]] TERSUM_BODY float* kept(int r) const
+  {
+    return args.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size +
+           (r * (size / 4) + mine.thread * 8);
+  }
+};
+
+//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the mean.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void clear_parts(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint32_t* parts,
+                             std::uint32_t first)
+{
+  part_map const map         = make_part_map(args);
+  std::uint32_t const part   = first + ctx.block_rank();
+  std::uint32_t* const words = parts + map.part_words * part;
+  std::uint64_t const end    = map.part_words - map.chunks_of(part);
+  for (std::uint64_t at = map.words_of(part) + ctx.thread_rank(); at < end; at += part_threads) {
+    ctx.store(words + at, 0u);
+  }
+}
+
+//! @brief Gradient to this rank's codes for all parts: one pass.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void encode_parts(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              std::uint64_t first_chunk)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.template find<Edge>(first_chunk);
+  own.mine.active = own.mine.active && own.place.level > 0;
+  if (all_idle(ctx, own.mine)) { return; }
+  float v[32];
+  load_signed<Edge>(ctx, args, own.mine, v);
+  decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
+  own.encode(v, 1.0f, own.part_of(args.payload, own.place.part));
+}
+
+//! @brief All ranks' codes of this rank's part to those of their mean: reads n payload parts, writes one.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.find_owned();
+  if (all_idle(ctx, own.mine)) { return; }
+  float v[32];
+  own.add_ranks(v);
+  own.encode(v,
+             Context::divide(1.0f, static_cast<float>(args.world)),
+             own.part_of(args.parts.gathered, args.rank));
+}
+
+//! @brief Raises the flag of the step if a chunk of the mean is not finite. A chunk a thread.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const chunk =
+    static_cast<std::uint64_t>(ctx.block_rank()) * part_threads + ctx.thread_rank();
+  if (chunk >= args.chunks) { return; }
+  part_map const map     = make_part_map(args);
+  part_place const place = find_part(args, map, chunk);
+  if (place.level == 0) { return; }
+  std::uint64_t const at = map.part_words * place.part + map.scale_word(place.index);
+  if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) {
+    args.header->non_finite_step = args.header->step + 1;
+  }
+}
+
+//! @brief What this rank's encoding lost to its residual.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void keep_rest(Context const& ctx,
+                           exchange_args<Codec, Element> const& args,
+                           std::uint64_t first_chunk)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.template find<Edge>(first_chunk);
+  if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
+  float v[32] = {};
+  own.add(own.part_of(args.payload, own.place.part), 1.0f, v);
+  own.rotate_back(v);
+  float given[32];
+  load_share<Edge>(ctx, args, own.mine, given);
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    if (own.place.level > 0) { given[i] = Context::subtract(given[i], v[i]); }
+  }
+  store_share<Edge>(ctx, args.residual, own.mine, given);
+}
+
+//! @brief What the encoding of the mean lost to the owner's residual.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void keep_owner_rest(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.find_owned();
+  if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
+  float v[32];
+  own.add_ranks(v);
+  own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  decltype(own)::hadamard::synchronize(ctx);
+  own.rotate_back(v);
+  if (!own.mine.active) { return; }
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+}
+
+//! @brief All parts of the mean to gradient: one pass.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void decode_parts(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              std::uint64_t first_chunk)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.template find<Edge>(first_chunk);
+  if (all_idle(ctx, own.mine)) { return; }
+  std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
+  float scale                     = 0.0f;
+  if (own.mine.active && own.place.level > 0) { scale = own.scale_in(part); }
+  if constexpr (Codec::selects) {
+    if (own.mine.active && own.place.level == 0 && args.selection.rule.capacity > 0) {
+      using scalar = typename Codec::norm_scalar;
+      scale        = Context::multiply(
+        0.0f, to_float(ctx.load(static_cast<scalar const*>(args.agreed) + own.mine.chunk)));
+    }
+  }
+  float v[32] = {};
+  own.add(part, 1.0f, v);
+  own.rotate_back(v);
+  if (!(scale > 0.0f)) {
+    // Zeros, or NaN where a gradient was not finite.
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
+  }
+  store_share<Edge>(ctx, args.gradient, own.mine, v);
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Two-shot kernel bodies give the bytes of the CPU.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Element, class Codec>
+void compare(Codec const& codec)
+{
+  compare_sizes<Element>(codec);
+  compare_orders<Element>(codec, 3, true);
+  compare_buckets<Element>(codec);
+}
+
+template <int Size, int Bits, class Feedback = no_feedback>
+using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+
+TEST_CASE("[kernels] two shots of fixed chunks")
+{
+  SUBCASE("1024, 4 bits") { compare<float>(presets::two_shot_4); }
+  SUBCASE("256, 1 bit") { compare<half>(shot<256, 1>{}); }
+  SUBCASE("512, 5 bits") { compare<bfloat16>(shot<512, 5>{}); }
+  SUBCASE("2048, 6 bits") { compare<float>(shot<2048, 6>{}); }
+}
+
+TEST_CASE("[kernels] two shots with feedback on ranks and owners")
+{
+  SUBCASE("1024, 2 bits") { compare<half>(presets::two_shot_2_ef); }
+  SUBCASE("256, 3 bits") { compare<float>(shot<256, 3, error_feedback>{}); }
+}
+
+TEST_CASE("[kernels] two shots with a width for every chunk")
+{
+  SUBCASE("4 bits") { compare<float>(presets::allocated_4); }
+  SUBCASE("2 bits with feedback") { compare<float>(presets::allocated_2_ef); }
+}
+
+}  // namespace
