@@ -168,6 +168,11 @@ if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
     fi
   done
 fi
+if [ -x "$build/bin/tersum.bench.low_rank.cuda" ]; then
+  timeout "$(seconds 60)" "$build/bin/tersum.bench.low_rank.cuda" --benchmark_min_time=0.02 \
+    >"$out/cuda.low_rank.txt" 2>&1 ||
+    fail "the benchmarks of low-rank steps, or their time ran out; see $out/cuda.low_rank.txt"
+fi
 
 {
   echo "device: $device"

@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -191,6 +192,9 @@ TEST_CASE_TEMPLATE("[lowrank] factors of every step since the start become ortho
     check(known.dense(), {1, 2, 4, 8, 16, 32, 64});
     check(known.dense(1e-3), {4, 64});
   }
+  std::vector<int> every(max_rank);
+  std::iota(every.begin(), every.end(), 1);
+  check(tests::known_matrix(n, m, tests::power_law(m, 2), 13).dense(1e-4), every);
   for (std::size_t const rank : {2u, 32u}) {
     check(tests::known_matrix(n, m, std::vector<double>(rank, 1.0), 12).dense(), {4, 64});
   }

@@ -28,7 +28,7 @@ namespace tersum::inline v0 {
 //! goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
 //!
 //! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
-//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16.
+//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16; they cannot be quantized further.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
 template <class LowRank,
