@@ -152,12 +152,13 @@ if ((${#programs[@]})); then
   fi
 fi
 
-program=$build/bin/tersum.bench.cuda.cuda
 results=()
-if [ -x "$program" ]; then
+if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
   echo "== benchmarks"
-  for operation in encode decode norms local reduce rotate; do
+  for operation in encode decode norms local reduce rotate select sort; do
     json=$out/cuda.$operation.json
+    program=$build/bin/tersum.bench.cuda.cuda
+    [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
     if timeout "$(seconds 60)" "$program" "--benchmark_filter=^$operation/" --benchmark_min_time=0.02 \
       "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.txt" 2>&1; then
       results+=("$json")

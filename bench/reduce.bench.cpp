@@ -37,11 +37,25 @@ void run_reduce(benchmark::State& state,
     pairs.push_back(m);
   }
   tersum::status failure{};
+  auto const require = [&](tersum::status const& s) {
+    if (!s.ok()) { failure = s; }
+  };
+  // Where each chunk has a width of its own, a choice says where the payload changes it.
+  op sum{};
+  std::vector<std::byte> rank_state, workspace;
+  if constexpr (Codec::several_bits) {
+    std::vector<float> gradient(n);
+    fill_gradient(std::span{gradient});
+    rank_state.resize(plan.state_bytes());
+    workspace.resize(plan.workspace_bytes());
+    require(initialize(exec, plan, rank_state, 1));
+    require(encode(exec, plan, gradient, rank_state, workspace));
+    require(advance(exec, plan, gradient, rank_state, workspace));
+    sum = payload_wire(plan, workspace).op;
+  }
   auto const run = [&](std::size_t turn) {
     memory const& m = pairs[turn];
-    if (auto const s = exec.reduce(op{}, m.to.data(), m.a.data(), m.b.data(), elements); !s.ok()) {
-      failure = s;
-    }
+    require(exec.reduce(sum, m.to.data(), m.a.data(), m.b.data(), elements));
   };
   if (!writes_all(std::as_writable_bytes(pairs[0].to), {}, [&] { run(0); })) {
     return state.SkipWithError("some of the output was not written");

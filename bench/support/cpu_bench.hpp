@@ -222,8 +222,8 @@ void run_exchange_part(benchmark::State& state,
     require(advance(exec, plan, m.gradient, m.state, m.workspace));
   };
   auto const run = [&](memory const& m) {
-    // The first call of a cast makes its codes; it has no second one.
-    if (what.agrees || (Codec::casts && what.encodes)) { agree(m); }
+    // Where nothing is agreed on, the first call makes the codes; there is no second one.
+    if (what.agrees || (!Codec::agrees && what.encodes)) { agree(m); }
     if (what.encodes) { codes(m); }
     if (what.decodes) { require(decode(exec, plan, m.gradient, m.state, m.workspace)); }
   };
@@ -260,7 +260,7 @@ void run_exchange_part(benchmark::State& state,
                       std::as_bytes(ranks[turn].gradient));
     });
   if (!failure.ok()) { return state.SkipWithError(std::string{failure.message}.c_str()); }
-  bool const norms = what.agrees && !Codec::casts;
+  bool const norms = what.agrees && Codec::agrees;
   set_counters(state,
                n,
                plan.bits_per_coordinate(),
@@ -315,7 +315,7 @@ void add_exchange_part(operation const& what,
 inline void add_exchange_part(operation const& what)
 {
   for_each_preset([&](std::string_view preset, auto const& codec) {
-    if (codec.casts && !what.encodes && !what.decodes) { return; }  // no norms
+    if (!codec.agrees && !what.encodes && !what.decodes) { return; }  // no norms
     add_exchange_part<float>(what, what.name, preset, codec);
   });
   auto const& codec = tersum::presets::rotated_sat4;

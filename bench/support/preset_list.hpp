@@ -39,6 +39,9 @@ void for_each_preset(Visitor const& visit)
   visit("rotated_sat4", presets::rotated_sat4);
   visit("rotated_sat8", presets::rotated_sat8);
   visit("rotated_sat4_ef", presets::rotated_sat4_ef);
+  visit("topkc_b2", presets::topkc_b2);
+  visit("topkc_sat4", presets::topkc_sat4);
+  visit("allocated_sat_4", presets::allocated_sat_4);
 }
 
 //! @brief Calls visit(name, codec) for codecs that differ in their rotator only.

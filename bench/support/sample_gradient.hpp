@@ -8,6 +8,7 @@
 
 #include <tersum/types.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <random>
 #include <span>
@@ -15,7 +16,8 @@
 
 namespace tersum_bench {
 
-//! @brief Normal deviates, always the same; gradients repeat them.
+//! @brief Normal deviates, always the same; gradients repeat them. Every 64 have a scale of their own, within eight
+//! octaves, so that there is something to choose.
 template <class Element>
 [[nodiscard]] std::vector<Element> const& gradient_period()
 {
@@ -23,7 +25,12 @@ template <class Element>
     std::mt19937_64 engine{1};
     std::normal_distribution<float> normal{0.0f, 0.01f};
     std::vector<Element> values(std::size_t{1} << 20);
-    for (Element& v : values) { v = tersum::from_float<Element>(normal(engine)); }
+    std::uniform_int_distribution<int> octave{-4, 3};
+    int scale = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i % 64 == 0) { scale = octave(engine); }
+      values[i] = tersum::from_float<Element>(std::ldexp(normal(engine), scale));
+    }
     return values;
   }();
   return period;

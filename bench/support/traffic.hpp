@@ -11,6 +11,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tersum_bench {
@@ -28,6 +29,24 @@ struct traffic {
   }
   [[nodiscard]] double agreed() const { return static_cast<double>(plan.agreed_bytes()); }
   [[nodiscard]] double payload() const { return static_cast<double>(plan.payload_bytes()); }
+
+  //! What encoding reads of the gradient: where a codec chooses, what the payload has room for at its narrowest width.
+  [[nodiscard]] double encoded() const
+  {
+    double coordinates = static_cast<double>(plan.coordinates());
+    if constexpr (Codec::selects) {
+      int bits = 0;
+      if constexpr (Codec::several_bits) {
+        bits = Codec::chunker_type::widths[0];
+      } else if constexpr (Codec::casts) {
+        bits = 8 * static_cast<int>(sizeof(typename Codec::quantizer_type::element));
+      } else {
+        bits = Codec::reducer_type::lane_bits;
+      }
+      coordinates = std::min(coordinates, 8 * payload() / bits);
+    }
+    return coordinates * sizeof(Element);
+  }
 
   //! The table of chunks is read, their steps are written or read.
   [[nodiscard]] double steps() const
@@ -50,15 +69,15 @@ struct traffic {
   //! Agreed scalars to steps, gradient to codes.
   [[nodiscard]] double encode() const
   {
-    if constexpr (Codec::casts) { return gradient() + payload(); }
-    double const values = Codec::rotates_all ? rotated() : gradient();
+    if constexpr (!Codec::agrees) { return gradient() + payload(); }
+    double const values = Codec::rotates_all ? rotated() : encoded();
     return agreed() + steps() + values + 2 * residual() + payload();
   }
 
   //! Summed codes to the mean.
   [[nodiscard]] double decode() const
   {
-    return payload() + (Codec::casts ? 0.0 : steps()) + gradient();
+    return payload() + (Codec::agrees ? steps() : 0.0) + gradient();
   }
 };
 

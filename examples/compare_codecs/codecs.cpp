@@ -71,8 +71,8 @@ std::span<codec_entry const> list_codecs()
 {
   static std::vector<codec_entry> const entries = [] {
     std::vector<codec_entry> list;
-    for_each_codec([&](std::string_view name, std::string_view summary, auto const&) {
-      list.push_back({name, summary});
+    for_each_codec([&]<class Codec>(std::string_view name, std::string_view summary, Codec const&) {
+      list.push_back({name, summary, tersum::is_low_rank<Codec>});
     });
     return list;
   }();
@@ -91,12 +91,12 @@ std::string device_problem(bool cuda) { return cuda ? cuda_problem() : std::stri
 
 run_outcome run_codec(std::string_view name,
                       std::vector<std::vector<float>> const& gradients,
-                      std::vector<layer> const&,
+                      std::vector<layer> const& layers,
                       run_settings const& settings)
 {
-  if (settings.cuda) { return run_on_cuda(name, gradients, settings); }
+  if (settings.cuda) { return run_on_cuda(name, gradients, layers, settings); }
   return run_named(
-    cpu_device{.executor = {.threads = settings.threads}}, name, gradients, settings);
+    cpu_device{.executor = {.threads = settings.threads}}, name, gradients, layers, settings);
 }
 
 #if !defined(TERSUM_EXAMPLE_CUDA)
@@ -108,6 +108,7 @@ std::string cuda_problem()
 
 run_outcome run_on_cuda(std::string_view,
                         std::vector<std::vector<float>> const&,
+                        std::vector<layer> const&,
                         run_settings const&)
 {
   return {{}, cuda_problem()};

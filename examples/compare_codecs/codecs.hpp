@@ -18,8 +18,9 @@ namespace compare_codecs {
 
 //! @brief A codec that can be run by name.
 struct codec_entry {
-  std::string_view name;     //!< As on the command line: letters, digits and underscores.
-  std::string_view summary;  //!< One line.
+  std::string_view name;      //!< As on the command line: letters, digits and underscores.
+  std::string_view summary;   //!< One line.
+  bool needs_layers = false;  //!< Works on the matrices of a gradient.
 };
 
 //! @brief How to run a codec.

@@ -93,13 +93,15 @@ std::string cuda_problem()
 
 run_outcome run_on_cuda(std::string_view name,
                         std::vector<std::vector<float>> const& gradients,
+                        std::vector<layer> const& layers,
                         run_settings const& settings)
 {
   cudaStream_t stream = nullptr;
   if (cudaError_t const error = cudaStreamCreate(&stream); error != cudaSuccess) {
     return {{}, std::string("no CUDA stream: ") + cudaGetErrorString(error)};
   }
-  run_outcome outcome     = run_named(cuda_device{.executor = {stream}}, name, gradients, settings);
+  run_outcome outcome =
+    run_named(cuda_device{.executor = {stream}}, name, gradients, layers, settings);
   cudaError_t const error = cudaStreamSynchronize(stream);
   if (outcome.error.empty() && error != cudaSuccess) { outcome.error = cudaGetErrorString(error); }
   cudaStreamDestroy(stream);

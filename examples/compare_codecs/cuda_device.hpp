@@ -16,6 +16,7 @@ namespace compare_codecs {
 //! @brief `run_codec` on the current device.
 [[nodiscard]] run_outcome run_on_cuda(std::string_view name,
                                       std::vector<std::vector<float>> const& gradients,
+                                      std::vector<layer> const& layers,
                                       run_settings const& settings);
 
 }  // namespace compare_codecs

@@ -96,6 +96,13 @@ or_error<loaded_set> load(options const& chosen, gradient_set const& set)
   return {.value = {std::move(gradients.value), std::move(layers.value)}};
 }
 
+bool needs_layers(std::string_view codec)
+{
+  auto const all = list_codecs();
+  return std::find_if(all.begin(), all.end(), [&](auto const& one) { return one.name == codec; })
+    ->needs_layers;
+}
+
 // Runs and prints everything; the sets are read one at a time as they may be large.
 int compare(options const& chosen,
             std::vector<gradient_set> const& sets,
@@ -123,6 +130,7 @@ int compare(options const& chosen,
       line += std::to_string(++runs_done) + "/" + std::to_string(sets.size() * codecs.size());
       line += "] " + set.name + " " + std::string{codec};
       progress.show(line);
+      if (needs_layers(codec) && layers.empty() && chosen.codecs.empty()) { continue; }
       auto const outcome = run_codec(codec, gradients, layers, settings);
       if (!outcome) {
         progress.clear();

@@ -25,7 +25,8 @@ file for each rank) through an all-reduce with each codec, and prints bits,
 error and cost.
 
   --gradients DIR    where the files lie; layers.csv in it names the matrices
-  --codecs all|A,B   which codecs to run (all)
+  --codecs all|A,B   which codecs to run (all; without layers.csv none of those
+                     that work on matrices)
   --ranks N          use the first N files of each set (every file)
   --steps S          all-reduces in a row, with fresh seeds (10)
   --threads T        threads of the CPU (1)

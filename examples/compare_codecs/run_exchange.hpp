@@ -42,9 +42,17 @@ template <class Device, class Codec>
 run_outcome run_exchange(Device const& device,
                          Codec const& codec,
                          std::vector<std::vector<float>> const& gradients,
+                         std::vector<layer> const& layers,
                          run_settings const& settings)
 {
   using namespace tersum;
+  std::vector<tensor> tensors;
+  if constexpr (is_low_rank<Codec>) {
+    if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
+    for (layer const& l : layers) {
+      tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
+    }
+  }
   std::size_t const n = gradients.size();
   std::size_t const d = gradients[0].size();
   std::vector<double> mean(d);
@@ -56,8 +64,8 @@ run_outcome run_exchange(Device const& device,
   std::vector<loopback_rank<Codec, float>> ranks;
   auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   for (std::size_t k = 0; k < n; ++k) {
-    auto const plan =
-      codec.plan(layout{d}, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
+    auto const plan = codec.plan(layout{d, tensors},
+                                 world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
     if (auto const s = plan.check(); !s.ok()) { return fail(s); }
     std::size_t const first = memory.size();
     memory.push_back(device.allocate(d * sizeof(float)));
@@ -109,7 +117,7 @@ run_outcome run_exchange(Device const& device,
   double saturated = 0;
   for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }
   out.saturated_fraction = std::numeric_limits<double>::quiet_NaN();
-  if constexpr (!Codec::casts) {
+  if constexpr (!Codec::casts && !is_low_rank<Codec>) {
     double const lanes = static_cast<double>(one.plan.chunks()) * Codec::chunk_size;
     if (Codec::saturates) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
   }
@@ -215,6 +223,7 @@ void for_each_codec(Visitor visit)
         p::allocated_sat_2);
   visit("allocated_sat_3", "the same, 3 bits", p::allocated_sat_3);
   visit("allocated_sat_4", "the same, 4 bits", p::allocated_sat_4);
+  visit("allocated_sat_8", "the same, chunks of 1024, 8 bits", p::allocated_sat_8);
   visit("balanced_sat_2", "allocated_sat_2, energies weighted by 1/4", p::balanced_sat_2);
   visit("balanced_sat_4", "allocated_sat_4, energies weighted by 1/4", p::balanced_sat_4);
   visit("allocated_sat_2_ef", "allocated_sat_2, to nearest, with feedback", p::allocated_sat_2_ef);
@@ -222,6 +231,14 @@ void for_each_codec(Visitor visit)
   visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
   visit("balanced_sat_2_ef", "balanced_sat_2, to nearest, with feedback", p::balanced_sat_2_ef);
   visit("balanced_sat_4_ef", "balanced_sat_4, to nearest, with feedback", p::balanced_sat_4_ef);
+  visit("powersgd_r1", "PowerSGD: factors of rank 1, two rounds, feedback", p::powersgd_r1);
+  visit("powersgd_r4", "the same, rank 4", p::powersgd_r4);
+  visit("powersgd_r16", "the same, rank 16", p::powersgd_r16);
+  visit("powersgd_r64", "the same, rank 64", p::powersgd_r64);
+  visit("acp_r1", "one factor of rank 1 a step, in turns (ACP-SGD), feedback", p::acp_r1);
+  visit("acp_r4", "the same, rank 4", p::acp_r4);
+  visit("acp_r16", "the same, rank 16", p::acp_r16);
+  visit("acp_r64", "the same, rank 64", p::acp_r64);
   visit(
     "two_shot_2", "rotated, Lloyd-Max codes of 2 bits, added by owners of parts", p::two_shot_2);
   visit("two_shot_3", "the same, 3 bits", p::two_shot_3);
@@ -243,6 +260,7 @@ template <class Device>
 run_outcome run_named(Device const& device,
                       std::string_view name,
                       std::vector<std::vector<float>> const& gradients,
+                      std::vector<layer> const& layers,
                       run_settings const& settings)
 {
   run_outcome outcome{{}, "there is no such codec"};
@@ -250,8 +268,8 @@ run_outcome run_named(Device const& device,
     if (candidate != name) { return; }
     // Errors do not depend on the order of the coordinates, so nothing has to be put back.
     outcome = name.ends_with("_permuted")
-                ? run_exchange(device, codec, permute(gradients), settings)
-                : run_exchange(device, codec, gradients, settings);
+                ? run_exchange(device, codec, permute(gradients), layers, settings)
+                : run_exchange(device, codec, gradients, layers, settings);
   });
   return outcome;
 }

@@ -18,6 +18,8 @@ struct tensor {
   std::uint64_t rows    = 0;
   std::uint64_t columns = 1;
   std::uint64_t offset  = 0;  //!< Its first coordinate in the bucket.
+  //! What chunkers that choose by norms multiply its energies by: above 1 it gets more of the bits, at 0 what the others leave.
+  float weight = 1;
 
   [[nodiscard]] constexpr std::uint64_t size() const noexcept { return rows * columns; }
 };

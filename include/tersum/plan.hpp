@@ -153,6 +153,16 @@ class plan {
       if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
         return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
       }
+      for (tensor const& t : layout_.tensors) {
+        if (!(t.weight >= 0 && t.weight <= std::numeric_limits<float>::max())) {
+          return {error_code::invalid_argument,
+                  "the weight of a tensor must be finite and not negative"};
+        }
+      }
+      if (std::is_same_v<typename Codec::norm_scalar, norm_log> && weighted()) {
+        return {error_code::unsupported,
+                "tensors have weights, which norm_log cannot take: use bfloat16 or float"};
+      }
       if constexpr (Codec::several_bits) {
         if (!(codec_.chunker.weighting >= 0 && codec_.chunker.weighting <= 1)) {
           return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
@@ -375,7 +385,9 @@ class plan {
   {
     std::uint64_t first_chunk = 0;
     std::uint64_t bypass      = 0;
-    auto const visit_tensor   = [&](std::uint64_t offset, std::uint64_t size, bool around) {
+    auto const visit_tensor   = [&](tensor const& t, bool around) {
+      std::uint64_t offset = t.offset;
+      std::uint64_t size   = t.size();
       while (size > 0) {
         std::uint64_t chunks = (size + Codec::chunk_size - 1) / Codec::chunk_size;
         std::uint64_t here   = size;
@@ -390,6 +402,7 @@ class plan {
         record.chunks      = around ? 0 : chunks;
         record.bypass      = bypass;
         record.ratio       = static_cast<float>(world_.size);
+        record.weight      = t.weight;
         visit(record);
         first_chunk += record.chunks;
         bypass += around ? here : 0;
@@ -397,10 +410,8 @@ class plan {
         size -= here;
       }
     };
-    if (layout_.tensors.empty()) { visit_tensor(0, layout_.coordinates, false); }
-    for (tensor const& t : layout_.tensors) {
-      visit_tensor(t.offset, t.size(), layout_.bypasses(t));
-    }
+    if (layout_.tensors.empty()) { visit_tensor({.rows = layout_.coordinates}, false); }
+    for (tensor const& t : layout_.tensors) { visit_tensor(t, layout_.bypasses(t)); }
   }
 
   //! @brief The rule by which chunks are chosen, the same on every rank.
@@ -408,11 +419,12 @@ class plan {
     requires(Codec::selects)
   {
     detail::selection_rule rule{};
-    rule.weight     = 65536;
+    rule.exponent   = 65536;
+    rule.weighted   = weighted() ? 1u : 0u;
     rule.capacity   = capacity_;
     rule.unit_words = detail::selection_unit<Codec>();
     if constexpr (Codec::several_bits) {
-      rule.weight = static_cast<std::uint32_t>(codec_.chunker.weighting * 65536.0f);
+      rule.exponent = static_cast<std::uint32_t>(codec_.chunker.weighting * 65536.0f);
       detail::rule_steps<Codec>(rule, world_.size);
     } else {
       rule.steps     = 1;
@@ -425,6 +437,15 @@ class plan {
   }
 
  private:
+  //! Whether tensors have weights other than 1.
+  [[nodiscard]] constexpr bool weighted() const noexcept
+  {
+    for (tensor const& t : layout_.tensors) {
+      if (t.weight != 1.0f) { return true; }
+    }
+    return false;
+  }
+
   //! Words of a chunk on the highest level.
   [[nodiscard]] static constexpr std::uint64_t widest_words() noexcept
   {

@@ -13,6 +13,7 @@
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -122,13 +123,15 @@ inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, which trains better under adaptive
-//! optimizers, because small chunks are not starved.
+//! optimizers, because small chunks are not starved. At 8 bits, the widest there is, hardly anything is left to choose:
+//! longer chunks then save norms.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.chunker = {.bits = 2}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
+inline constexpr codec<allocated_chunks<1024, 2, 4, 8>, partial_hadamard<1024>, rms_range<tracked_correlation, bfloat16>, stochastic_quantizer<8>, saturating_sum<8>> allocated_sat_8{.chunker = {.bits = 8}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_2{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_4{.chunker = {.bits = 4, .weighting = 0.25f}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};
@@ -136,6 +139,24 @@ inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allo
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_2_ef{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_4_ef{.chunker = {.bits = 4, .weighting = 0.25f}};
+//! @}
+
+//! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
+//! Both with Cholesky QR in the place of Gram-Schmidt. They need `layout::tensors`.
+//! @{
+template <int Rank>
+using power_iteration = low_rank_codec<low_rank<Rank>>;
+inline constexpr power_iteration<1>  powersgd_r1{};
+inline constexpr power_iteration<4>  powersgd_r4{};
+inline constexpr power_iteration<16> powersgd_r16{};
+inline constexpr power_iteration<64> powersgd_r64{};
+
+template <int Rank>
+using alternating_iteration = low_rank_codec<low_rank<Rank>, float, low_rank_schedule::alternating>;
+inline constexpr alternating_iteration<1>  acp_r1{};
+inline constexpr alternating_iteration<4>  acp_r4{};
+inline constexpr alternating_iteration<16> acp_r16{};
+inline constexpr alternating_iteration<64> acp_r64{};
 //! @}
 
 //! @name Two shots: rotated chunks in Lloyd-Max codes, decoded and added by the owners of parts, encoded once more

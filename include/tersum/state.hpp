@@ -38,8 +38,8 @@ struct tensor_record {
   std::uint64_t first_chunk;  //!< Its first chunk on the wire; unused when it bypasses.
   std::uint64_t chunks;       //!< Its chunks; 0 when it bypasses the codec.
   std::uint64_t bypass;       //!< Its first element among the bypassed coordinates.
-  float ratio;  //!< sqrt(|sum|^2 / energy of one rank) of the last exchange; the world at first.
-  std::uint32_t reserved;
+  float ratio;   //!< sqrt(|sum|^2 / energy of one rank) of the last exchange; the world at first.
+  float weight;  //!< `tensor::weight`.
   std::uint64_t
     saturated;  //!< Lanes of the last sum that stand at a limit of a saturating reducer.
   std::uint64_t padding;

@@ -137,6 +137,13 @@ void for_each_preset(Check const& check)
   check("rotated_sat2_ef", presets::rotated_sat2_ef);
   check("rotated_sat4_ef", presets::rotated_sat4_ef);
   check("rotated_sat8_ef", presets::rotated_sat8_ef);
+  check("topkc_b2", presets::topkc_b2);
+  check("topkc_b05_ef", presets::topkc_b05_ef);
+  check("topk_b2_ef", presets::topk_b2_ef);
+  check("randomkc_b2", presets::randomkc_b2);
+  check("topkc_sat4_ef", presets::topkc_sat4_ef);
+  check("balanced_sat_2", presets::balanced_sat_2);
+  check("allocated_sat_4_ef", presets::allocated_sat_4_ef);
 }
 
 template <class Codec>

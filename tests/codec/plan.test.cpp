@@ -42,7 +42,14 @@ void check_memory(char const* name, Codec const& codec)
   for (std::uint64_t const d : {0u, 1u, 127u, 1023u, 1024u, 1025u, 100003u}) {
     CAPTURE(d);
     auto const plan = codec.plan(layout{d}, {.size = 4, .rank = 0});
-    if constexpr (Codec::casts) {
+    if constexpr (Codec::selects) {
+      // Norms are measured whether they travel or not: two bytes a chunk here, in whole elements of the wire.
+      std::uint64_t const norms  = Codec::agrees ? 2 * plan.chunks() : 0;
+      std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
+      CHECK(plan.workspace_bytes() == plan.payload_bytes() + norms +
+                                        (Codec::casts ? 0 : 16 * plan.chunks()) + places +
+                                        sizeof(detail::selection_scratch));
+    } else if constexpr (Codec::casts) {
       CHECK(plan.workspace_bytes() == plan.wire_bytes());
     } else {
       CHECK(plan.workspace_bytes() == plan.wire_bytes() + 16 * plan.chunks() +
@@ -58,7 +65,7 @@ void check_memory(char const* name, Codec const& codec)
   }
   auto const none = codec.plan(layout{0}, {});
   CHECK(none.wire_bytes() == 0);
-  CHECK(none.workspace_bytes() == 0);
+  CHECK(none.workspace_bytes() == (Codec::selects ? sizeof(detail::selection_scratch) : 0));
   CHECK(none.bits_per_coordinate() == 0.0);
   CHECK(none.check() == status{});
 }
@@ -81,6 +88,13 @@ void for_each_preset(Check const& check)
   check("rotated_sat2_ef", presets::rotated_sat2_ef);
   check("rotated_sat4_ef", presets::rotated_sat4_ef);
   check("rotated_sat8_ef", presets::rotated_sat8_ef);
+  check("rotated_sat4_tc", presets::rotated_sat4_tc);
+  check("topkc_b05", presets::topkc_b05);
+  check("topkc_b2_ef", presets::topkc_b2_ef);
+  check("randomkc_b2", presets::randomkc_b2);
+  check("topkc_sat4", presets::topkc_sat4);
+  check("allocated_sat_4", presets::allocated_sat_4);
+  check("balanced_sat_2_ef", presets::balanced_sat_2_ef);
 }
 
 }  // namespace
@@ -114,6 +128,36 @@ TEST_CASE("[plan] every preset sends the bytes that its policies say")
   check_bytes("rotated_sat2_ef", presets::rotated_sat2_ef, {40, 2560, state + 40000});
   check_bytes("rotated_sat4_ef", presets::rotated_sat4_ef, {40, 5120, state + 40000});
   check_bytes("rotated_sat8_ef", presets::rotated_sat8_ef, {40, 10240, state + 40000});
+}
+
+TEST_CASE("[plan] codecs that choose send what their bits pay for once the norms are paid")
+{
+  // 10000 coordinates: at 2 bits 625 words, at 8 bits 2500, at half a bit 156.25. Norms are bfloat16.
+  auto const state = [](std::uint64_t chunks) { return 64 + 64 + 16 * chunks; };
+  // 157 chunks of 64: norms 78.5 words, a chunk of halves 32 words: 17 of 546.5 words, 75 of 2421.5.
+  check_bytes("topkc_b2", presets::topkc_b2, {314, 17 * 128, state(157)});
+  check_bytes("topkc_b8", presets::topkc_b8, {314, 75 * 128, state(157)});
+  check_bytes("topkc_b8_ef", presets::topkc_b8_ef, {314, 75 * 128, state(157) + 40000});
+  // 79 chunks of 128: norms 39.5 words, a chunk 64: one of 116.75.
+  check_bytes("topkc_b05", presets::topkc_b05, {158, 256, state(79)});
+  // Nothing is agreed on: 19 of 625 words.
+  check_bytes("randomkc_b2", presets::randomkc_b2, {0, 19 * 128, state(157)});
+  // 40 chunks of 256: norms 20 words, a chunk of four bits 32: 18 of 605. A unit of two bits is 16 words: 37 of 605.
+  check_bytes("topkc_sat4", presets::topkc_sat4, {80, 18 * 128, state(40)});
+  check_bytes("allocated_sat_2", presets::allocated_sat_2, {80, 37 * 64, state(40)});
+  check_bytes("balanced_sat_2_ef", presets::balanced_sat_2_ef, {80, 37 * 64, state(40) + 40000});
+  check_bytes("allocated_sat_4", presets::allocated_sat_4, {80, 76 * 64, state(40)});
+}
+
+TEST_CASE("[plan] TopK sends pairs of an index and a half, and keeps the parts of all ranks")
+{
+  // At 48 bits a pair, 2 bits pay for 416.7 of 10000 coordinates; an even number travels.
+  auto const plan = presets::topk_b2.plan(layout{10000}, {.size = 4, .rank = 0});
+  CHECK(plan.check() == status{});
+  CHECK(plan.wire_bytes() == 416 * 6);
+  CHECK(plan.workspace_bytes() == 4 * 416 * 6 + 40000 + sizeof(detail::selection_scratch));
+  CHECK(plan.state_bytes() == 64);
+  CHECK(presets::topk_b2_ef.plan(layout{10000}, {}).state_bytes() == 64 + 40000);
 }
 
 TEST_CASE("[plan] wire scalars of other types and other statistics are counted")

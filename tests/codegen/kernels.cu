@@ -78,3 +78,29 @@ void compile_all()
   compile_reduce_kernels<4>();
   compile_reduce_kernels<8>();
 }
+
+namespace {
+
+template <class Codec, class Element>
+void compile_low_rank_kernels()
+{
+  void const* volatile kernel = nullptr;
+  auto const compile          = [&]<class Kernel>(Kernel) {
+    kernel = reinterpret_cast<void const*>(&detail::low_rank_kernel<Kernel, Codec, Element>);
+  };
+  compile(detail::multiply_all<true>{});
+  compile(detail::multiply_all<false>{});
+  compile(detail::settle_all{});
+  compile(detail::rebuild_all{});
+  compile(detail::keep_all_warm{});
+  (void)kernel;
+}
+
+}  // namespace
+
+void compile_low_rank()
+{
+  compile_low_rank_kernels<codec_of<presets::powersgd_r4>, float>();
+  compile_low_rank_kernels<codec_of<presets::powersgd_r64>, float>();
+  compile_low_rank_kernels<codec_of<presets::acp_r16>, bfloat16>();
+}

@@ -5,7 +5,7 @@
 //! The CUDA executor equals the CPU executor byte for byte, is captured in graphs, and answers errors with a status.
 
 #include "support/compare_codes.hpp"
-#include "support/exchange_fixture.hpp"
+#include "support/compare_executors.cuh"
 
 #include <tersum/tersum.cuh>
 
@@ -15,75 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
-#include <vector>
 
 namespace cuda_executor_test {
 
 using namespace tersum;
 using namespace tersum::tests;
-
-//! @brief Device memory with the members of `host_buffer`. Reads and writes wait for all that the device does.
-class device_buffer {
- public:
-  device_buffer(std::size_t bytes, std::size_t misplaced, std::byte fill)
-  {
-    REQUIRE(cudaMalloc(&memory_, bytes + misplaced + 1) == cudaSuccess);
-    contents_ = {memory_ + misplaced, bytes};
-    REQUIRE(cudaMemset(memory_, std::to_integer<int>(fill), bytes + misplaced) == cudaSuccess);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  }
-  device_buffer(device_buffer const&)            = delete;
-  device_buffer& operator=(device_buffer const&) = delete;
-  ~device_buffer() { cudaFree(memory_); }
-
-  [[nodiscard]] std::span<std::byte> contents() const { return contents_; }
-
-  void write(std::span<std::byte const> from)
-  {
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    REQUIRE(cudaMemcpy(contents_.data(), from.data(), from.size(), cudaMemcpyHostToDevice) ==
-            cudaSuccess);
-  }
-
-  [[nodiscard]] byte_string read(std::size_t offset, std::size_t bytes) const
-  {
-    byte_string result(bytes);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    REQUIRE(cudaMemcpy(result.data(), contents_.data() + offset, bytes, cudaMemcpyDeviceToHost) ==
-            cudaSuccess);
-    return result;
-  }
-
- private:
-  std::byte* memory_ = nullptr;
-  std::span<std::byte> contents_;
-};
-
-class stream {
- public:
-  stream() { REQUIRE(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess); }
-  stream(stream const&)            = delete;
-  stream& operator=(stream const&) = delete;
-  ~stream() { cudaStreamDestroy(stream_); }
-
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-template <class Codec, class Element>
-void compare_executors(exchange_case<Codec, Element> const& c)
-{
-  CAPTURE(c);
-  stream const on;
-  exchange_trace const got =
-    record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
-  exchange_trace const want = record_exchange<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
-  CHECK(difference(got, want) == "");
-}
 
 template <class Element, class Codec>
 void compare_one(Codec const& codec, std::uint64_t coordinates = 100003)
@@ -173,86 +110,6 @@ using fed_back = codec<fixed_chunks<Size>,
                        saturating_sum<8>,
                        error_feedback>;
 
-//! @brief Ranks on the device that share a stream.
-template <class Codec>
-class device_ranks {
- public:
-  device_ranks(cuda_executor const& exec, Codec const& codec, std::uint64_t coordinates, int world)
-    : exec_{exec}, case_{.codec = codec, .gradient = {.coordinates = coordinates}, .world = world}
-  {
-    for (int rank = 0; rank < world; ++rank) {
-      auto const& mine = memory_.emplace_back(case_, rank, std::byte{0xa5});
-      spans_.push_back(mine.spans());
-      REQUIRE(initialize(exec_, mine.plan, mine.state.contents(), case_.seed) == status{});
-    }
-  }
-
-  void fill(int step)
-  {
-    int rank = 0;
-    for (auto& mine : memory_) {
-      auto const gradient = make_gradient<float>(case_.gradient.coordinates, rank++, step, false);
-      mine.gradient.write(std::as_bytes(std::span{gradient}));
-    }
-  }
-
-  [[nodiscard]] status exchange() const
-  {
-    return loopback_all_reduce_mean(exec_, std::span<loopback_rank<Codec, float> const>{spans_});
-  }
-
-  void record(exchange_trace& trace, int step) const
-  {
-    int rank = 0;
-    for (auto const& mine : memory_) {
-      std::size_t const bytes = mine.plan.coordinates() * sizeof(float);
-      trace.push_back({"gradient", step, rank, mine.gradient.read(0, bytes)});
-      trace.push_back({"state", step, rank++, mine.state.read(0, mine.plan.state_bytes())});
-    }
-  }
-
- private:
-  cuda_executor exec_;
-  exchange_case<Codec, float> case_;
-  std::deque<rank_memory<device_buffer, Codec, float>> memory_;
-  std::vector<loopback_rank<Codec, float>> spans_;
-};
-
-template <class Codec>
-void compare_graph(Codec const& codec)
-{
-  constexpr int steps = 4;
-  stream const on;
-  cuda_executor const exec{on.get()};
-  std::uint64_t const coordinates = prime_from(20 * Codec::chunk_size);
-
-  exchange_trace direct;
-  device_ranks<Codec> called{exec, codec, coordinates, 3};
-  for (int step = 0; step < steps; ++step) {
-    called.fill(step);
-    REQUIRE(called.exchange() == status{});
-    called.record(direct, step);
-  }
-
-  exchange_trace replayed;
-  device_ranks<Codec> ranks{exec, codec, coordinates, 3};
-  cudaGraph_t graph          = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
-  status const captured = ranks.exchange();
-  REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
-  REQUIRE(captured == status{});
-  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
-  for (int step = 0; step < steps; ++step) {
-    ranks.fill(step);
-    REQUIRE(cudaGraphLaunch(executable, on.get()) == cudaSuccess);
-    ranks.record(replayed, step);
-  }
-  REQUIRE(cudaGraphExecDestroy(executable) == cudaSuccess);
-  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
-  CHECK(difference(replayed, direct) == "");
-}
-
 }  // namespace cuda_executor_test
 
 // Not in the unnamed namespace: doctest opens one of its own in here, which nvcc cannot tell from ours.
@@ -277,7 +134,7 @@ TEST_CASE("[cuda_executor] presets equal the CPU executor")
 TEST_CASE("[cuda_executor] two shots equal the CPU executor")
 {
   SUBCASE("two_shot_4") { compare_all<float>(presets::two_shot_4); }
-  SUBCASE("two_shot_2_ef") { compare_all<half>(presets::two_shot_2_ef); }
+  SUBCASE("two_shot_2_ef") { compare_all<tersum::half>(presets::two_shot_2_ef); }
   SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
   SUBCASE("allocated_2_ef") { compare_all<float>(presets::allocated_2_ef); }
 }
@@ -290,7 +147,7 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
   SUBCASE("randomkc_b2") { compare_all<float>(presets::randomkc_b2); }
   SUBCASE("topkc_sat4") { compare_all<float>(presets::topkc_sat4); }
   SUBCASE("allocated_sat_4") { compare_all<float>(presets::allocated_sat_4); }
-  SUBCASE("balanced_sat_2_ef") { compare_all<half>(presets::balanced_sat_2_ef); }
+  SUBCASE("balanced_sat_2_ef") { compare_all<tersum::half>(presets::balanced_sat_2_ef); }
   // More chunks than one block selects.
   SUBCASE("2^18 chunks") { compare_one<float>(presets::topkc_b2, 64 << 18); }
 }

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 namespace {
 
 using namespace tersum;
@@ -33,7 +35,12 @@ TEST_CASE("[kernels] a width for every chunk")
 {
   SUBCASE("2 bits") { compare_selection<float>(presets::allocated_sat_2); }
   SUBCASE("4 bits with feedback") { compare_selection<float>(presets::allocated_sat_4_ef); }
-  SUBCASE("weighted") { compare_selection<bfloat16>(presets::balanced_sat_2); }
+  SUBCASE("balanced") { compare_selection<bfloat16>(presets::balanced_sat_2); }
+  SUBCASE("of tensors with weights")
+  {
+    compare_kernels<std::remove_cvref_t<decltype(presets::balanced_sat_2)>, bfloat16>(
+      {.codec = presets::balanced_sat_2, .gradient = odd_bucket().weighted(), .steps = 2});
+  }
 }
 
 template <int Size, int... Widths>

@@ -52,11 +52,14 @@ std::string digest(std::span<std::byte const> bytes)
 
 // Rank 1 of 2 in its third step: what it sends, and what it gets.
 template <class Codec>
-void describe(std::string const& name, Codec const& codec, std::map<std::string, std::string>& into)
+void describe(std::string const& name,
+              Codec const& codec,
+              std::map<std::string, std::string>& into,
+              std::span<tensor const> tensors = {})
 {
   std::size_t const d = 2500;
   std::vector<std::vector<float>> const in{integer_gradient(d, 0), integer_gradient(d, 1)};
-  tests::loopback_run<Codec> run{codec, layout{d}, 2, 0x7e25};
+  tests::loopback_run<Codec> run{codec, layout{d, tensors}, 2, 0x7e25};
   run.exchange(in);
   run.exchange(in);
   auto const& plan = run.plan(1);
@@ -70,8 +73,13 @@ void describe(std::string const& name, Codec const& codec, std::map<std::string,
     into[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
     REQUIRE(advance(cpu_executor{}, plan, mine, s, w) == status{});
   }
-  into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
-  into[name + " mean"]    = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
+  if constexpr (gathering<Codec>) {
+    into[name + " part"] =
+      digest(w.subspan(plan.payload_offset() + plan.part_bytes(), plan.part_bytes()));
+  } else {
+    into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
+  }
+  into[name + " mean"] = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
 }
 
 }  // namespace
@@ -94,6 +102,13 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("rotated_sat2_ef", presets::rotated_sat2_ef, got);
   describe("rotated_sat4_ef", presets::rotated_sat4_ef, got);
   describe("rotated_sat8_ef", presets::rotated_sat8_ef, got);
+  describe("topkc_b2", presets::topkc_b2, got);
+  describe("topkc_b2_ef", presets::topkc_b2_ef, got);
+  describe("randomkc_b2", presets::randomkc_b2, got);
+  describe("topkc_sat4", presets::topkc_sat4, got);
+  describe("allocated_sat_3", presets::allocated_sat_3, got);
+  describe("balanced_sat_2_ef", presets::balanced_sat_2_ef, got);
+  describe("topk_b2", presets::topk_b2, got);
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
                         rms_range<literal, bfloat16>,
@@ -106,6 +121,13 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
                       stochastic_quantizer<4>,
                       saturating_sum<4>>;
   describe("saturating_sum<4> of 4096", large{}, got);
+  std::vector<tensor> const tensors{{.rows = 70, .columns = 20},
+                                    {.rows = 100, .offset = 1400},
+                                    {.rows = 10, .columns = 100, .offset = 1500}};
+  describe("powersgd_r1", presets::powersgd_r1, got, tensors);
+  describe("acp_r1", presets::acp_r1, got, tensors);
+  constexpr low_rank_codec<low_rank<3>, half> in_halves{.low_rank = {.least_saving = 1}};
+  describe("factors of 3 in half", in_halves, got, tensors);
   describe("two_shot_1", presets::two_shot_1, got);
   describe("two_shot_3", presets::two_shot_3, got);
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);

@@ -14,6 +14,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/lowrank/low_rank_launches.hpp>
 #include <tersum/quantize/block_cast.hpp>
 #include <tersum/quantize/block_decode.hpp>
 #include <tersum/quantize/block_encode.hpp>
@@ -51,6 +52,16 @@ struct emulated_executor {
   template <class Codec, class Element>
   [[nodiscard]] status initialize(plan<Codec> const& plan,
                                   detail::exchange_args<Codec, Element> const& args,
+                                  std::uint64_t seed) const requires is_low_rank<Codec>
+  {
+    std::fill_n(args.warm, detail::round_up(args.elements, 4), 0.0F);
+    if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
+    return detail::initialize_low_rank(plan, seed, low_rank_launch(args));
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status initialize(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args,
                                   std::uint64_t seed) const
   {
     detail::record_batch batch{};
@@ -74,6 +85,14 @@ struct emulated_executor {
       }
     }
     return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
+  {
+    return detail::encode_low_rank(plan, low_rank_launch(args));
   }
 
   template <class Codec, class Element>
@@ -125,6 +144,14 @@ struct emulated_executor {
 
   template <class Codec, class Element>
   [[nodiscard]] status advance(plan<Codec> const& plan,
+                               detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
+  {
+    return detail::advance_low_rank(plan, low_rank_launch(args));
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status advance(plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
     if constexpr (Codec::agrees) {
@@ -157,6 +184,14 @@ struct emulated_executor {
     });
     launch_owned(plan, [&](auto& context) { detail::recompress_part(context, args); });
     return {};
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status decode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>
+  {
+    return detail::decode_low_rank(plan, low_rank_launch(args));
   }
 
   template <class Codec, class Element>
@@ -333,6 +368,17 @@ struct emulated_executor {
   {
     constexpr auto grid = detail::two_shot_grid<Codec>;
     launch(blocks_of<grid.chunks_a_block>(plan.owned_chunks()), grid.threads, grid.shared, body);
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] auto low_rank_launch(detail::exchange_args<Codec, Element> const& args) const
+  {
+    return [this, &args]<class Kernel>(Kernel const& kernel, std::uint64_t blocks) {
+      launch(blocks, Kernel::threads, Kernel::template shared<Codec>, [&](auto& context) {
+        kernel(context, args);
+      });
+      return status{};
+    };
   }
 
   template <class Codec, class Element>

@@ -362,6 +362,10 @@ class bucket {
       tensors_.push_back({.name = {}, .rows = rows, .columns = columns, .offset = end_});
       end_ += rows * columns;
     }
+    weighted_ = tensors_;
+    for (std::size_t i = 0; i < weighted_.size(); ++i) {
+      weighted_[i].weight = i % 3 == 0 ? 0.3f : i % 3 == 1 ? 50.0f : 1.0f;
+    }
   }
 
   //! Valid as long as the bucket.
@@ -370,8 +374,17 @@ class bucket {
     return {.coordinates = end_, .tensors = tensors_, .bypass_below = 32, .bypass_vectors = true};
   }
 
+  //! The same, its tensors with weights.
+  [[nodiscard]] layout weighted() const
+  {
+    layout out  = gradient();
+    out.tensors = weighted_;
+    return out;
+  }
+
  private:
   std::vector<tensor> tensors_;
+  std::vector<tensor> weighted_;
   std::uint64_t end_ = 0;
 };
 

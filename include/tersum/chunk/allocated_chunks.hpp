@@ -25,11 +25,11 @@ template <int First, int... Rest>
 
 //! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a budget.
 //!
-//! The energy is the reduced squared norm, the distortion that of the codec's quantizer and reducer at that width and
-//! world (`distortion.hpp`). Every step from one width to the next has a gain for each bit; the steps with the largest
-//! gains are taken until the budget is spent, among equals those of the lowest index. That is the optimum of the
-//! Lagrangian, up to the last step. All arithmetic is on integers: the bits of a float are its logarithm closely enough
-//! (within .086), so that the choice is the same on every rank and executor.
+//! The energy is the reduced squared norm times `tensor::weight`, the distortion what the codec's reducer says of that
+//! width and world (`saturating_sum::distortion`). Every step from one width to the next has a gain for each bit; the steps
+//! with the largest gains are taken until the budget is spent, among equals those of the lowest index. That is the optimum
+//! of the Lagrangian, up to the last step. But for the weight all arithmetic is on integers: the bits of a float are its
+//! logarithm closely enough (within .086), so that the choice is the same on every rank and executor.
 //!
 //! The payload is one array of a size that the budget alone decides. The chunks of one width lie together, widest first,
 //! each with its own lanes; where the parts end is known to every rank after the agreement, and not before. Under

@@ -72,7 +72,8 @@ struct block_selection {
       return random_energy(chunk, args.header->sign_key);
     } else {
       using scalar = typename Codec::norm_scalar;
-      return energy_bits(ctx.load(static_cast<scalar const*>(args.agreed) + chunk), args.world);
+      return weighted_energy(
+        args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
     }
   }
 

@@ -28,7 +28,8 @@ struct selection_rule {
   std::uint32_t level[max_levels];      //!< The level that a step ends on, 1 and up.
   std::uint32_t cost[max_levels];       //!< Its cost in units.
   std::uint32_t offset[max_levels];     //!< Its worth: added to the logarithm of the energy.
-  std::uint32_t weight;                 //!< Exponent of the energy, in 1 / 65536.
+  std::uint32_t exponent;               //!< Of the energy, in 1 / 65536.
+  std::uint32_t weighted;               //!< Whether tensors have weights other than 1.
   std::uint32_t capacity;               //!< Units that all steps of all chunks may cost.
   std::uint32_t unit_words;             //!< Words of the payload in a unit.
   std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
@@ -54,7 +55,7 @@ template <class Scalar>
                                                         std::uint32_t step,
                                                         std::uint32_t energy)
 {
-  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.weight >> 16;
+  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
   return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + rule.offset[step];
 }
 

@@ -124,7 +124,7 @@ class plan<top_coordinates_codec<Feedback>> {
     rule.steps    = 1;
     rule.level[0] = 1;
     rule.cost[0]  = 1;
-    rule.weight   = 65536;
+    rule.exponent = 65536;
     rule.capacity = static_cast<std::uint32_t>(chosen_);
     return rule;
   }

@@ -21,6 +21,7 @@
 
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/schedule/two_shot.hpp>
 #include <tersum/status.hpp>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/collective/exchange.hpp>
+#include <tersum/collective/rank_blocks.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/status.hpp>
 #include <tersum/wire.hpp>
@@ -39,11 +40,12 @@ template <class Executor, reduce_op Op>
       return {error_code::invalid_argument, "the ranks' wires differ in their number of elements"};
     }
   }
-  std::size_t const count  = ranks[0].count;
-  std::size_t const blocks = order == reduction_order::ring ? n : 1;
-  for (std::size_t block = 0; block < blocks; ++block) {
-    std::size_t const begin = count / blocks * block + count % blocks * block / blocks;
-    std::size_t const end   = count / blocks * (block + 1) + count % blocks * (block + 1) / blocks;
+  rank_blocks const blocks{.count         = ranks[0].count,
+                           .element_bytes = sizeof(typename Op::element),
+                           .ranks = order == reduction_order::ring ? static_cast<int>(n) : 1};
+  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks.ranks); ++block) {
+    std::size_t const begin = blocks.begin(static_cast<int>(block));
+    std::size_t const end   = blocks.begin(static_cast<int>(block) + 1);
     // The block travels from rank to rank; each adds its own and keeps the partial sum.
     for (std::size_t hop = 1; hop < n; ++hop) {
       auto* const mine           = ranks[(block + hop) % n].data + begin;

@@ -12,6 +12,7 @@
 #include <tersum/execute/cpu/cpu_two_shot.hpp>
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/lowrank/cpu_low_rank.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>

@@ -97,6 +97,16 @@ struct cuda_context {
     }
   }
 
+  //! 16 bytes of global memory in one access, also where the compiler does not see that `store` can be one.
+  __device__ __forceinline__ void store_global(word4* p, word4 const& value) const
+  {
+    asm volatile(
+      "st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+      :
+      : "l"(__cvta_generic_to_global(p)), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
+      : "memory");
+  }
+
   __device__ __forceinline__ void atomic_add(std::uint32_t* to, std::uint32_t value) const
   {
     atomicAdd(to, value);

@@ -57,6 +57,26 @@ struct cuda_executor {
   [[nodiscard]] status decode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const;
 
+  template <class Codec, class Element>
+  [[nodiscard]] status initialize(plan<Codec> const& plan,
+                                  detail::exchange_args<Codec, Element> const& args,
+                                  std::uint64_t seed) const requires is_low_rank<Codec>;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status encode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status advance(plan<Codec> const& plan,
+                               detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>;
+
+  template <class Codec, class Element>
+  [[nodiscard]] status decode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const requires
+    is_low_rank<Codec>;
+
   //! to[i] = op(a[i], b[i]) for `count` elements of device memory; `to` may be `a` or `b`.
   template <reduce_op Op>
   [[nodiscard]] status reduce(Op const& op,
@@ -68,6 +88,11 @@ struct cuda_executor {
   //! Copies `count` elements within device memory.
   template <class T>
   [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const;
+
+  //! Which chunks travel, from the agreed norms: one launch for up to 2^17 chunks, six beyond.
+  template <class Codec, class Element>
+  [[nodiscard]] status select(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const;
   //! @}
 
  private:
@@ -90,13 +115,13 @@ struct cuda_executor {
                                           std::uint64_t count,
                                           Args const&... args) const;
 
+  // Launches a kernel of low_rank_launches.hpp.
+  template <class Codec, class Element>
+  [[nodiscard]] auto low_rank_launch(detail::exchange_args<Codec, Element> const& args) const;
+
   template <class Codec, class Element>
   [[nodiscard]] status launch_norms(plan<Codec> const& plan,
                                     detail::exchange_args<Codec, Element> const& args) const;
-
-  template <class Codec, class Element>
-  [[nodiscard]] status select(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const;
 
   template <class Codec, class Element>
   [[nodiscard]] status encode_cast(plan<Codec> const& plan,
@@ -120,3 +145,4 @@ struct cuda_executor {
 }  // namespace tersum::inline v0
 
 #include <tersum/execute/cuda_executor.ipp>
+#include <tersum/execute/cuda_low_rank.ipp>

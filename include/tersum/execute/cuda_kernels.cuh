@@ -11,6 +11,7 @@
 #include <tersum/chunk/block_top_coordinates.hpp>
 #include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/cuda_context.cuh>
+#include <tersum/lowrank/low_rank_launches.hpp>
 #include <tersum/quantize/block_cast.hpp>
 #include <tersum/quantize/block_decode.hpp>
 #include <tersum/quantize/block_encode.hpp>
@@ -217,6 +218,14 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_t
   reduce_once_kernel(word4* to, rank_arrays<word4, Ranks> from, std::size_t count)
 {
   reduce_once<Bits>(cuda_context{}, to, from, count);
+}
+
+template <class Kernel, class Codec, class Element>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(Kernel::threads,
+                                                                        Kernel::blocks)
+  low_rank_kernel(Kernel kernel, exchange_args<Codec, Element> args)
+{
+  kernel(cuda_context{}, args);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -81,6 +81,21 @@ template <class Codec, class Element>
   }
 }
 
+//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
+                                                          std::uint64_t chunk,
+                                                          Scalar agreed)
+{
+  if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    if (args.selection.rule.weighted != 0) {
+      float const weight = args.records[args.table[chunk].tensor].weight;
+      return energy_bits(to_float(agreed) * weight, args.world);
+    }
+  }
+  return energy_bits(agreed, args.world);
+}
+
 //! @brief How the chunks of a two-shot codec are dealt in the exchange under way.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
@@ -167,6 +182,16 @@ template <class Codec, class Element>
       .part_words     = plan.part_bytes() / sizeof(std::uint32_t)};
   }
   return args;
+}
+
+//! @brief Whether the agreed scalars were summed over the ranks. Where the budget pays for nothing they were only measured,
+//! and what one rank alone knows must not tell in what all ranks decode.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool has_agreed(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
+  return true;
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -125,10 +125,14 @@ template <bool Edge, class Codec, class Element, class Context>
   return tiles::remaining_scale(ctx, scale, exponent);
 }
 
+//! Words that a thread stores at once: it has as many as a coordinate has bits.
+template <int Bits>
+inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
+
 //! @brief Rounds, packs and stores a thread's 32 coordinates, in wire order; with feedback v becomes their codes.
 //! @param share        Its number over the whole payload, if all chunks travelled: numbers the draws, two of them.
 //! @param scale        Of the values; `stays` makes them zeros, also where they are not finite.
-//! @param chunk_words  The chunk's payload, or null: nothing is stored.
+//! @param stored       Whether the words go to `payload`, from number `at` on, counted in `words_per_store`.
 template <class Codec, class Context>
 TERSUM_BODY void encode_share(Context const& ctx,
                               Codec const& codec,
@@ -138,7 +142,9 @@ TERSUM_BODY void encode_share(Context const& ctx,
                               float scale,
                               bool stays,
                               float (&v)[32],
-                              std::uint32_t* to)
+                              bool stored,
+                              std::uint32_t* payload,
+                              std::uint64_t at)
 {
   using quantizer    = typename Codec::quantizer_type;
   constexpr int bits = Codec::lanes::bits;
@@ -171,14 +177,14 @@ TERSUM_BODY void encode_share(Context const& ctx,
       }
     }
   }
-  if (to == nullptr) { return; }
+  if (!stored) { return; }
   if constexpr (bits == 2) {
-    ctx.store(reinterpret_cast<std::uint64_t*>(to),
+    ctx.store(reinterpret_cast<std::uint64_t*>(payload) + at,
               words[0] | static_cast<std::uint64_t>(words[1]) << 32);
   } else {
     TERSUM_UNROLL
     for (int w = 0; w < bits; w += 4) {
-      ctx.store(reinterpret_cast<word4*>(to) + w / 4,
+      ctx.store(reinterpret_cast<word4*>(payload) + at + w / 4,
                 word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
     }
   }
@@ -202,7 +208,6 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     if constexpr (!Codec::feeds_back) { mine.active = mine.active && place.level > 0; }
   }
   if (all_idle(ctx, mine)) { return; }
-  if constexpr (!Codec::selects) { place = find_place(args, mine.chunk); }
   float* const storage =
     static_cast<float*>(ctx.shared()) +
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
@@ -220,8 +225,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   dither_key const key      = key_of(args);
   std::uint64_t const share = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
   if (!Codec::selects || place.level > 0) {
-    at_level(args.codec, place.level, [&](auto const& codec) {
-      constexpr int bits = std::remove_cvref_t<decltype(codec)>::lanes::bits;
+    at_level(args.codec, Codec::selects ? place.level : 1u, [&](auto const& codec) {
+      constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
+      constexpr unsigned stores = bits / words_per_store<bits>;
       encode_share(ctx,
                    codec,
                    key,
@@ -230,7 +236,10 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                    value_scale,
                    scale == 0.0f,
                    v,
-                   mine.active ? args.payload + (place.word + mine.thread * bits) : nullptr);
+                   mine.active,
+                   args.payload,
+                   Codec::selects ? place.word / words_per_store<bits> + mine.thread * stores
+                                  : share * stores);
     });
   }
 

@@ -44,12 +44,13 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
   if (chunk >= args.chunks) { return; }
   bool poisoned = false;
   if constexpr (!has_steps<Codec>) {
-    poisoned = energy_bits(agreed[chunk], args.world) == 0x7f800000u;
+    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
   } else {
     std::uint32_t const tensor  = args.table[chunk].tensor;
     tensor_record const& record = args.records[tensor];
-    float const measured        = to_float(agreed[Codec::per_tensor ? tensor : chunk]);
-    chunk_step const step       = settle_on_level(
+    float const measured =
+      has_agreed(args) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+    chunk_step const step = settle_on_level(
       args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
     poisoned          = is_poisoned(step);
     args.steps[chunk] = step;

@@ -108,6 +108,8 @@ class host_context {
     std::memcpy(address, &value, sizeof(T));
   }
 
+  void store_global(word4* address, word4 const& value) const { store(address, value); }
+
   // Fibers run one at a time: any update is atomic.
   void atomic_add(std::uint32_t* address, std::uint32_t value) const
   {

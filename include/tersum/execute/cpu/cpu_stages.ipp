@@ -114,7 +114,7 @@ void cpu_stages<Codec, Element>::select() const
         return random_energy(chunk, args_.header->sign_key);
       } else {
         using scalar = typename Codec::norm_scalar;
-        return energy_bits(static_cast<scalar const*>(args_.agreed)[chunk], args_.world);
+        return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
       }
     };
     select_chunks(selection.rule,
@@ -193,18 +193,20 @@ void cpu_stages<Codec, Element>::settle() const
   bool poisoned              = false;
   for (std::uint64_t chunk = 0; chunk < args_.chunks; ++chunk) {
     if constexpr (!has_steps<Codec>) {
-      poisoned = poisoned || energy_bits(agreed[chunk], args_.world) == 0x7f800000u;
+      poisoned =
+        poisoned || (has_agreed(args_) && energy_bits(agreed[chunk], args_.world) == 0x7f800000u);
     } else {
       std::uint32_t const tensor  = args_.table[chunk].tensor;
       tensor_record const& record = args_.records[tensor];
-      float const measured        = to_float(agreed[Codec::per_tensor ? tensor : chunk]);
-      args_.steps[chunk]          = settle_on_level(args_.codec,
+      float const measured =
+        has_agreed(args_) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+      args_.steps[chunk] = settle_on_level(args_.codec,
                                            find_place(args_, chunk).level,
                                            args_.world,
                                            measured,
                                            record.ratio,
                                            record.chunks);
-      poisoned                    = poisoned || is_poisoned(args_.steps[chunk]);
+      poisoned           = poisoned || is_poisoned(args_.steps[chunk]);
     }
   }
   if (poisoned) { args_.header->non_finite_step = args_.header->step + 1; }

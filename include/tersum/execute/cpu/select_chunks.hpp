@@ -25,12 +25,14 @@ void select_chunks(selection_rule const& rule,
                    selection_header& header,
                    std::uint32_t* places)
 {
+  // The energies wait where the places will be.
+  for (std::uint64_t chunk = 0; chunk < count; ++chunk) { places[chunk] = energy(chunk); }
   std::uint32_t prefix    = 0;
   std::uint32_t remaining = rule.capacity;
   for (int pass = 0; pass < digit_passes; ++pass) {
     std::fill_n(histogram, digit_count, 0u);
     for (std::uint64_t chunk = 0; chunk < count; ++chunk) {
-      std::uint32_t const bits = energy(chunk);
+      std::uint32_t const bits = places[chunk];
       for (std::uint32_t step = 0; step < rule.steps; ++step) {
         std::uint32_t const digit = digit_of(selection_key(rule, step, bits), prefix, pass);
         if (digit < digit_count) { histogram[digit] += rule.cost[step]; }
@@ -48,7 +50,7 @@ void select_chunks(selection_rule const& rule,
   std::uint64_t ties                   = 0;
   for (std::uint64_t chunk = 0; chunk < count; ++chunk) {
     std::uint32_t tie_level, tie_cost;
-    std::uint32_t level = level_above(rule, energy(chunk), prefix, tie_level, tie_cost);
+    std::uint32_t level = level_above(rule, places[chunk], prefix, tie_level, tie_cost);
     ties += tie_cost;
     if (tie_cost > 0 && ties <= remaining) { level = tie_level; }
     places[chunk] = level == 0 ? 0u : counts[level] << place_shift | level;

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# A network of limited bandwidth on one machine: each rank is a process in a network namespace, whose egress a token
+# bucket limits; a bridge in one more namespace connects them. Prints the time of an exchange with several codecs.
+#
+#   bash bench/network/run.sh [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 5 1000)
+#
+# Rates are in Mbit/s, 0 for no limit. PIECES (8) are what a gradient is cut into for the overlapped exchange; CODEC names
+# one codec to run besides fp16. Needs root, iproute2 and tersum.bench.network (BUILD, default build/cpu). Where namespaces are not
+# allowed it says so and ends with 77. Nothing is made in the root namespace; everything is removed at the end, also
+# when interrupted.
+
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+
+ranks=${1:-4} coordinates=${2:-25000000} steps=${3:-5}
+shift $(($# < 3 ? $# : 3))
+rates=("$@")
+[ ${#rates[@]} -gt 0 ] || rates=(1000)
+program=${BUILD:-build/cpu}/bin/tersum.bench.network
+pieces=${PIECES:-8}
+readonly name=tersum$$ # of the namespaces; unique to this run
+
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+[ -x "$program" ] || skip "$program is not built (Gloo is needed)"
+command -v ip >/dev/null && command -v tc >/dev/null || skip "ip and tc are not installed (iproute2)"
+ip netns add "$name-probe" 2>/dev/null || skip "network namespaces are not allowed here"
+ip netns del "$name-probe"
+
+folder=$(mktemp -d)
+pids=()
+clean_up() {
+  trap - EXIT INT TERM
+  [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
+  wait
+  for ((k = 0; k < ranks; ++k)); do ip netns del "$name-$k" 2>/dev/null; done
+  ip netns del "$name-bridge" 2>/dev/null
+  rm -rf "$folder"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# The egress of every rank.
+limit() {
+  for ((k = 0; k < ranks; ++k)); do
+    ip netns exec "$name-$k" tc qdisc del dev eth0 root 2>/dev/null
+    [ "$1" = 0 ] || ip netns exec "$name-$k" tc qdisc add dev eth0 root tbf rate "$1mbit" burst 256kb latency 50ms ||
+      skip "no token bucket on this kernel"
+  done
+}
+
+(
+  set -e
+  ip netns add "$name-bridge"
+  ip netns exec "$name-bridge" ip link add br0 type bridge
+  ip netns exec "$name-bridge" ip link set br0 up
+  for ((k = 0; k < ranks; ++k)); do
+    ip netns add "$name-$k"
+    ip netns exec "$name-bridge" ip link add "v$k" type veth peer name eth0 netns "$name-$k"
+    ip netns exec "$name-bridge" ip link set "v$k" master br0 up
+    ip netns exec "$name-$k" ip addr add "10.77.0.$((k + 1))/24" dev eth0
+    ip netns exec "$name-$k" ip link set lo up
+    ip netns exec "$name-$k" ip link set eth0 up
+  done
+) || skip "the namespaces could not be connected"
+
+status=0
+for rate in "${rates[@]}"; do
+  limit "$rate"
+  echo "== $ranks ranks, $coordinates coordinates, $rate Mbit/s, $pieces pieces, median of $steps"
+  mkdir -p "$folder/$rate"
+  pids=()
+  for ((k = 0; k < ranks; ++k)); do
+    OMP_NUM_THREADS=1 ip netns exec "$name-$k" "$program" "$k" "$ranks" "$folder/$rate" "10.77.0.$((k + 1))" \
+      "$coordinates" "$steps" "$rate" "$pieces" ${CODEC:+"$CODEC"} &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  pids=()
+done
+exit $status

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The choice of chunks from their agreed norms, and what finds the same threshold without it: std::nth_element of the
+//! norms. The reference copies the norms.
+
+#include "support/cpu_bench.hpp"
+
+#include <functional>
+#include <random>
+
+namespace {
+
+using namespace tersum_bench;
+
+//! Norms of bfloat16 that are spread over sixteen octaves.
+void fill_norms(std::span<tersum::bfloat16> norms)
+{
+  std::mt19937_64 engine{7};
+  std::normal_distribution<float> octave{0.0f, 4.0f};
+  for (auto& norm : norms) { norm = tersum::to_bfloat16(std::exp2(octave(engine))); }
+}
+
+//! Takes turns on several arrays of norms; `work(turn)` is timed beside a copy of the norms.
+template <class Plan, class Work>
+void run_on_norms(benchmark::State& state,
+                  Plan const& plan,
+                  std::size_t turns,
+                  std::span<tersum::bfloat16> norms,
+                  std::span<tersum::bfloat16> copy,
+                  Work const& work)
+{
+  std::size_t const chunks = plan.chunks();
+  best_times const best    = alternate(state, turns, work, [&](std::size_t turn) {
+    std::memcpy(copy.data(), norms.data() + turn * chunks, chunks * sizeof(tersum::bfloat16));
+  });
+  double const size        = static_cast<double>(chunks * sizeof(tersum::bfloat16));
+  // Norms are read, a place of four bytes is written for each.
+  set_counters(state,
+               plan.coordinates(),
+               plan.bits_per_coordinate(),
+               3 * size,
+               size,
+               best.work_ns,
+               best.copy_ns);
+}
+
+template <class Codec>
+void run_select(benchmark::State& state,
+                Codec const& codec,
+                tersum::cpu_executor const& exec,
+                std::uint64_t n,
+                bool ours)
+{
+  auto const plan          = codec.plan(tersum::layout{n}, tersum::world{});
+  std::size_t const chunks = plan.chunks();
+  std::size_t const turns  = turns_for(plan.workspace_bytes());
+  std::size_t const all    = turns * chunks;
+  std::vector<tersum::bfloat16> norms(all), copy(chunks);
+  fill_norms(norms);
+
+  if (!ours) {
+    auto const rule = plan.selection_rule();
+    std::vector<float> values(chunks);
+    return run_on_norms(state, plan, turns, norms, copy, [&](std::size_t turn) {
+      auto const* const from = norms.data() + turn * chunks;
+      for (std::size_t i = 0; i < chunks; ++i) { values[i] = tersum::to_float(from[i]); }
+      std::nth_element(values.begin(),
+                       values.begin() + static_cast<std::ptrdiff_t>(rule.capacity),
+                       values.end(),
+                       std::greater<>{});
+      benchmark::DoNotOptimize(values.data());
+    });
+  }
+
+  std::vector<std::vector<std::byte>> workspaces;
+  std::vector<std::byte> rank_state(plan.state_bytes());
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    auto& workspace = workspaces.emplace_back(plan.workspace_bytes());
+    std::memcpy(workspace.data() + plan.agreed_offset(),
+                norms.data() + turn * chunks,
+                chunks * sizeof(tersum::bfloat16));
+  }
+  if (auto const s = initialize(exec, plan, rank_state, 1); !s.ok()) {
+    return state.SkipWithError(std::string{s.message}.c_str());
+  }
+  run_on_norms(state, plan, turns, norms, copy, [&](std::size_t turn) {
+    auto const args =
+      tersum::detail::make_args<Codec, float>(plan, nullptr, rank_state, workspaces[turn]);
+    tersum::detail::cpu_stages<Codec, float>{exec.threads, exec.instructions, args}.select();
+  });
+}
+
+template <class Codec>
+void add_select(std::string_view operation, std::string_view preset, Codec const& codec, bool ours)
+{
+  for (std::uint64_t const n : {bucket, large}) {
+    std::string const name = result_name(operation, preset, "float", "cpu", n, 1);
+    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+      run_select(state, codec, {}, n, ours);
+    })->Unit(benchmark::kMicrosecond);
+  }
+}
+
+[[maybe_unused]] bool const registered = [] {
+  namespace presets = tersum::presets;
+  name_compiler();
+  add_select("select", "topkc_b2", presets::topkc_b2, true);
+  add_select("nth_element", "topkc_b2", presets::topkc_b2, false);
+  add_select("select", "topkc_b05", presets::topkc_b05, true);
+  add_select("nth_element", "topkc_b05", presets::topkc_b05, false);
+  add_select("select", "allocated_sat_4", presets::allocated_sat_4, true);
+  return true;
+}();
+
+}  // namespace

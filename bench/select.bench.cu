@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The choice of chunks on a CUDA device beside cub::DeviceRadixSort of the same norms with their indices, which is what a
+//! choice by sorting starts with. Times are of one call, launches included. Without a device there is nothing to run.
+
+#include "support/cuda_bench.cuh"
+
+#include <cub/device/device_radix_sort.cuh>
+
+#include <cmath>
+#include <random>
+
+namespace {
+
+using namespace tersum_bench;
+
+constexpr auto codec = tersum::presets::topkc_b2;
+using codec_type     = std::remove_cvref_t<decltype(codec)>;
+
+//! Norms of bfloat16 that are spread over sixteen octaves.
+std::vector<tersum::bfloat16> sample_norms(std::size_t chunks)
+{
+  std::mt19937_64 engine{7};
+  std::normal_distribution<float> octave{0.0f, 4.0f};
+  std::vector<tersum::bfloat16> norms(chunks);
+  for (auto& norm : norms) { norm = tersum::to_bfloat16(std::exp2(octave(engine))); }
+  return norms;
+}
+
+template <class T>
+std::span<T> to_device(device_memory& room, std::vector<T> const& from)
+{
+  auto const to = room.take<T>(from.size());
+  require(cudaMemcpy(to.data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return to;
+}
+
+//! Norms are read and a place of four bytes is written for each; the reference copies the norms.
+void run_on_norms(benchmark::State& state,
+                  std::size_t chunks,
+                  auto const& work,
+                  auto const& copy,
+                  timed_stream& stream)
+{
+  auto const [work_ns, copy_ns] = alternate(state, stream, 1, work, copy);
+  auto const size               = static_cast<double>(chunks * sizeof(tersum::bfloat16));
+  set_counters(state, chunks * 64, 0, 3 * size, size, work_ns, copy_ns);
+}
+
+void run_select(benchmark::State& state, std::size_t chunks)
+{
+  auto const plan = codec.plan(tersum::layout{chunks * 64}, tersum::world{});
+  timed_stream stream;
+  device_memory room;
+  tersum::cuda_executor const exec{stream.get()};
+  auto const memory    = room.take<std::byte>(plan.state_bytes());
+  auto const workspace = room.take<std::byte>(plan.workspace_bytes());
+  auto const norms     = to_device(room, sample_norms(chunks));
+  auto const copy      = room.take<tersum::bfloat16>(chunks);
+  require(initialize(exec, plan, memory, 1));
+  auto const args = tersum::detail::make_args<codec_type, float>(plan, nullptr, memory, workspace);
+  auto* const agreed = static_cast<tersum::bfloat16*>(args.agreed);
+  require(exec.copy(agreed, norms.data(), chunks));
+  run_on_norms(
+    state,
+    chunks,
+    [&](std::size_t) { require(exec.select(plan, args)); },
+    [&](std::size_t) { require(exec.copy(copy.data(), agreed, chunks)); },
+    stream);
+}
+
+void run_sort(benchmark::State& state, std::size_t chunks)
+{
+  timed_stream stream;
+  device_memory room;
+  tersum::cuda_executor const exec{stream.get()};
+  auto const norms = to_device(room, sample_norms(chunks));
+  auto const copy  = room.take<tersum::bfloat16>(chunks);
+  // The bits of norms that are not negative ascend with them.
+  auto const* const keys = reinterpret_cast<std::uint16_t const*>(norms.data());
+  auto const sorted      = room.take<std::uint16_t>(chunks);
+  std::vector<std::uint32_t> counted(chunks);
+  for (std::size_t i = 0; i < chunks; ++i) { counted[i] = static_cast<std::uint32_t>(i); }
+  auto const indices = to_device(room, counted);
+  auto const order   = room.take<std::uint32_t>(chunks);
+  std::size_t bytes  = 0;
+  auto const sort    = [&](void* scratch) {
+    require(cub::DeviceRadixSort::SortPairsDescending(scratch,
+                                                      bytes,
+                                                      keys,
+                                                      sorted.data(),
+                                                      indices.data(),
+                                                      order.data(),
+                                                      static_cast<int>(chunks),
+                                                      0,
+                                                      16,
+                                                      stream.get()));
+  };
+  sort(nullptr);
+  auto const scratch = room.take<std::byte>(bytes);
+  run_on_norms(
+    state,
+    chunks,
+    [&](std::size_t) { sort(scratch.data()); },
+    [&](std::size_t) { require(exec.copy(copy.data(), norms.data(), chunks)); },
+    stream);
+}
+
+[[maybe_unused]] bool const registered = [] {
+  if (!find_device()) { return false; }
+  for (std::size_t const chunks : {100'000u, 1'000'000u, 10'000'000u}) {
+    add(
+      "select", "topkc_b2", "float", chunks * 64, [=](auto& state) { run_select(state, chunks); });
+    add("sort", "topkc_b2", "float", chunks * 64, [=](auto& state) { run_sort(state, chunks); });
+  }
+  return true;
+}();
+
+}  // namespace

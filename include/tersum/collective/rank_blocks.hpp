@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! An array cut into one block for each rank, as all collectives of the library cut it.
+
+#pragma once
+
+#include <cstddef>
+
+namespace tersum::inline v0 {
+
+//! @brief Block k holds the elements from k count / ranks on; blocks differ by one element at most.
+struct rank_blocks {
+  std::size_t count;          //!< Elements of the array.
+  std::size_t element_bytes;  //!< Bytes of one element, which no block cuts.
+  int ranks;                  //!< Blocks, at least 1.
+
+  //! First element of a block; of block `ranks` it is `count`.
+  [[nodiscard]] constexpr std::size_t begin(int block) const noexcept
+  {
+    auto const k = static_cast<std::size_t>(block);
+    auto const n = static_cast<std::size_t>(ranks);
+    return count / n * k + count % n * k / n;
+  }
+
+  //! Elements of a block.
+  [[nodiscard]] constexpr std::size_t size(int block) const noexcept
+  {
+    return begin(block + 1) - begin(block);
+  }
+
+  //! @name In bytes
+  //! @{
+  [[nodiscard]] constexpr std::size_t begin_byte(int block) const noexcept
+  {
+    return begin(block) * element_bytes;
+  }
+  [[nodiscard]] constexpr std::size_t bytes(int block) const noexcept
+  {
+    return size(block) * element_bytes;
+  }
+  //! @}
+};
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Ranks that are threads of one process: the smallest transport, for tests and as an example of one.
+
+#pragma once
+
+#include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/interop/reduce_over.hpp>
+#include <tersum/status.hpp>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+
+namespace tersum::inline v0 {
+
+//! @brief What the ranks of a loopback transport share. Must outlive them.
+class loopback_group {
+ public:
+  static constexpr int max_ranks = 256;
+
+  //! @param ranks    1 to 256.
+  //! @param timeout  How long a rank waits for the others before its call fails, as do all calls after it.
+  explicit loopback_group(int ranks, std::chrono::milliseconds timeout = std::chrono::seconds(30))
+    : ranks_(ranks), timeout_(timeout)
+  {
+  }
+
+  [[nodiscard]] int ranks() const noexcept { return ranks_; }
+
+  //! Shows an array to the other ranks, and waits until all have shown theirs.
+  [[nodiscard]] bool show(int rank, std::byte const* data)
+  {
+    shown_[static_cast<std::size_t>(rank)] = data;
+    return meet();
+  }
+
+  //! What a rank has shown.
+  [[nodiscard]] std::byte const* shown(int rank) const noexcept
+  {
+    return shown_[static_cast<std::size_t>(rank)];
+  }
+
+  //! Waits until all ranks are here; false if one never came.
+  [[nodiscard]] bool meet()
+  {
+    std::unique_lock lock{mutex_};
+    if (broken_) { return false; }
+    std::uint64_t const now = round_;
+    if (++arrived_ == ranks_) {
+      arrived_ = 0;
+      ++round_;
+      everyone_.notify_all();
+      return true;
+    }
+    if (!everyone_.wait_for(lock, timeout_, [&] { return round_ != now || broken_; })) {
+      broken_ = true;
+      everyone_.notify_all();
+    }
+    return round_ != now;
+  }
+
+ private:
+  int ranks_;
+  std::chrono::milliseconds timeout_;
+  std::mutex mutex_;
+  std::condition_variable everyone_;
+  std::array<std::byte const*, max_ranks> shown_{};
+  std::uint64_t round_ = 0;
+  int arrived_         = 0;
+  bool broken_         = false;
+};
+
+//! @brief One rank of a `loopback_group`, used by one thread. All of it is movement: sums are made in two shots.
+class loopback_transport {
+ public:
+  loopback_transport(loopback_group& group, int rank) noexcept : group_(&group), rank_(rank) {}
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return group_->ranks(); }
+  [[nodiscard]] status check() const noexcept
+  {
+    if (size() < 1 || size() > loopback_group::max_ranks || rank_ < 0 || rank_ >= size()) {
+      return {error_code::invalid_argument, "a loopback group has 1 to 256 ranks, and no others"};
+    }
+    return {};
+  }
+
+  [[nodiscard]] status exchange_word(int to,
+                                     std::uint64_t value,
+                                     int from,
+                                     std::uint64_t& received) const
+  {
+    return send_receive(to,
+                        reinterpret_cast<std::byte const*>(&value),
+                        sizeof value,
+                        from,
+                        reinterpret_cast<std::byte*>(&received),
+                        sizeof received);
+  }
+
+  //! The sender is the one rank that names this one: the data are fetched.
+  [[nodiscard]] status send_receive(int,
+                                    std::byte const* sent,
+                                    std::size_t,
+                                    int from,
+                                    std::byte* received,
+                                    std::size_t received_bytes) const
+  {
+    if (!group_->show(rank_, sent)) { return lost(); }
+    copy(received, group_->shown(from), received_bytes);
+    return left();
+  }
+
+  [[nodiscard]] status all_to_all(std::byte const* data,
+                                  rank_blocks const& blocks,
+                                  std::byte* received) const
+  {
+    if (!group_->show(rank_, data)) { return lost(); }
+    std::size_t const bytes = blocks.bytes(rank_);
+    for (int from = 0; from < size(); ++from) {
+      copy(received + static_cast<std::size_t>(from) * bytes,
+           group_->shown(from) + blocks.begin_byte(rank_),
+           bytes);
+    }
+    return left();
+  }
+
+  [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const
+  {
+    if (!group_->show(rank_, data)) { return lost(); }
+    for (int from = 0; from < size(); ++from) {
+      if (from == rank_) { continue; }
+      std::size_t const at = blocks.begin_byte(from);
+      copy(data + at, group_->shown(from) + at, blocks.bytes(from));
+    }
+    return left();
+  }
+
+ private:
+  static void copy(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
+  {
+    if (bytes > 0) { std::memcpy(to, from, bytes); }
+  }
+
+  // Nobody goes on to overwrite what another rank still reads.
+  [[nodiscard]] status left() const { return group_->meet() ? status{} : lost(); }
+
+  [[nodiscard]] static status lost() noexcept
+  {
+    return {error_code::transport_failed, "a rank of the loopback group did not come in time"};
+  }
+
+  loopback_group* group_;
+  int rank_;
+};
+
+static_assert(transport<loopback_transport>, "tersum: must model tersum::transport");
+
+}  // namespace tersum::inline v0

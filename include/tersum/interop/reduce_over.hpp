@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! All-reduces over a transport, for `all_reduce_mean`.
+//!
+//!     tersum::mpi_transport const mpi{MPI_COMM_WORLD};
+//!     status = agree_on(mpi, plan, seed);                                        once: do all ranks have this plan?
+//!     status = all_reduce_mean(exec, plan, gradient, state, workspace, reduce_over(mpi, exec, scratch));
+
+#pragma once
+
+#include <tersum/chunk/top_coordinates.hpp>
+#include <tersum/collective/rank_blocks.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/interop/transport.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/status.hpp>
+#include <tersum/wire.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! How a payload is reduced. Bytes that a rank sends are the same: 2 (n - 1) / n of the payload.
+enum class schedule : std::uint8_t {
+  automatic,  //!< In the wire where the transport can, otherwise in two shots.
+  in_wire,    //!< By the transport's own all-reduce; the order of ranks is the transport's.
+  two_shot,   //!< All-to-all, a sum in the order of the ranks on each block's owner, all-gather.
+  ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
+};
+
+//! @brief Scratch memory of `reduce_over` for the exchanges of a plan, bytes: the largest round, and 8 bytes a rank.
+template <class Codec>
+[[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
+{
+  if constexpr (gathering<Codec>) {
+    return 0;
+  } else {
+    std::uint64_t const largest = detail::maximum(
+      detail::maximum(std::uint64_t{plan.agreed_bytes()}, std::uint64_t{plan.payload_bytes()}),
+      std::uint64_t{plan.bypass_bytes()});
+    return largest + 8 * static_cast<std::size_t>(plan.ranks().size);
+  }
+}
+
+//! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.
+//!
+//! For NCCL all is enqueued on the stream; other transports have done their work when the call returns.
+template <schedule Schedule, transport Transport, class Executor>
+class transport_reduce {
+ public:
+  constexpr transport_reduce(Transport const& over,
+                             Executor const& exec,
+                             std::span<std::byte> scratch) noexcept
+    : over_(&over), exec_(exec), scratch_(scratch)
+  {
+  }
+
+  //! Reduces a round in place.
+  template <reduce_op Op>
+  [[nodiscard]] status operator()(wire<Op> const& round) const
+  {
+    if (status const s = over_->check(); !s.ok()) { return s; }
+    if (over_->size() == 1 || round.count == 0) { return {}; }
+    if constexpr (Schedule == schedule::ring) {
+      return ring(round);
+    } else if constexpr (Schedule == schedule::two_shot) {
+      return two_shot(round);
+    } else if constexpr (has_combine_at<Op> && Schedule == schedule::in_wire) {
+      return parts(round);
+    } else if constexpr (has_combine_at<Op>) {
+      return two_shot(round);
+    } else if constexpr (reduces_in_wire<Transport, Op>) {
+      return over_->all_reduce(round);
+    } else {
+      static_assert(Schedule == schedule::automatic,
+                    "tersum: this transport's all-reduce cannot do this operation: use "
+                    "schedule::two_shot, or schedule::automatic, which falls back to it");
+      return two_shot(round);
+    }
+  }
+
+  //! Gathers a round in place.
+  template <class Element>
+  [[nodiscard]] status operator()(gather_wire<Element> const& round) const
+  {
+    if (status const s = over_->check(); !s.ok()) { return s; }
+    if (over_->size() == 1 || round.count == 0) { return {}; }
+    rank_blocks const blocks{.count         = round.count * static_cast<std::size_t>(over_->size()),
+                             .element_bytes = sizeof(Element),
+                             .ranks         = over_->size()};
+    return over_->all_gather(reinterpret_cast<std::byte*>(round.data), blocks);
+  }
+
+ private:
+  template <class Op>
+  [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept
+  {
+    return {
+      .count = round.count, .element_bytes = sizeof(typename Op::element), .ranks = over_->size()};
+  }
+
+  // An operation that depends on the position is one all-reduce for each of its parts: in host memory only.
+  template <class Op>
+  [[nodiscard]] status parts(wire<Op> const& round) const
+  {
+    status outcome;
+    round.op.for_each_part(
+      round.count, [&]<class Part>(Part const&, std::size_t begin, std::size_t end) {
+        static_assert(reduces_in_wire<Transport, Part>,
+                      "tersum: this transport's all-reduce cannot do this operation: use "
+                      "schedule::two_shot");
+        wire<Part> const part{.data = round.data + begin, .count = end - begin};
+        if (outcome.ok()) { outcome = over_->all_reduce(part); }
+      });
+    return outcome;
+  }
+
+  template <class Op>
+  [[nodiscard]] status two_shot(wire<Op> const& round) const
+  {
+    using element            = typename Op::element;
+    rank_blocks const blocks = blocks_of(round);
+    int const me             = over_->rank();
+    std::size_t const mine   = blocks.size(me);
+    if (scratch_.size() < mine * sizeof(element) * static_cast<std::size_t>(blocks.ranks)) {
+      return too_small();
+    }
+    auto* const data = reinterpret_cast<std::byte*>(round.data);
+    if (status const s = over_->all_to_all(data, blocks, scratch_.data()); !s.ok()) { return s; }
+
+    // The owner adds in the order of the ranks, whatever order their blocks came in.
+    auto const* const received = reinterpret_cast<element const*>(scratch_.data());
+    element* const sum         = round.data + blocks.begin(me);
+    auto const op              = detail::op_from(round.op, blocks.begin(me));
+    element const* left        = received;
+    for (int k = 1; k < blocks.ranks && mine > 0; ++k) {
+      element const* const right = received + static_cast<std::size_t>(k) * mine;
+      if (status const s = exec_.reduce(op, sum, left, right, mine); !s.ok()) { return s; }
+      left = sum;
+    }
+    return over_->all_gather(data, blocks);
+  }
+
+  template <class Op>
+  [[nodiscard]] status ring(wire<Op> const& round) const
+  {
+    using element            = typename Op::element;
+    rank_blocks const blocks = blocks_of(round);
+    int const n              = blocks.ranks;
+    int const me             = over_->rank();
+    if (scratch_.size() < (round.count / static_cast<std::size_t>(n) + 1) * sizeof(element)) {
+      return too_small();
+    }
+    auto* const data     = reinterpret_cast<std::byte*>(round.data);
+    auto const* received = reinterpret_cast<element const*>(scratch_.data());
+    // First each block travels once around and collects all ranks, then its sum travels to those who lack it.
+    for (int hop = 0; hop < 2 * (n - 1); ++hop) {
+      bool const collects = hop < n - 1;
+      int const sent      = (me - hop + 2 * n) % n;
+      int const arriving  = (me - hop - 1 + 2 * n) % n;
+      std::byte* const to = collects ? scratch_.data() : data + blocks.begin_byte(arriving);
+      if (status const s = over_->send_receive((me + 1) % n,
+                                               data + blocks.begin_byte(sent),
+                                               blocks.bytes(sent),
+                                               (me + n - 1) % n,
+                                               to,
+                                               blocks.bytes(arriving));
+          !s.ok()) {
+        return s;
+      }
+      if (!collects || blocks.size(arriving) == 0) { continue; }
+      std::size_t const begin = blocks.begin(arriving);
+      element* const mine     = round.data + begin;
+      if (status const s = exec_.reduce(
+            detail::op_from(round.op, begin), mine, received, mine, blocks.size(arriving));
+          !s.ok()) {
+        return s;
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] static status too_small() noexcept
+  {
+    return {error_code::invalid_argument, "scratch is smaller than scratch_bytes(plan)"};
+  }
+
+  Transport const* over_;
+  Executor exec_;
+  std::span<std::byte> scratch_;
+};
+
+//! @brief The collective for `all_reduce_mean` over a transport, which must outlive it.
+//!
+//! @tparam Schedule  How to reduce; an operation that `in_wire` cannot do is a compile error.
+//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16. Not used by what stays in the wire.
+template <schedule Schedule = schedule::automatic, transport Transport, class Executor>
+[[nodiscard]] constexpr auto reduce_over(Transport const& over,
+                                         Executor const& exec,
+                                         std::span<std::byte> scratch = {}) noexcept
+{
+  return transport_reduce<Schedule, Transport, Executor>{over, exec, scratch};
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a communicator of some library must offer, so that the library's all-reduces can use it.
+
+#pragma once
+
+#include <tersum/collective/rank_blocks.hpp>
+#include <tersum/status.hpp>
+#include <tersum/wire.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @name Atoms of a transport
+//! All calls are made by all ranks in the same order. A failure is a status, on this rank at least; after it the
+//! transport is not usable. `block` functions cut as `rank_blocks` does.
+//! @{
+
+//! `rank()` from 0 to `size()` - 1, and `check()`: whether the transport could be made.
+template <class T>
+concept has_ranks = requires(T const& t)
+{
+  {
+    t.rank()
+    } -> std::same_as<int>;
+  {
+    t.size()
+    } -> std::same_as<int>;
+  {
+    t.check()
+    } -> std::same_as<status>;
+};
+
+//! `exchange_word(to, value, from, received)`: 64 bits of host memory to one rank and from another, at set-up.
+template <class T>
+concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint64_t& received)
+{
+  {
+    t.exchange_word(0, value, 0, received)
+    } -> std::same_as<status>;
+};
+
+//! `send_receive(to, sent, sent_bytes, from, received, received_bytes)`: both at once; nothing moves for 0 bytes.
+template <class T>
+concept has_send_receive = requires(T const& t, std::byte const* sent, std::byte* received)
+{
+  {
+    t.send_receive(0, sent, std::size_t{}, 0, received, std::size_t{})
+    } -> std::same_as<status>;
+};
+
+//! `all_to_all(data, blocks, received)`: block k of each rank's data to rank k, which receives the ranks' blocks one
+//! after the other, its own among them.
+template <class T>
+concept has_all_to_all =
+  requires(T const& t, std::byte const* data, rank_blocks const& blocks, std::byte* received)
+{
+  {
+    t.all_to_all(data, blocks, received)
+    } -> std::same_as<status>;
+};
+
+//! `all_gather(data, blocks)`: in place; before it block k is right on rank k, after it on all ranks.
+template <class T>
+concept has_all_gather = requires(T const& t, std::byte* data, rank_blocks const& blocks)
+{
+  {
+    t.all_gather(data, blocks)
+    } -> std::same_as<status>;
+};
+
+//! `all_reduce(wire)`: the transport's own all-reduce knows this operation, or calls it. Offered for some operations.
+template <class T, class Op>
+concept reduces_in_wire = requires(T const& t, wire<Op> const& round)
+{
+  {
+    t.all_reduce(round)
+    } -> std::same_as<status>;
+};
+//! @}
+
+//! A communicator of some library, wrapped.
+template <class T>
+concept transport = has_ranks<T> && has_exchange_word<T> && has_send_receive<T> &&
+  has_all_to_all<T> && has_all_gather<T>;
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of cpu_low_rank.hpp.
+
+namespace tersum::inline v0::detail {
+
+//! The type whose members follow.
+#define TERSUM_LOW_RANK_TEMPLATE                                                                   \
+  template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
+#define TERSUM_LOW_RANK_STAGES                                                                     \
+  cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint64_t seed) const
+{
+  *args_.header         = {.seed            = seed,
+                           .step            = 0,
+                           .non_finite_step = 0,
+                           .tensors         = args_.tensors,
+                           .chunks          = args_.chunks,
+                           .coordinates     = plan.coordinates(),
+                           .sign_key        = 0,
+                           .reserved        = 0};
+  tensor_record* record = args_.records;
+  plan.for_each_record([&](tensor_record const& r) { *record++ = r; });
+  matrix_record* matrix = args_.matrices;
+  plan.for_each_matrix([&](matrix_record const& m) { *matrix++ = m; });
+  if constexpr (Feedback::enabled) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
+  std::fill_n(args_.warm, round_up(args_.elements, 4), 0.0f);  // with what pads it to 16 bytes
+  parallel_for(
+    threads_, args_.chunks, [&](std::uint64_t i) { refresh(args_.matrices[i], 1, 0, paired); });
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::refresh(matrix_record const& m,
+                                     int turn,
+                                     std::uint64_t turns,
+                                     bool normalize) const
+{
+  std::uint64_t const length = m.length(turn);
+  float* const values        = args_.warm + m.slot[turn];
+  cpu_factor factor{set_, values, length, static_cast<int>(m.rank)};
+  for (std::uint32_t k = 0; k < m.rank; ++k) {
+    int const column = static_cast<int>(k);
+    double square    = factor.dot(column, column);
+    if (!(square > zero_below)) {
+      // A column that is zero would stay so: it starts again from a direction that all ranks draw.
+      float* const to = values + k * length;
+      for (std::uint64_t i = 0; i < length; ++i) {
+        std::uint64_t const at  = m.slot[turn] + k * length + i;
+        philox_block const draw = philox4x32<7>({{static_cast<std::uint32_t>(at),
+                                                  static_cast<std::uint32_t>(at >> 32),
+                                                  static_cast<std::uint32_t>(turns),
+                                                  0x6c6f7772u}},
+                                                args_.header->seed);
+        to[i] = static_cast<float>(static_cast<std::int32_t>(draw.word[0])) * 0x1p-31f;
+      }
+      square = factor.dot(column, column);
+    }
+    if (normalize && square > zero_below) { factor.scale(column, 1.0 / std::sqrt(square)); }
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
+{
+  parallel_for(threads_, args_.blocks[turn], [&](std::uint64_t number) {
+    auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
+    matrix_record const& m = matrix_of(number, first);
+    multiply_columns(m, turn, (number - first(m)) * block, from);
+  });
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::multiply_columns(matrix_record const& m,
+                                              int turn,
+                                              std::uint64_t begin,
+                                              float const* from) const
+{
+  std::uint64_t const length = m.length(turn);
+  std::uint64_t const other  = m.length(1 - turn);
+  int const lanes            = static_cast<int>(std::min<std::uint64_t>(block, length - begin));
+  int const rank             = static_cast<int>(m.rank);
+  alignas(64) float tile[block * block];
+  alignas(64) float sums[max_rank * block];
+  std::fill_n(sums, rank * block, 0.0f);
+  for (std::uint64_t at = 0; at < other; at += block) {
+    int const terms = static_cast<int>(std::min<std::uint64_t>(block, other - at));
+    load_tile(m, m.sends_rows(turn), begin, lanes, at, terms, tile);
+    multiply_block(set_, from + m.slot[1 - turn] + at, other, 1, rank, terms, tile, sums);
+  }
+  for (std::uint32_t k = 0; k < m.rank; ++k) {
+    Wire* const to = args_.wire[turn] + m.slot[turn] + k * length + begin;
+    for (int i = 0; i < lanes; ++i) {
+      float const sum = sums[k * block + static_cast<unsigned>(i)];
+      to[i]           = from_float<Wire>(is_finite(sum) ? sum : bits_float(0x7f800000u));
+    }
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::load_tile(matrix_record const& m,
+                                       bool lanes_are_rows,
+                                       std::uint64_t lane_begin,
+                                       int lanes,
+                                       std::uint64_t term_begin,
+                                       int terms,
+                                       float* tile) const
+{
+  if (lanes < block) { std::fill_n(tile, terms * block, 0.0f); }
+  if (lanes_are_rows) {
+    for (int lane = 0; lane < lanes; ++lane) {
+      std::uint64_t const row = lane_begin + static_cast<unsigned>(lane);
+      std::uint64_t const at  = m.offset + row * m.columns + term_begin;
+      for (int t = 0; t < terms; ++t) {
+        tile[t * block + lane] = value(at + static_cast<unsigned>(t));
+      }
+    }
+  } else {
+    for (int t = 0; t < terms; ++t) {
+      std::uint64_t const row = term_begin + static_cast<unsigned>(t);
+      std::uint64_t const at  = m.offset + row * m.columns + lane_begin;
+      for (int lane = 0; lane < lanes; ++lane) {
+        tile[t * block + lane] = value(at + static_cast<unsigned>(lane));
+      }
+    }
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+bool TERSUM_LOW_RANK_STAGES::receive(
+  matrix_record const& m, int turn, Wire const* wire, float share, float* factor) const
+{
+  std::uint64_t const begin = m.slot[turn];
+  std::uint64_t const end   = begin + m.rank * m.length(turn);
+  bool finite               = true;
+  for (std::uint64_t i = begin; i < end; ++i) {
+    float const sum = to_float(wire[i]);
+    finite          = finite && is_finite(sum);
+    factor[i]       = sum * share;
+  }
+  return finite;
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::settle() const
+{
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
+    matrix_record const& m = args_.matrices[i];
+    bool const finite      = receive(m, 0, args_.wire[0], 1.0f, args_.factor[0]);
+    args_.poisoned[i]      = finite ? 0 : 1;
+    float* const values    = args_.factor[0] + m.slot[0];
+    if (finite) {
+      cpu_factor factor{set_, values, m.rows, static_cast<int>(m.rank)};
+      LowRank::orthogonalizer_type::orthogonalize(factor);
+    } else {
+      raise_flag();
+      std::fill_n(values, m.rank * m.rows, 0.0f);
+    }
+  });
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::encode_cast() const
+{
+  int const now    = turn();
+  int const before = 1 - now;
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
+    matrix_record const& m     = args_.matrices[i];
+    std::uint64_t const length = m.length(before);
+    float* const values        = args_.factor[0] + m.slot[before];
+    std::copy_n(args_.warm + m.slot[before], m.rank * length, values);
+    cpu_factor factor{set_, values, length, static_cast<int>(m.rank)};
+    LowRank::orthogonalizer_type::orthogonalize(factor);
+    args_.poisoned[i] = 0;
+  });
+  multiply(now, args_.factor[0]);
+  std::uint64_t used = 0;
+  if (args_.chunks > 0) {
+    matrix_record const& last = args_.matrices[args_.chunks - 1];
+    used                      = last.slot[now] + last.rank * last.length(now);
+  }
+  std::fill_n(args_.wire[1] + used, args_.elements - used, Wire{});
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::decode() const
+{
+  int const now     = turn();
+  float const share = 1.0f / static_cast<float>(args_.world);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
+    if (!receive(args_.matrices[i], now, args_.wire[1], share, args_.factor[1])) {
+      args_.poisoned[i] = 1;
+      raise_flag();
+    }
+  });
+  for (std::uint64_t i = 0; i < args_.tensors; ++i) {
+    tensor_record const& r = args_.records[i];
+    float const* const sum = args_.bypass + r.bypass;
+    if (r.chunks > 0) { continue; }
+    if (!std::all_of(sum, sum + r.size, [](float v) { return is_finite(v); })) { raise_flag(); }
+  }
+  bool const keeps = !step_is_poisoned(args_);
+  parallel_for(threads_, args_.row_blocks, [&](std::uint64_t number) {
+    auto const first       = [](matrix_record const& m) { return m.first_rows; };
+    matrix_record const& m = matrix_of(number, first);
+    reconstruct(m, now, (number - first(m)) * block, keeps);
+  });
+  if (keeps) {
+    parallel_for(
+      threads_, args_.chunks, [&](std::uint64_t i) { keep_warm(args_.matrices[i], now); });
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
+                                         int turn,
+                                         std::uint64_t begin,
+                                         bool keeps) const
+{
+  int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
+  int const rank      = static_cast<int>(m.rank);
+  float const* sent   = args_.factor[1] + m.slot[turn];
+  float const* other  = args_.factor[0] + m.slot[1 - turn];
+  float const* left   = m.sends_rows(turn) ? sent : other;
+  float const* right  = m.sends_rows(turn) ? other : sent;
+  bool const poisoned = args_.poisoned[&m - args_.matrices] != 0;
+  alignas(64) float tile[max_rank * block];
+  alignas(64) float product[block * block];
+  for (std::uint64_t at = 0; at < m.columns; at += block) {
+    int const lanes = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
+    for (int k = 0; k < rank; ++k) {
+      float* const end =
+        std::copy_n(right + static_cast<unsigned>(k) * m.columns + at, lanes, tile + k * block);
+      std::fill(end, tile + (k + 1) * block, 0.0f);
+    }
+    std::fill_n(product, rows * block, poisoned ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
+    if (!poisoned) { multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product); }
+    for (int row = 0; row < rows; ++row) {
+      std::uint64_t const first = m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
+      for (int i = 0; i < lanes; ++i) {
+        std::uint64_t const c = first + static_cast<unsigned>(i);
+        Element const mean    = from_float<Element>(product[row * block + i]);
+        if constexpr (Feedback::enabled) {
+          if (keeps) { args_.residual[c] = value(c) - to_float(mean); }
+        }
+        args_.gradient[c] = mean;
+      }
+    }
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::keep_warm(matrix_record& m, int turn) const
+{
+  std::copy_n(args_.factor[1] + m.slot[turn], m.rank * m.length(turn), args_.warm + m.slot[turn]);
+  ++m.turns;
+  refresh(m, turn, m.turns, paired);
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+auto TERSUM_LOW_RANK_STAGES::bypass_args() const -> exchange_args<cast_codec<float>, Element>
+{
+  exchange_args<cast_codec<float>, Element> out{};
+  out.gradient = args_.gradient;
+  out.header   = args_.header;
+  out.records  = args_.records;
+  out.bypass   = args_.bypass;
+  out.tensors  = args_.tensors;
+  out.world    = args_.world;
+  return out;
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::encode_bypass() const
+{
+  auto const args = bypass_args();
+  cpu_stages<cast_codec<float>, Element>{threads_, set_, args}.encode_bypass();
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::decode_bypass() const
+{
+  auto const args = bypass_args();
+  cpu_stages<cast_codec<float>, Element>{threads_, set_, args}.decode_bypass();
+}
+
+#undef TERSUM_LOW_RANK_TEMPLATE
+#undef TERSUM_LOW_RANK_STAGES
+
+}  // namespace tersum::inline v0::detail

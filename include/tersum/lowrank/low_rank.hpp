@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Which matrices travel as two thin factors, and how thin.
+
+#pragma once
+
+#include <tersum/detail/bits.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/lowrank/orthogonalizers.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! Which factors travel in one exchange.
+enum class low_rank_schedule : std::uint8_t {
+  paired,       //!< P, then Q of the new P: two rounds. PowerSGD.
+  alternating,  //!< P in one exchange, Q in the next: one round and half the bits. ACP-SGD.
+};
+
+//! @brief A matrix M (rows x columns) becomes P Q^T, P of rows x r, Q of columns x r, r at most `Rank`.
+//!
+//! @tparam Rank            1 to 64; a matrix with fewer rows or columns has their number.
+//! @tparam Orthogonalizer  `robust_cholesky_qr2`, `cholesky_qr2` or `gram_schmidt`.
+template <int Rank, orthogonalizer Orthogonalizer = robust_cholesky_qr2>
+struct low_rank {
+  static_assert(Rank >= 1 && Rank <= max_rank, "tersum: low_rank<Rank> needs 1 <= Rank <= 64");
+  using orthogonalizer_type = Orthogonalizer;
+  static constexpr int rank = Rank;
+
+  //! A matrix bypasses the codec unless its two factors have more than this many times fewer elements; 0: none does.
+  std::uint32_t least_saving = 2;
+
+  //! Columns of the factors of a matrix; 0 when it bypasses.
+  [[nodiscard]] constexpr std::uint64_t rank_of(tensor const& t) const noexcept
+  {
+    std::uint64_t const r =
+      detail::minimum<std::uint64_t>(Rank, detail::minimum(t.rows, t.columns));
+    return least_saving * r * (t.rows + t.columns) < t.size() ? r : 0;
+  }
+};
+
+}  // namespace tersum::inline v0

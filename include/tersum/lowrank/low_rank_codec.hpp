@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The codec that sends factors of matrices: PowerSGD, and its form of one round.
+
+#pragma once
+
+#include <tersum/codec.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/lowrank/low_rank.hpp>
+#include <tersum/reduce/native.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+//! @brief Sums low-rank factors of the matrices of a bucket; vectors and matrices that would not shrink are summed exactly.
+//!
+//! Paired: round 1 is P = M Q summed, round 2 is Q = M^T P of the orthonormal P, and the mean is P Q^T; Q starts the next
+//! exchange. Alternating: one round, P = M Q of the orthonormal Q of the exchange before, or Q = M^T P, in turns; half
+//! of the matrices begin with each, so that all exchanges are of one length. Needs `layout::tensors`: their rows and
+//! columns are the matrices (convolutions: output channels x the rest).
+//!
+//! With feedback, M is the gradient plus what the mean of the last exchange left of it; without, power iteration still
+//! goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
+//!
+//! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
+//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16.
+//! @tparam Schedule  `paired` or `alternating`.
+//! @tparam Feedback  `error_feedback` or `no_feedback`.
+template <class LowRank,
+          gradient_element Wire      = float,
+          low_rank_schedule Schedule = low_rank_schedule::paired,
+          feedback Feedback          = error_feedback>
+struct low_rank_codec {
+  using low_rank_type = LowRank;
+  using wire_element  = Wire;
+  using feedback_type = Feedback;
+  using payload_op    = native_sum<Wire>;
+  using agreed_op     = native_sum<Wire>;  //!< Of the first round of a paired exchange.
+
+  static constexpr int rank                   = LowRank::rank;
+  static constexpr low_rank_schedule schedule = Schedule;
+
+  static constexpr bool agrees       = Schedule == low_rank_schedule::paired;  //!< Two rounds.
+  static constexpr bool casts        = !agrees;                                //!< One.
+  static constexpr bool selects      = false;
+  static constexpr bool several_bits = false;
+  static constexpr bool rotates_all  = false;
+  static constexpr bool tracks       = false;
+  static constexpr bool saturates    = false;
+  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr int chunk_size    = 64;  //!< Rows or columns that kernels take at once.
+
+  [[no_unique_address]] LowRank low_rank{};
+  [[no_unique_address]] Feedback feedback{};
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<low_rank_codec> plan(layout const& gradient,
+                                                            world const& ranks) const
+  {
+    return tersum::plan<low_rank_codec>{*this, gradient, ranks};
+  }
+};
+
+//! Whether a codec is a `low_rank_codec`.
+template <class Codec>
+inline constexpr bool is_low_rank = false;
+template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback>
+inline constexpr bool is_low_rank<low_rank_codec<LowRank, Wire, Schedule, Feedback>> = true;
+
+}  // namespace tersum::inline v0
+
+#include <tersum/lowrank/low_rank_plan.hpp>

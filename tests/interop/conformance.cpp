@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The conformance suite of transports. Every rank knows all ranks' gradients, runs the loopback by itself and compares.
+
+#include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/interop/reduce_over.hpp>
+#include <tersum/tersum.hpp>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <interop/conformance.hpp>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace tersum::tests {
+
+namespace {
+
+constexpr std::array<tensor, 3> bucket{
+  {{"weight", 30, 100, 0}, {"bias", 1, 30, 3000}, {"more", 11, 97, 3030}}};
+constexpr std::array<layout, 3> shapes{
+  {{.coordinates = 1}, {.coordinates = 5001}, {.coordinates = 4097, .tensors = bucket}}};
+
+//! What a rank's gradient is in a step; in the last step rank n - 1 has a NaN.
+std::vector<float> make_gradient(std::size_t size, int world, int rank, int step, int steps)
+{
+  std::mt19937 random(static_cast<unsigned>(1000 * step + rank + 1));
+  std::vector<float> out(size);
+  for (float& value : out) { value = static_cast<float>(random() % 20001) / 1e4f - 1.0f; }
+  if (step == steps - 1 && rank == world - 1) {
+    out[size / 3] = std::numeric_limits<float>::quiet_NaN();
+  }
+  return out;
+}
+
+//! A NaN equals a NaN.
+bool same(std::vector<float> const& a, std::vector<float> const& b)
+{
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i])
+          ? !std::isnan(b[i])
+          : std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) {
+      return false;
+    }
+  }
+  return a.size() == b.size();
+}
+
+void add_values(tersum::detail::fingerprint_hash& hash, std::vector<float> const& values)
+{
+  for (float const value : values) {
+    hash.add(std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value);
+  }
+}
+
+//! Whether a number is the same on all ranks; the answer is, too.
+bool same_on_all(any_transport const& over, std::uint64_t mine)
+{
+  int const n           = over.size();
+  std::uint64_t passing = mine;
+  bool all              = true;
+  for (int hop = 1; hop < n; ++hop) {
+    std::uint64_t received = 0;
+    if (!over.exchange_word((over.rank() + 1) % n, passing, (over.rank() + n - 1) % n, received)
+           .ok()) {
+      return false;
+    }
+    all     = all && received == mine;
+    passing = received;
+  }
+  return all;
+}
+
+template <class Codec>
+struct rank_memory {
+  explicit rank_memory(tersum::plan<Codec> const& p)
+    : plan(p), state_words(p.state_bytes() / 16 + 1), work_words(p.workspace_bytes() / 16 + 1)
+  {
+  }
+  [[nodiscard]] status begin() { return initialize(cpu_executor{}, plan, state(), 7); }
+  std::span<std::byte> state() { return std::as_writable_bytes(std::span{state_words}); }
+  std::span<std::byte> workspace() { return std::as_writable_bytes(std::span{work_words}); }
+  [[nodiscard]] state_header const& header()
+  {
+    return *reinterpret_cast<state_header const*>(state_words.data());
+  }
+
+  tersum::plan<Codec> plan;
+  std::vector<word4> state_words, work_words;
+  std::vector<float> gradient;
+};
+
+//! All ranks of a loopback, step after step: their mean, and whether a gradient was not finite.
+template <class Codec>
+class twin {
+ public:
+  twin(Codec const& codec, layout const& shape, int world, reduction_order order) : order_(order)
+  {
+    for (int k = 0; k < world; ++k) {
+      ranks_.emplace_back(codec.plan(shape, {.size = world, .rank = k}));
+      ok_ = ranks_.back().begin().ok() && ok_;
+    }
+  }
+
+  bool step(std::vector<std::vector<float>> const& gradients)
+  {
+    std::vector<loopback_rank<Codec, float>> all;
+    for (std::size_t k = 0; k < ranks_.size(); ++k) {
+      ranks_[k].gradient = gradients[k];
+      all.push_back({ranks_[k].plan, ranks_[k].gradient, ranks_[k].state(), ranks_[k].workspace()});
+    }
+    ok_ = ok_ && loopback_all_reduce_mean(
+                   cpu_executor{}, std::span<loopback_rank<Codec, float> const>{all}, order_)
+                   .ok();
+    return ok_;
+  }
+
+  [[nodiscard]] std::vector<float> const& mean() const { return ranks_[0].gradient; }
+  [[nodiscard]] bool non_finite() { return ranks_[0].header().last_was_non_finite(); }
+
+ private:
+  reduction_order order_;
+  std::vector<rank_memory<Codec>> ranks_;
+  bool ok_ = true;
+};
+
+//! Whether the order of a codec's reductions is without effect.
+template <class Codec>
+constexpr bool any_order()
+{
+  if constexpr (gathering<Codec>) {
+    return true;
+  } else if constexpr (Codec::agrees) {
+    return Codec::payload_op::associative && Codec::agreed_op::associative;
+  } else {
+    return Codec::payload_op::associative;
+  }
+}
+
+class suite {
+ public:
+  explicit suite(any_transport const& over, bool brief = false) : over_(over), brief_(brief) {}
+  [[nodiscard]] int failures() const { return failures_; }
+
+  void expect(bool ok, char const* what, char const* name, char const* way, std::size_t size)
+  {
+    if (ok) { return; }
+    ++failures_;
+    std::printf("rank %d of %d: %s, %s, %zu coordinates: %s\n",
+                over_.rank(),
+                over_.size(),
+                name,
+                way,
+                size,
+                what);
+  }
+
+  template <class Codec>
+  void preset(char const* name, Codec const& codec)
+  {
+    for (layout const& shape : shapes) {
+      if (!codec.plan(shape, {.size = over_.size()}).check().ok()) { continue; }
+      bool const bypasses = !shape.tensors.empty();  // in float, where the order counts
+      way<schedule::two_shot>(name, "two shots", codec, shape, reduction_order::direct, true);
+      way<schedule::ring>(name, "ring", codec, shape, reduction_order::ring, true);
+      if (over_.reduces()) {
+        bool const equal = (any_order<Codec>() && !bypasses) || over_.size() <= 2;
+        way<schedule::in_wire>(name, "in the wire", codec, shape, reduction_order::ring, equal);
+      }
+      if (brief_) { break; }
+    }
+    // What this rank has decoded since it began: one round of messages for all of it.
+    expect(same_on_all(over_, decoded_.result()), "the ranks differ", name, "any way", 0);
+  }
+
+ private:
+  template <schedule Schedule, class Codec>
+  void way(char const* name,
+           char const* way,
+           Codec const& codec,
+           layout const& shape,
+           reduction_order order,
+           bool equals_loopback)
+  {
+    int const n     = over_.size();
+    auto const size = static_cast<std::size_t>(shape.coordinates);
+    cpu_executor const exec;
+    rank_memory<Codec> mine(codec.plan(shape, {.size = n, .rank = over_.rank()}));
+    twin<Codec> loopback(codec, shape, n, order);
+    std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
+    expect(mine.begin().ok(), "initialize failed", name, way, size);
+    constexpr int steps = 2;
+    for (int step = 0; step < steps; ++step) {
+      std::vector<std::vector<float>> gradients;
+      for (int k = 0; k < n; ++k) { gradients.push_back(make_gradient(size, n, k, step, steps)); }
+      mine.gradient        = gradients[static_cast<std::size_t>(over_.rank())];
+      status const outcome = all_reduce_mean(
+        exec,
+        mine.plan,
+        mine.gradient,
+        mine.state(),
+        mine.workspace(),
+        reduce_over<Schedule>(over_, exec, std::as_writable_bytes(std::span{scratch})));
+      expect(outcome.ok(), outcome.message.data(), name, way, size);
+      add_values(decoded_, mine.gradient);
+      expect(loopback.step(gradients), "the loopback failed", name, way, size);
+      expect(mine.header().last_was_non_finite() == loopback.non_finite(),
+             "the flag of the NaN differs from the loopback's",
+             name,
+             way,
+             size);
+      if (equals_loopback) {
+        expect(same(mine.gradient, loopback.mean()), "differs from the loopback", name, way, size);
+      }
+    }
+  }
+
+  any_transport const& over_;
+  bool brief_;
+  tersum::detail::fingerprint_hash decoded_;
+  int failures_ = 0;
+};
+
+}  // namespace
+
+int check_presets(any_transport const& over, bool brief)
+{
+  suite s(over, brief);
+  if (!over.check().ok()) { s.expect(false, over.check().message.data(), "the transport", "", 0); }
+#define TERSUM_CHECK(name) s.preset(#name, presets::name)
+  TERSUM_CHECK(fp32);
+  TERSUM_CHECK(fp16);
+  TERSUM_CHECK(bf16);
+  TERSUM_CHECK(thc_wide4);
+  TERSUM_CHECK(thc_wide4_partial);
+  TERSUM_CHECK(thc_wide4_unrotated);
+  TERSUM_CHECK(thc_sat2);
+  TERSUM_CHECK(thc_sat4);
+  TERSUM_CHECK(thc_sat8);
+  TERSUM_CHECK(rotated_sat2);
+  TERSUM_CHECK(rotated_sat4);
+  TERSUM_CHECK(rotated_sat8);
+  TERSUM_CHECK(rotated_sat2_ef);
+  TERSUM_CHECK(rotated_sat4_ef);
+  TERSUM_CHECK(rotated_sat8_ef);
+  TERSUM_CHECK(rotated_sat2_tc);
+  TERSUM_CHECK(rotated_sat4_tc);
+  TERSUM_CHECK(rotated_sat8_tc);
+  TERSUM_CHECK(topkc_b05);
+  TERSUM_CHECK(topkc_b2);
+  TERSUM_CHECK(topkc_b8);
+  TERSUM_CHECK(topkc_b05_ef);
+  TERSUM_CHECK(topkc_b2_ef);
+  TERSUM_CHECK(topkc_b8_ef);
+  TERSUM_CHECK(topk_b05);
+  TERSUM_CHECK(topk_b2);
+  TERSUM_CHECK(topk_b8);
+  TERSUM_CHECK(topk_b05_ef);
+  TERSUM_CHECK(topk_b2_ef);
+  TERSUM_CHECK(topk_b8_ef);
+  TERSUM_CHECK(randomkc_b2);
+  TERSUM_CHECK(randomkc_b2_ef);
+  TERSUM_CHECK(topkc_sat4);
+  TERSUM_CHECK(topkc_sat4_ef);
+  TERSUM_CHECK(allocated_sat_2);
+  TERSUM_CHECK(allocated_sat_3);
+  TERSUM_CHECK(allocated_sat_4);
+  TERSUM_CHECK(balanced_sat_2);
+  TERSUM_CHECK(balanced_sat_4);
+  TERSUM_CHECK(allocated_sat_2_ef);
+  TERSUM_CHECK(allocated_sat_3_ef);
+  TERSUM_CHECK(allocated_sat_4_ef);
+  TERSUM_CHECK(balanced_sat_2_ef);
+  TERSUM_CHECK(balanced_sat_4_ef);
+  TERSUM_CHECK(powersgd_r1);
+  TERSUM_CHECK(acp_r4);
+#undef TERSUM_CHECK
+  return s.failures();
+}
+
+int check_agreement(any_transport const& over)
+{
+  suite s(over);
+  int const n = over.size(), me = over.rank();
+  bool const odd  = me == n - 1;  // this rank has another idea
+  auto const plan = [&](auto const& codec, layout const& shape) {
+    return codec.plan(shape, {.size = n, .rank = me});
+  };
+  layout const shape{.coordinates = 4097, .tensors = bucket};
+  layout const other{.coordinates = 4097, .tensors = bucket, .bypass_vectors = false};
+  auto const good   = plan(presets::rotated_sat4, shape);
+  auto const expect = [&](status const& outcome, error_code wanted, char const* what) {
+    s.expect(outcome.code == wanted, what, "agree_on", outcome.message.data(), 4097);
+  };
+  // With one rank there is nobody to disagree with, but it may still disagree with itself.
+  error_code const refused = n > 1 ? error_code::invalid_argument : error_code::ok;
+  expect(agree_on(over, good, 7), error_code::ok, "equal plans are refused");
+  expect(agree_on(over, good, odd ? 8 : 7), refused, "another seed is not seen");
+  expect(agree_on(over, odd ? plan(presets::rotated_sat4, other) : good, 7),
+         refused,
+         "another layout is not seen");
+  expect(odd ? agree_on(over, plan(presets::rotated_sat8, shape), 7) : agree_on(over, good, 7),
+         refused,
+         "another codec is not seen");
+  auto changed         = presets::rotated_sat4;
+  changed.range.spread = 2.5f;
+  expect(
+    agree_on(over, odd ? plan(changed, shape) : good, 7), refused, "another parameter is not seen");
+  expect(
+    agree_on(over, odd ? presets::rotated_sat4.plan(shape, {.size = n + 1, .rank = me}) : good, 7),
+    error_code::invalid_argument == refused || odd ? error_code::invalid_argument : refused,
+    "another world is not seen");
+  expect(agree_on(over, good, 7), error_code::ok, "refused after plans that differed");
+  return s.failures();
+}
+
+status exchange_once(any_transport const& over, void (*before_payload)(int), bool& gradient_kept)
+{
+  cpu_executor const exec;
+  auto const& codec = presets::rotated_sat4_ef;
+  rank_memory mine(
+    codec.plan({.coordinates = 1 << 20}, {.size = over.size(), .rank = over.rank()}));
+  if (status const s = mine.begin(); !s.ok()) { return s; }
+  mine.gradient     = make_gradient(1 << 20, over.size(), over.rank(), 0, 2);
+  auto const before = mine.gradient;
+  std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
+  auto const reduce =
+    reduce_over<schedule::two_shot>(over, exec, std::as_writable_bytes(std::span{scratch}));
+  int rounds           = 0;
+  status const outcome = all_reduce_mean(
+    exec, mine.plan, mine.gradient, mine.state(), mine.workspace(), [&](auto const& round) {
+      if (rounds++ == 1) { before_payload(over.rank()); }
+      return reduce(round);
+    });
+  gradient_kept = mine.gradient == before;
+  return outcome;
+}
+
+}  // namespace tersum::tests

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The conformance suite of transports over Gloo, in so many processes as the argument says; then one of them is killed
+//! during an exchange.
+
+#include <tersum/interop/gloo.hpp>
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/rendezvous/prefix_store.h>
+#include <gloo/transport/tcp/device.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <interop/conformance.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+
+std::string store_folder;
+
+std::shared_ptr<gloo::Context> connect(std::string const& name, int rank, int size)
+{
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = "127.0.0.1";
+  auto device         = gloo::transport::tcp::CreateDevice(attributes);
+  gloo::rendezvous::FileStore files(store_folder);
+  gloo::rendezvous::PrefixStore store(name, files);
+  auto context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+  context->connectFullMesh(store, device);
+  return context;
+}
+
+// Runs body(rank) in so many processes; how many of them ended other than with `0` or, if they shall, by SIGKILL.
+template <class Body>
+int in_processes(int size, int killed, Body body)
+{
+  std::vector<pid_t> processes;
+  for (int rank = 0; rank < size; ++rank) {
+    pid_t const process = fork();
+    if (process == 0) {
+      int const failures = body(rank);
+      std::fflush(nullptr);
+      _exit(failures == 0 ? 0 : 1);
+    }
+    processes.push_back(process);
+  }
+  int bad = 0;
+  for (int rank = 0; rank < size; ++rank) {
+    int how = 0;
+    waitpid(processes[static_cast<std::size_t>(rank)], &how, 0);
+    bool const as_expected = rank == killed ? WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL
+                                            : WIFEXITED(how) && WEXITSTATUS(how) == 0;
+    if (!as_expected) { ++bad; }
+  }
+  return bad;
+}
+
+int conform(int rank, int size)
+{
+  gloo_transport const transport(connect("conform", rank, size));
+  auto const any = tests::forget_type(transport);
+  // Gloo's threads spin while they wait, which many ranks on few cores feel.
+  return tests::check_presets(any, size > 2) + tests::check_agreement(any);
+}
+
+// The last rank dies between the rounds of an exchange; the others go on without it.
+int survive(int rank, int size)
+{
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds timeout{2};
+  int failures      = 0;
+  auto const expect = [&](bool ok, char const* what) {
+    if (ok) { return; }
+    std::printf("rank %d of %d: %s\n", rank, size, what);
+    ++failures;
+  };
+  static int last = 0;
+  last            = size - 1;
+  bool kept       = false;
+  {
+    gloo_transport const transport(connect("before", rank, size), timeout);
+    auto const begin     = clock::now();
+    status const outcome = tests::exchange_once(
+      tests::forget_type(transport),
+      [](int me) {
+        if (me == last) { std::raise(SIGKILL); }
+      },
+      kept);
+    expect(outcome.code == error_code::transport_failed, "a rank is dead, and nobody said so");
+    expect(kept, "a gradient was overwritten by an exchange that failed");
+    // Two collectives of this exchange may wait, one after the other.
+    expect(clock::now() - begin < 2 * timeout + std::chrono::seconds(10), "the timeout passed");
+  }
+  if (size > 2) {
+    gloo_transport const transport(connect("after", rank, size - 1), std::chrono::seconds(60));
+    expect(tests::exchange_once(
+             tests::forget_type(transport), [](int) {}, kept)
+             .ok(),
+           "the next communicator does not work");
+    expect(!kept, "the next exchange did nothing");
+  }
+  return failures;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to the sockets of ranks that are dead
+  int const size = argc > 1 ? std::atoi(argv[1]) : 2;
+  auto pattern   = (std::filesystem::temp_directory_path() / "tersum-gloo-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) { return std::printf("no temporary folder\n"), 1; }
+  store_folder = pattern;
+  int bad      = in_processes(size, -1, [&](int rank) { return conform(rank, size); });
+  bad += in_processes(size, size - 1, [&](int rank) { return survive(rank, size); });
+  std::filesystem::remove_all(store_folder);
+  if (bad == 0) { std::printf("%d ranks: ok\n", size); }
+  return bad == 0 ? 0 : 1;
+}

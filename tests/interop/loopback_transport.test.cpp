@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The conformance suite of transports over ranks in threads, and what fingerprints tell apart.
+
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/interop/loopback_transport.hpp>
+#include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <interop/conformance.hpp>
+#include <set>
+#include <thread>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+// Calls body(transport) on so many threads, and adds up what they return.
+template <class Body>
+int on_all_ranks(int ranks, Body body, std::chrono::milliseconds timeout = std::chrono::minutes(2))
+{
+  loopback_group group{ranks, timeout};
+  std::atomic<int> sum = 0;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] { sum += body(loopback_transport{group, rank}); });
+  }
+  for (auto& thread : threads) { thread.join(); }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("[interop] loopback transports carry every preset")
+{
+  for (int const ranks : {1, 2, 3, 4, 8}) {
+    CAPTURE(ranks);
+    CHECK(on_all_ranks(ranks, [](loopback_transport const& transport) {
+            return tests::check_presets(tests::forget_type(transport));
+          }) == 0);
+  }
+}
+
+TEST_CASE("[interop] ranks with unlike plans are all told so")
+{
+  for (int const ranks : {1, 2, 3, 8}) {
+    CAPTURE(ranks);
+    CHECK(on_all_ranks(ranks, [](loopback_transport const& transport) {
+            return tests::check_agreement(tests::forget_type(transport));
+          }) == 0);
+  }
+}
+
+TEST_CASE("[interop] a rank that stays away is an error on the others, and the gradient stays")
+{
+  int const bad = on_all_ranks(
+    3,
+    [](loopback_transport const& transport) {
+      if (transport.rank() == 1) { return 0; }
+      bool kept            = false;
+      status const outcome = tests::exchange_once(
+        tests::forget_type(transport), [](int) {}, kept);
+      return outcome.code == error_code::transport_failed && kept ? 0 : 1;
+    },
+    std::chrono::milliseconds(200));
+  CHECK(bad == 0);
+}
+
+TEST_CASE("[interop] a rank outside its group, and scratch memory that is too small, are named")
+{
+  loopback_group group{2};
+  plan const of_two = presets::rotated_sat4.plan(layout{4096}, {.size = 2, .rank = 0});
+  CHECK(agree_on(loopback_transport{group, 2}, of_two, 1).code == error_code::invalid_argument);
+
+  std::array<float, 4> values{};
+  wire<native_sum<float>> const round{.data = values.data(), .count = values.size()};
+  loopback_transport const transport{group, 0};
+  CHECK(reduce_over<schedule::two_shot>(transport, cpu_executor{})(round).code ==
+        error_code::invalid_argument);
+  CHECK(reduce_over<schedule::ring>(transport, cpu_executor{})(round).code ==
+        error_code::invalid_argument);
+}
+
+TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must share")
+{
+  layout const vector{.coordinates = 100000};
+  world const four{.size = 4, .rank = 0};
+  std::set<std::uint64_t> seen;
+  int plans      = 0;
+  auto const add = [&](auto const& codec, layout const& shape, world const& ranks, int seed = 0) {
+    seen.insert(fingerprint(codec.plan(shape, ranks), static_cast<std::uint64_t>(seed)));
+    ++plans;
+  };
+  add(presets::fp32, vector, four);
+  add(presets::fp16, vector, four);
+  add(presets::bf16, vector, four);
+  add(presets::thc_wide4, vector, four);
+  add(presets::thc_wide4_partial, vector, four);
+  add(presets::thc_wide4_unrotated, vector, four);
+  add(presets::thc_sat4, vector, four);
+  add(presets::rotated_sat2, vector, four);
+  add(presets::rotated_sat4, vector, four);
+  add(presets::rotated_sat4_ef, vector, four);
+  add(presets::topkc_b2, vector, four);
+  add(presets::topkc_b2_ef, vector, four);
+  add(presets::topkc_sat4, vector, four);
+  add(presets::randomkc_b2, vector, four);
+  add(presets::topk_b2, vector, four);
+  add(presets::allocated_sat_2, vector, four);
+  add(presets::balanced_sat_2, vector, four);
+  add(presets::rotated_sat4, layout{100001}, four);
+  add(presets::rotated_sat4, vector, {.size = 5, .rank = 0});
+  add(presets::rotated_sat4, vector, four, 1);
+  CHECK(static_cast<int>(seen.size()) == plans);
+
+  // Of parameters and policies that leave all sizes as they are.
+  using margin = codec<fixed_chunks<1024>,
+                       partial_hadamard<1024>,
+                       rms_range<tracked_correlation>,
+                       stochastic_quantizer<4>,
+                       saturating_sum<4>>;
+  using dither = codec<fixed_chunks<1024>,
+                       partial_hadamard<1024>,
+                       rms_range<tracked_correlation>,
+                       stochastic_quantizer<4, independent>,
+                       saturating_sum<4>>;
+  add(margin{.range = {.spread = 1.9f, .headroom = {.margin = 1.2f}}}, vector, four);
+  add(dither{.range = {.spread = 1.9f}}, vector, four);
+  std::array<tensor, 1> const matrix{{{"", 250, 400, 0}}};
+  layout const bucket{.coordinates = 100000, .tensors = matrix};
+  add(presets::powersgd_r4, bucket, four);
+  add(presets::acp_r4, bucket, four);
+  add(low_rank_codec<low_rank<4, cholesky_qr2>>{}, bucket, four);
+  add(low_rank_codec<low_rank<4, gram_schmidt>>{}, bucket, four);
+  CHECK(static_cast<int>(seen.size()) == plans);
+
+  // The rank does not count, and neither do names and the form of a rotation.
+  add(presets::rotated_sat4, vector, {.size = 4, .rank = 3});
+  add(presets::rotated_sat4_tc, vector, four);
+  CHECK(static_cast<int>(seen.size()) == plans - 2);
+}

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel bodies of low-rank exchanges against the CPU executor.
+
+#include "support/compare_kernels.hpp"
+#include "support/odd_matrices.hpp"
+
+#include <tersum/lowrank/block_factor.hpp>
+#include <tersum/lowrank/cpu_factor.hpp>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+constexpr auto alternating = low_rank_schedule::alternating;
+
+// Makes a factor orthonormal on both back ends, in all orders of threads.
+template <class Orthogonalizer, int Rank>
+void compare_factor(std::vector<float> const& values, int rank)
+{
+  std::size_t const length = values.size() / static_cast<unsigned>(rank);
+  auto want                = values;
+  detail::cpu_factor reference{instruction_set::baseline, want.data(), length, rank};
+  Orthogonalizer::orthogonalize(reference);
+  for (emulator::thread_order const order : emulator::thread_orders) {
+    auto got = values;
+    emulator::launch(
+      {.blocks       = 1,
+       .threads      = detail::factor_threads,
+       .shared_bytes = detail::block_factor<int, Rank>::shared},
+      order,
+      [&](auto& context) {
+        using context_type = std::remove_cvref_t<decltype(context)>;
+        detail::block_factor<context_type, Rank> factor{context, got.data(), length, rank};
+        Orthogonalizer::orthogonalize(factor);
+      });
+    CAPTURE(order);
+    CHECK(got == want);
+  }
+}
+
+// Columns that fall by a power, the later ones near to the span of the first; zero and dependent ones when `deficient`.
+std::vector<float> bad_columns(std::size_t length, int rank, bool deficient)
+{
+  std::mt19937 random(static_cast<unsigned>(rank));
+  std::normal_distribution<float> normal;
+  std::vector<float> values(length * static_cast<unsigned>(rank));
+  for (std::size_t k = 0; k < static_cast<unsigned>(rank); ++k) {
+    float const size = std::pow(static_cast<float>(k + 1), -3.0f);
+    for (std::size_t i = 0; i < length; ++i) {
+      values[k * length + i] = values[i] + size * normal(random);
+      if (deficient && k % 3 == 1) { values[k * length + i] = 0; }
+      if (deficient && k % 3 == 2) { values[k * length + i] = 3 * values[i]; }
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("[kernels] a block of threads makes factors orthonormal to the CPU's bits")
+{
+  for (bool const deficient : {false, true}) {
+    CAPTURE(deficient);
+    compare_factor<robust_cholesky_qr2, 1>(bad_columns(1500, 1, deficient), 1);
+    compare_factor<robust_cholesky_qr2, 4>(bad_columns(1100, 3, deficient), 3);
+    compare_factor<robust_cholesky_qr2, 17>(bad_columns(130, 17, deficient), 17);
+    compare_factor<robust_cholesky_qr2, 64>(bad_columns(129, 50, deficient), 50);
+    compare_factor<cholesky_qr2, 8>(bad_columns(64, 8, deficient), 8);
+    compare_factor<gram_schmidt, 8>(bad_columns(101, 6, deficient), 6);
+  }
+}
+
+TEST_CASE("[kernels] paired low-rank exchanges equal the CPU executor")
+{
+  using codec_type = low_rank_codec<low_rank<3>>;
+  tests::compare_kernels<codec_type, float>({.codec           = {.low_rank = {.least_saving = 0}},
+                                             .gradient        = tests::odd_matrices().gradient(),
+                                             .non_finite_step = 1},
+                                            emulator::thread_orders);
+  using in_halves = low_rank_codec<low_rank<33>, half, low_rank_schedule::paired, no_feedback>;
+  tests::compare_kernels<in_halves, bfloat16>({.codec      = {.low_rank = {.least_saving = 0}},
+                                               .gradient   = tests::odd_matrices().gradient(),
+                                               .steps      = 2,
+                                               .misaligned = true});
+}
+
+TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
+{
+  using codec_type = low_rank_codec<low_rank<9, gram_schmidt>, bfloat16, alternating>;
+  tests::compare_kernels<codec_type, half>({.gradient        = tests::odd_matrices().gradient(),
+                                            .steps           = 4,
+                                            .misaligned      = true,
+                                            .non_finite_step = 2});
+  using one_float = low_rank_codec<low_rank<4>, float, alternating>;
+  tests::compare_kernels<one_float, float>({.gradient = {.coordinates = 77}, .steps = 1});
+  tests::compare_kernels<one_float, float>({.gradient = {}, .steps = 1});
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Low-rank exchanges on a device equal those of the CPU executor byte for byte, also captured in a graph.
+
+#include "support/compare_executors.cuh"
+#include "support/odd_matrices.hpp"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+namespace low_rank_cuda_test {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Element, class Codec>
+void compare(Codec const& codec)
+{
+  for (bool const misaligned : {false, true}) {
+    compare_executors<Codec, Element>({.codec      = codec,
+                                       .gradient   = odd_matrices().gradient(),
+                                       .world      = 3,
+                                       .steps      = 4,
+                                       .misaligned = misaligned});
+  }
+}
+
+inline bucket const& large_matrices()
+{
+  static bucket const all{{{1024, 1024}, {1, 1024}, {4096, 1024}, {1000, 3000}}};
+  return all;
+}
+
+}  // namespace low_rank_cuda_test
+
+using namespace low_rank_cuda_test;
+
+TEST_CASE("[cuda_executor] low-rank exchanges equal the CPU executor")
+{
+  constexpr auto alternating = low_rank_schedule::alternating;
+  SUBCASE("powersgd_r4") { compare<float>(presets::powersgd_r4); }
+  SUBCASE("acp_r4") { compare<float>(presets::acp_r4); }
+  SUBCASE("rank 3 of bfloat16, Gram-Schmidt, half on the wire")
+  {
+    compare<bfloat16>(low_rank_codec<low_rank<3, gram_schmidt>, tersum::half>{});
+  }
+  SUBCASE("rank 64 of all matrices, without feedback")
+  {
+    compare<tersum::half>(low_rank_codec<low_rank<64>, float, alternating, no_feedback>{
+      .low_rank = {.least_saving = 0}});
+  }
+  SUBCASE("large matrices, rank 64")
+  {
+    using codec_type = std::remove_cvref_t<decltype(presets::powersgd_r64)>;
+    compare_executors<codec_type, float>(
+      {.codec = presets::powersgd_r64, .gradient = large_matrices().gradient(), .steps = 2});
+  }
+}
+
+TEST_CASE("[cuda_executor] a captured low-rank exchange equals direct calls")
+{
+  compare_graph(presets::powersgd_r4, odd_matrices().gradient());
+  compare_graph(presets::acp_r4, odd_matrices().gradient());
+}

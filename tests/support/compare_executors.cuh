@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Memory and streams of a device, and the comparison of its executor with that of the CPU.
+
+#pragma once
+
+#include "exchange_fixture.hpp"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace tersum::tests {
+
+//! @brief Device memory with the members of `host_buffer`. Reads and writes wait for all that the device does.
+class device_buffer {
+ public:
+  device_buffer(std::size_t bytes, std::size_t misplaced, std::byte fill)
+  {
+    REQUIRE(cudaMalloc(&memory_, bytes + misplaced + 1) == cudaSuccess);
+    contents_ = {memory_ + misplaced, bytes};
+    REQUIRE(cudaMemset(memory_, std::to_integer<int>(fill), bytes + misplaced) == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  }
+  device_buffer(device_buffer const&)            = delete;
+  device_buffer& operator=(device_buffer const&) = delete;
+  ~device_buffer() { cudaFree(memory_); }
+
+  [[nodiscard]] std::span<std::byte> contents() const { return contents_; }
+
+  void write(std::span<std::byte const> from)
+  {
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    REQUIRE(cudaMemcpy(contents_.data(), from.data(), from.size(), cudaMemcpyHostToDevice) ==
+            cudaSuccess);
+  }
+
+  [[nodiscard]] byte_string read(std::size_t offset, std::size_t bytes) const
+  {
+    byte_string result(bytes);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    REQUIRE(cudaMemcpy(result.data(), contents_.data() + offset, bytes, cudaMemcpyDeviceToHost) ==
+            cudaSuccess);
+    return result;
+  }
+
+ private:
+  std::byte* memory_ = nullptr;
+  std::span<std::byte> contents_;
+};
+
+class stream {
+ public:
+  stream() { REQUIRE(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) == cudaSuccess); }
+  stream(stream const&)            = delete;
+  stream& operator=(stream const&) = delete;
+  ~stream() { cudaStreamDestroy(stream_); }
+
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+//! @brief Checks that the device gives the CPU executor's bytes.
+template <class Codec, class Element>
+void compare_executors(exchange_case<Codec, Element> const& c)
+{
+  CAPTURE(c);
+  stream const on;
+  exchange_trace const got =
+    record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+  exchange_trace const want = record_exchange<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
+  CHECK(difference(got, want) == "");
+}
+
+//! @brief Ranks on the device that share a stream.
+template <class Codec>
+class device_ranks {
+ public:
+  device_ranks(cuda_executor const& exec, Codec const& codec, layout const& gradient, int world)
+    : exec_{exec}, case_{.codec = codec, .gradient = gradient, .world = world}
+  {
+    for (int rank = 0; rank < world; ++rank) {
+      auto const& mine = memory_.emplace_back(case_, rank, std::byte{0xa5});
+      spans_.push_back(mine.spans());
+      REQUIRE(initialize(exec_, mine.plan, mine.state.contents(), case_.seed) == status{});
+    }
+  }
+
+  void fill(int step)
+  {
+    int rank = 0;
+    for (auto& mine : memory_) {
+      auto const gradient = make_gradient<float>(case_.gradient.coordinates, rank++, step, false);
+      mine.gradient.write(std::as_bytes(std::span{gradient}));
+    }
+  }
+
+  [[nodiscard]] status exchange() const
+  {
+    return loopback_all_reduce_mean(exec_, std::span<loopback_rank<Codec, float> const>{spans_});
+  }
+
+  void record(exchange_trace& trace, int step) const
+  {
+    int rank = 0;
+    for (auto const& mine : memory_) {
+      std::size_t const bytes = mine.plan.coordinates() * sizeof(float);
+      trace.push_back({"gradient", step, rank, mine.gradient.read(0, bytes)});
+      trace.push_back({"state", step, rank++, mine.state.read(0, mine.plan.state_bytes())});
+    }
+  }
+
+ private:
+  cuda_executor exec_;
+  exchange_case<Codec, float> case_;
+  std::deque<rank_memory<device_buffer, Codec, float>> memory_;
+  std::vector<loopback_rank<Codec, float>> spans_;
+};
+
+//! @brief Checks that an exchange captured in a graph and replayed equals direct calls.
+template <class Codec>
+void compare_graph(Codec const& codec,
+                   layout const& gradient = {.coordinates = prime_from(20 * Codec::chunk_size)})
+{
+  constexpr int steps = 4;
+  stream const on;
+  cuda_executor const exec{on.get()};
+
+  exchange_trace direct;
+  device_ranks<Codec> called{exec, codec, gradient, 3};
+  for (int step = 0; step < steps; ++step) {
+    called.fill(step);
+    REQUIRE(called.exchange() == status{});
+    called.record(direct, step);
+  }
+
+  exchange_trace replayed;
+  device_ranks<Codec> ranks{exec, codec, gradient, 3};
+  cudaGraph_t graph          = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+  status const captured = ranks.exchange();
+  REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
+  REQUIRE(captured == status{});
+  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  for (int step = 0; step < steps; ++step) {
+    ranks.fill(step);
+    REQUIRE(cudaGraphLaunch(executable, on.get()) == cudaSuccess);
+    ranks.record(replayed, step);
+  }
+  REQUIRE(cudaGraphExecDestroy(executable) == cudaSuccess);
+  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(difference(replayed, direct) == "");
+}
+
+}  // namespace tersum::tests
