@@ -138,6 +138,8 @@ constexpr bool any_order()
 {
   if constexpr (gathering<Codec>) {
     return true;
+  } else if constexpr (recompressing<Codec>) {
+    return !Codec::agrees;
   } else if constexpr (Codec::agrees) {
     return Codec::payload_op::associative && Codec::agreed_op::associative;
   } else {
@@ -281,6 +283,9 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(allocated_sat_4_ef);
   TERSUM_CHECK(balanced_sat_2_ef);
   TERSUM_CHECK(balanced_sat_4_ef);
+  TERSUM_CHECK(two_shot_4);
+  TERSUM_CHECK(two_shot_2_ef);
+  TERSUM_CHECK(allocated_4);
   TERSUM_CHECK(powersgd_r1);
   TERSUM_CHECK(acp_r4);
 #endif

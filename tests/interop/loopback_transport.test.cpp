@@ -116,6 +116,9 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   add(presets::topk_b2, vector, four);
   add(presets::allocated_sat_2, vector, four);
   add(presets::balanced_sat_2, vector, four);
+  add(presets::two_shot_4, vector, four);
+  add(presets::two_shot_4_ef, vector, four);
+  add(presets::allocated_4, vector, four);
   add(presets::rotated_sat4, layout{100001}, four);
   add(presets::rotated_sat4, vector, {.size = 5, .rank = 0});
   add(presets::rotated_sat4, vector, four, 1);

@@ -326,17 +326,6 @@ struct emulated_executor {
 
  private:
   template <class Codec, class Element>
-  [[nodiscard]] auto low_rank_launch(detail::exchange_args<Codec, Element> const& args) const
-  {
-    return [this, &args]<class Kernel>(Kernel const& kernel, std::uint64_t blocks) {
-      launch(blocks, Kernel::threads, Kernel::template shared<Codec>, [&](auto& context) {
-        kernel(context, args);
-      });
-      return status{};
-    };
-  }
-
-  template <class Codec, class Element>
   void encode_parts(plan<Codec> const& plan,
                     detail::exchange_args<Codec, Element> const& args) const
   {
@@ -379,6 +368,17 @@ struct emulated_executor {
   {
     constexpr auto grid = detail::two_shot_grid<Codec>;
     launch(blocks_of<grid.chunks_a_block>(plan.owned_chunks()), grid.threads, grid.shared, body);
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] auto low_rank_launch(detail::exchange_args<Codec, Element> const& args) const
+  {
+    return [this, &args]<class Kernel>(Kernel const& kernel, std::uint64_t blocks) {
+      launch(blocks, Kernel::threads, Kernel::template shared<Codec>, [&](auto& context) {
+        kernel(context, args);
+      });
+      return status{};
+    };
   }
 
   template <class Codec, class Element>

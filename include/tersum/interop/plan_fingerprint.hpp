@@ -82,6 +82,12 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
 {
   if constexpr (requires { typename Quantizer::element; }) {
     add_element<typename Quantizer::element>(hash);
+  } else if constexpr (codebook<Quantizer>) {
+    hash.add(Quantizer::bits);
+    for (int i = 0; i < Quantizer::magnitudes; ++i) {
+      hash.add(Quantizer::levels()[i]);
+      hash.add(Quantizer::boundaries()[i]);
+    }
   } else {
     using dither = typename Quantizer::dither;
     hash.add(Quantizer::bits);
@@ -111,6 +117,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
   hash.add(Codec::feeds_back);
   hash.add(Codec::chunk_size);
   hash.add(gathering<Codec>);
+  if constexpr (recompressing<Codec>) { hash.add(Codec::recompresses); }
   if constexpr (requires { typename Codec::payload_op; }) {
     add_op<typename Codec::payload_op>(hash);
   }

@@ -39,9 +39,11 @@ template <class Codec>
   if constexpr (gathering<Codec>) {
     return 0;
   } else {
-    std::uint64_t const largest = detail::maximum(
-      detail::maximum(std::uint64_t{plan.agreed_bytes()}, std::uint64_t{plan.payload_bytes()}),
-      std::uint64_t{plan.bypass_bytes()});
+    // The parts of a two-shot codec have room in the workspace.
+    std::uint64_t const payload = recompressing<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
+    std::uint64_t const largest =
+      detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
+                      std::uint64_t{plan.bypass_bytes()});
     return largest + 8 * static_cast<std::size_t>(plan.ranks().size);
   }
 }
@@ -114,13 +116,31 @@ class transport_reduce {
   {
     if (status const s = over_->check(); !s.ok()) { return s; }
     if (over_->size() == 1 || round.count == 0) { return {}; }
-    rank_blocks const blocks{.count         = round.count * static_cast<std::size_t>(over_->size()),
-                             .element_bytes = sizeof(Element),
-                             .ranks         = over_->size()};
-    return over_->all_gather(reinterpret_cast<std::byte*>(round.data), blocks);
+    return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
+  }
+
+  //! Exchanges the parts of a round.
+  template <class Element>
+  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const
+  {
+    if (status const s = over_->check(); !s.ok()) { return s; }
+    if (round.count == 0) { return {}; }
+    if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
+    return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
+                             parts_of(round),
+                             reinterpret_cast<std::byte*>(round.received));
   }
 
  private:
+  // The ranks' parts of a round, all of the same size.
+  template <class Round>
+  [[nodiscard]] rank_blocks parts_of(Round const& round) const noexcept
+  {
+    return {.count         = round.count * static_cast<std::size_t>(over_->size()),
+            .element_bytes = sizeof(typename Round::element),
+            .ranks         = over_->size()};
+  }
+
   template <class Op>
   [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept
   {

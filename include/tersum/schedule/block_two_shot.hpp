@@ -300,7 +300,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
   float scale                     = 0.0f;
   if (own.mine.active && own.place.level > 0) { scale = own.scale_in(part); }
   if constexpr (Codec::selects) {
-    if (own.mine.active && own.place.level == 0 && args.selection.rule.capacity > 0) {
+    if (own.mine.active && own.place.level == 0 && has_agreed(args)) {
       using scalar = typename Codec::norm_scalar;
       scale        = Context::multiply(
         0.0f, to_float(ctx.load(static_cast<scalar const*>(args.agreed) + own.mine.chunk)));

@@ -110,7 +110,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
       using scalar      = typename Codec::norm_scalar;
       auto const agreed = static_cast<scalar const*>(args_.agreed);
       // Without a budget no norm has travelled.
-      if (args_.selection.rule.capacity > 0) { return 0.0f * to_float(agreed[chunk]); }
+      if (has_agreed(args_)) { return 0.0f * to_float(agreed[chunk]); }
     }
     return 0.0f;
   }
