@@ -81,7 +81,7 @@ function(tersum_add_test area name backend source)
   else()
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
     # Half the compile time of -O3 on templates like ours, and a third of it for whole pipelines on emulated threads.
-    set(level -O2)
+    set(level ${TERSUM_TEST_LEVEL})
     if(backend STREQUAL "emulated")
       set(level -O1)
     endif()
