@@ -311,17 +311,8 @@ void add_exchange_part(operation const& what,
     });
 }
 
-//! @brief Registers an operation for all presets, and for gradients of 16 bits.
-inline void add_exchange_part(operation const& what)
-{
-  for_each_preset([&](std::string_view preset, auto const& codec) {
-    if (!codec.agrees && !what.encodes && !what.decodes) { return; }  // no norms
-    add_exchange_part<float>(what, what.name, preset, codec);
-  });
-  auto const& codec = tersum::presets::rotated_sat4;
-  add_exchange_part<tersum::half>(what, what.name, "rotated_sat4", codec);
-  add_exchange_part<tersum::bfloat16>(what, what.name, "rotated_sat4", codec);
-}
+//! @brief Registers an operation for all presets, and for gradients of 16 bits. Compiled once, in cpu_exchange_part.cpp.
+void add_exchange_part(operation const& what);
 
 //! The compiler goes into the context of the results.
 inline void name_compiler()
