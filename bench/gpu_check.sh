@@ -157,7 +157,21 @@ if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
   echo "== benchmarks"
   for operation in encode decode norms local reduce rotate select sort; do
     json=$out/cuda.$operation.json
-    program=$build/bin/tersum.bench.cuda.cuda
+    program=$build/bin/tersum.test.interop.nccl
+if [ -x "$program" ]; then
+  echo "== NCCL, ranks that share the GPU"
+  for ranks in 1 2 4; do
+    timeout "$(seconds 60)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$out/nccl.$ranks.txt" 2>&1
+    case $? in
+      0) note "passed: $ranks NCCL ranks" ;;
+      *) fail "$ranks NCCL ranks" && tail -n 30 "$out/nccl.$ranks.txt" ;;
+    esac
+  done
+else
+  note "skipped: NCCL ranks; NCCL is not here, or the tests are not built"
+fi
+
+program=$build/bin/tersum.bench.cuda.cuda
     [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
     if timeout "$(seconds 60)" "$program" "--benchmark_filter=^$operation/" --benchmark_min_time=0.02 \
       "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.txt" 2>&1; then
