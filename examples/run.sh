@@ -16,6 +16,10 @@ install_missing g++:g++ cmake:cmake make:make
 cuda=OFF
 [[ " $* " =~ " --device cuda "|" --device=cuda " ]] && cuda=ON
 
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+fi
+
 build=build/examples
 mkdir -p "$build"
 {

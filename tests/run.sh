@@ -34,6 +34,8 @@ install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allre
 if [[ " ${presets[*]} " == *" cpu-clang "* ]]; then
   install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev || exit 1
 fi
+# The same sources are compiled for several presets, some with the same flags.
+install_missing ccache:ccache || true
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
 fi

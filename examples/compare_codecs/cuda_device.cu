@@ -100,8 +100,13 @@ run_outcome run_on_cuda(std::string_view name,
   if (cudaError_t const error = cudaStreamCreate(&stream); error != cudaSuccess) {
     return {{}, std::string("no CUDA stream: ") + cudaGetErrorString(error)};
   }
-  run_outcome outcome =
-    run_named(cuda_device{.executor = {stream}}, name, gradients, layers, settings);
+  run_outcome outcome = run_named(
+    cuda_device{.executor = {stream}},
+    [](auto const& visit) { for_each_codec(visit); },
+    name,
+    gradients,
+    layers,
+    settings);
   cudaError_t const error = cudaStreamSynchronize(stream);
   if (outcome.error.empty() && error != cudaSuccess) { outcome.error = cudaGetErrorString(error); }
   cudaStreamDestroy(stream);

@@ -172,9 +172,12 @@ inline std::vector<std::vector<float>> permute(std::vector<std::vector<float>> c
   return permuted;
 }
 
-//! @brief A codec by name; `visit` is called with the name, a summary and the codec.
+//! @name Codecs by name
+//! `visit` is called with the name, a summary and the codec. In groups, which are compiled apart.
+//! @{
+//! Codecs whose payload is summed.
 template <class Visitor>
-void for_each_codec(Visitor visit)
+void for_each_summed_codec(Visitor visit)
 {
   namespace p = tersum::presets;
   visit("fp32", "float32, summed natively", p::fp32);
@@ -199,6 +202,13 @@ void for_each_codec(Visitor visit)
   visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
   visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
   visit("rotated_sat8_ef", "rotated_sat8, to nearest, with error feedback", p::rotated_sat8_ef);
+}
+
+//! Codecs that choose what travels.
+template <class Visitor>
+void for_each_choosing_codec(Visitor visit)
+{
+  namespace p = tersum::presets;
   visit("topk_b0.5", "TopK, gathered: each rank's largest coordinates, 0.5 bits", p::topk_b05);
   visit("topk_b2", "the same, 2 bits", p::topk_b2);
   visit("topk_b8", "the same, 8 bits", p::topk_b8);
@@ -231,6 +241,13 @@ void for_each_codec(Visitor visit)
   visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
   visit("balanced_sat_2_ef", "balanced_sat_2, to nearest, with feedback", p::balanced_sat_2_ef);
   visit("balanced_sat_4_ef", "balanced_sat_4, to nearest, with feedback", p::balanced_sat_4_ef);
+}
+
+//! Factors of matrices, and codes that owners of parts add.
+template <class Visitor>
+void for_each_unsummed_codec(Visitor visit)
+{
+  namespace p = tersum::presets;
   visit("powersgd_r1", "PowerSGD: factors of rank 1, two rounds, feedback", p::powersgd_r1);
   visit("powersgd_r4", "the same, rank 4", p::powersgd_r4);
   visit("powersgd_r16", "the same, rank 16", p::powersgd_r16);
@@ -255,16 +272,47 @@ void for_each_codec(Visitor visit)
   visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
 }
 
+//! All of them.
+template <class Visitor>
+void for_each_codec(Visitor visit)
+{
+  for_each_summed_codec(visit);
+  for_each_choosing_codec(visit);
+  for_each_unsummed_codec(visit);
+}
+//! @}
+
+//! What `run_named` says of a name that is not in its group.
+inline constexpr std::string_view no_such_codec = "there is no such codec";
+
+//! @name The codecs of one group on the CPU
+//! @{
+run_outcome run_summed(std::string_view name,
+                       std::vector<std::vector<float>> const& gradients,
+                       std::vector<layer> const& layers,
+                       run_settings const& settings);
+run_outcome run_choosing(std::string_view name,
+                         std::vector<std::vector<float>> const& gradients,
+                         std::vector<layer> const& layers,
+                         run_settings const& settings);
+run_outcome run_unsummed(std::string_view name,
+                         std::vector<std::vector<float>> const& gradients,
+                         std::vector<layer> const& layers,
+                         run_settings const& settings);
+//! @}
+
 //! @brief Runs the codec of that name on a device.
-template <class Device>
+//! @param for_each  One of the above: which codecs are looked at.
+template <class Device, class ForEach>
 run_outcome run_named(Device const& device,
+                      ForEach const& for_each,
                       std::string_view name,
                       std::vector<std::vector<float>> const& gradients,
                       std::vector<layer> const& layers,
                       run_settings const& settings)
 {
-  run_outcome outcome{{}, "there is no such codec"};
-  for_each_codec([&](std::string_view candidate, std::string_view, auto const& codec) {
+  run_outcome outcome{{}, std::string{no_such_codec}};
+  for_each([&](std::string_view candidate, std::string_view, auto const& codec) {
     if (candidate != name) { return; }
     // Errors do not depend on the order of the coordinates, so nothing has to be put back.
     outcome = name.ends_with("_permuted")
