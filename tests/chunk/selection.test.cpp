@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <vector>
@@ -104,7 +105,7 @@ template <class Codec>
 void check_against_sorting(Codec const& codec)
 {
   for (auto const kind : kinds) {
-    for (std::size_t const chunks : {1, 2, 3, 64, 997}) {
+    for (std::size_t const chunks : std::initializer_list<std::size_t>{1, 2, 3, 64, 997}) {
       for (double const share : {0.0, .1, .5, .9, 1.5}) {
         CAPTURE(kind);
         CAPTURE(chunks);
