@@ -243,9 +243,9 @@ void for_each_choosing_codec(Visitor visit)
   visit("balanced_sat_4_ef", "balanced_sat_4, to nearest, with feedback", p::balanced_sat_4_ef);
 }
 
-//! Factors of matrices, and codes that owners of parts add.
+//! Codecs that send factors of matrices.
 template <class Visitor>
-void for_each_unsummed_codec(Visitor visit)
+void for_each_low_rank_codec(Visitor visit)
 {
   namespace p = tersum::presets;
   visit("powersgd_r1", "PowerSGD: factors of rank 1, two rounds, feedback", p::powersgd_r1);
@@ -256,6 +256,13 @@ void for_each_unsummed_codec(Visitor visit)
   visit("acp_r4", "the same, rank 4", p::acp_r4);
   visit("acp_r16", "the same, rank 16", p::acp_r16);
   visit("acp_r64", "the same, rank 64", p::acp_r64);
+}
+
+//! Codecs whose parts are decoded, added and encoded again by their owners.
+template <class Visitor>
+void for_each_two_shot_codec(Visitor visit)
+{
+  namespace p = tersum::presets;
   visit(
     "two_shot_2", "rotated, Lloyd-Max codes of 2 bits, added by owners of parts", p::two_shot_2);
   visit("two_shot_3", "the same, 3 bits", p::two_shot_3);
@@ -278,7 +285,8 @@ void for_each_codec(Visitor visit)
 {
   for_each_summed_codec(visit);
   for_each_choosing_codec(visit);
-  for_each_unsummed_codec(visit);
+  for_each_low_rank_codec(visit);
+  for_each_two_shot_codec(visit);
 }
 //! @}
 
@@ -295,7 +303,11 @@ run_outcome run_choosing(std::string_view name,
                          std::vector<std::vector<float>> const& gradients,
                          std::vector<layer> const& layers,
                          run_settings const& settings);
-run_outcome run_unsummed(std::string_view name,
+run_outcome run_low_rank(std::string_view name,
+                         std::vector<std::vector<float>> const& gradients,
+                         std::vector<layer> const& layers,
+                         run_settings const& settings);
+run_outcome run_two_shot(std::string_view name,
                          std::vector<std::vector<float>> const& gradients,
                          std::vector<layer> const& layers,
                          run_settings const& settings);
