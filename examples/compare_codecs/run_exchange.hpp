@@ -277,6 +277,10 @@ void for_each_two_shot_codec(Visitor visit)
   visit("balanced_2", "the same, 2 bits", p::balanced_2);
   visit("balanced_3", "the same, 3 bits", p::balanced_3);
   visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
+  visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
+  visit("blocks_8", "the same, 8 bits", p::blocks_8);
+  visit("dynamiq_4", "DynamiQ: 2, 4 or 8 bits for blocks of 16, 4 bits on average", p::dynamiq_4);
+  visit("dynamiq_5", "the same, 5 bits", p::dynamiq_5);
 }
 
 //! All of them.

@@ -67,6 +67,18 @@ inline constexpr bool has_steps = requires
   typename Codec::range_type;
 };
 
+//! The dither of a quantizer; codebooks have none.
+template <class Quantizer>
+struct dither_of {
+  using type = no_dither;
+};
+
+template <class Quantizer>
+requires requires { typename Quantizer::dither; }
+struct dither_of<Quantizer> {
+  using type = typename Quantizer::dither;
+};
+
 //! The scalar of a cast's agreement: the chunker's, or any where there is none.
 template <class Chunker>
 struct norm_scalar_of {

@@ -187,6 +187,22 @@ inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighti
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
 //! @}
 
+//! @name Two shots of unrotated blocks with scales of their own: formats to compare with
+//! `blocks_`: 32 coordinates a block, linear levels, scales that are powers of two, as MX formats have them. `dynamiq_`: as
+//! DynamiQ (SIGCOMM'26) has it, 2, 4 or 8 bits for every 256 coordinates, geometric levels, a byte for the scale of 16; but
+//! with our allocation, without subtracting means; bits per coordinate, norms and scales included, in the name.
+//! @{
+template <int Bits>
+using two_shot_blocks = two_shot_codec<fixed_chunks<512>, no_rotation, block_absmax<Bits, 32>>;
+inline constexpr two_shot_blocks<4> blocks_4{};
+inline constexpr two_shot_blocks<8> blocks_8{};
+
+using dynamiq_quantizer = block_absmax<8, 16, geometric_levels<23, 10>, byte_scale>;
+using dynamiq = two_shot_codec<allocated_chunks<256, 2, 4, 8>, no_rotation, dynamiq_quantizer>;
+inline constexpr dynamiq dynamiq_4{.chunker = {.bits = 4}};
+inline constexpr dynamiq dynamiq_5{.chunker = {.bits = 5}};
+//! @}
+
 // clang-format on
 
 }  // namespace tersum::inline v0::presets

@@ -133,6 +133,8 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);
   describe("allocated_4", presets::allocated_4, got);
   describe("balanced_2", presets::balanced_2, got);
+  describe("blocks_4", presets::blocks_4, got);
+  describe("dynamiq_5", presets::dynamiq_5, got);
 
   char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
   if (write != nullptr && std::string{write} == "1") {

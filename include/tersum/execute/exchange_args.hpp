@@ -111,7 +111,7 @@ template <class Codec, class Element>
     }
   } else {
     map.count[1] = static_cast<std::uint32_t>(args.chunks);
-    map.words[1] = Codec::chunk_size / 32 * Codec::quantizer_type::bits;
+    map.words[1] = coded_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
   return map;
 }
