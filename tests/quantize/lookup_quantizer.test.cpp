@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Tables of THC: the optimum by dynamic programming, rounding by expectation, sums at a server by every subset.
+//! Tables of THC: the optimum by dynamic programming, rounding by expectation, the error of an exchange.
 
 #include "support/loopback_run.hpp"
 
@@ -11,11 +11,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numbers>
 #include <random>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace tersum;
@@ -86,6 +90,41 @@ constexpr double t_1024 = 3.297193346;
 
 }  // namespace
 
+TEST_CASE("[lookup] the variance between two levels is the integral of (x - a)(b - x) density(x)")
+{
+  for (auto const& [a, b] : {std::pair{-3.3, -2.3}, std::pair{-.2, .1}, std::pair{.5, 2.0}}) {
+    // Simpson's rule; its error is of the order of (b - a)^5 / 100^4.
+    double sum = 0;
+    for (int i = 0; i <= 100; ++i) {
+      double const x = a + (b - a) * i / 100;
+      sum += (i == 0 || i == 100 ? 1 : i % 2 == 1 ? 4 : 2) * (x - a) * (b - x) * density(x);
+    }
+    CHECK(variance(a, b) == doctest::Approx(sum * (b - a) / 300).epsilon(1e-7));
+  }
+  CHECK(2 * below(-t_32) == doctest::Approx(1 / 32.0).epsilon(1e-8));
+  CHECK(2 * below(-t_1024) == doctest::Approx(1 / 1024.0).epsilon(1e-8));
+}
+
+TEST_CASE("[lookup] dynamic programming finds the least error that any table of six levels has")
+{
+  constexpr int g = 16;
+  double const t  = 2.5;
+  double least    = std::numeric_limits<double>::infinity();
+  for (unsigned inner = 0; inner < 1u << (g - 1); ++inner) {
+    if (std::popcount(inner) != 4) { continue; }
+    double sum = 0, last = -t;
+    for (int k = 1; k <= g; ++k) {
+      if (k == g || (inner >> (k - 1) & 1) != 0) {
+        double const level = -t + 2 * t * k / g;
+        sum += variance(last, level);
+        last = level;
+      }
+    }
+    least = std::min(least, sum);
+  }
+  CHECK(best_table(6, g, t).error == doctest::Approx(least).epsilon(1e-12));
+}
+
 TEST_CASE("[lookup] dynamic programming finds the table of granularity 42, and its error")
 {
   auto const best = best_table(16, 42, t_1024);
@@ -99,6 +138,17 @@ TEST_CASE("[lookup] the table of granularity 30 is within a thousandth of the op
   auto const best = best_table(16, 30, t_32);
   CHECK(best.error == doctest::Approx(.0130625).epsilon(1e-5));
   CHECK(error_of<thc_table_30>(t_32) == doctest::Approx(.0130746).epsilon(1e-5));
+}
+
+TEST_CASE("[lookup] the index of a value is its place in the table")
+{
+  using wide = lookup_table<0, 33, 67, 100>;
+  for (int i = 0; i < thc_table_42::count; ++i) {
+    CHECK(thc_table_42::index_of(thc_table_42::value[i]) == static_cast<std::uint32_t>(i));
+  }
+  for (int i = 0; i < wide::count; ++i) {
+    CHECK(wide::index_of(wide::value[i]) == static_cast<std::uint32_t>(i));
+  }
 }
 
 TEST_CASE("[lookup] rounding is to the two neighbours in the table, and unbiased")
@@ -144,41 +194,4 @@ TEST_CASE("[lookup] the error of an exchange is that of the table and of what th
   double const cut = 2 * ((1 + t_1024 * t_1024) * below(-t_1024) - t_1024 * density(t_1024));
   CHECK(tests::nmse(in, run.exchange(in)[0]) ==
         doctest::Approx(error_of<thc_table_42>(t_1024) + cut).epsilon(.02));
-}
-
-TEST_CASE(
-  "[lookup] sums at a server equal the direct computation, whatever contributions are missing")
-{
-  using table  = thc_table_42;
-  using server = lookup_sum<table>;
-  static_assert(server::max_world == 6 && server::lanes == 8);
-  constexpr int world = 6;
-  std::mt19937 random(31);
-  lookup_quantizer<table> const quantizer;
-  for (unsigned arrived = 1; arrived < 1u << world; ++arrived) {
-    server sums;
-    int direct[server::lanes] = {};
-    int count                 = 0;
-    for (int rank = 0; rank < world; ++rank) {
-      std::uint32_t word = 0;
-      int codes[server::lanes];
-      for (int k = 0; k < server::lanes; ++k) {
-        float const value = static_cast<float>(random() % 12000) - 6000.0f;
-        codes[k]          = quantizer.encode(value, 1.0f, random() & 0xffu);
-        word |= server::index_of(codes[k]) << (table::index_bits * k);
-      }
-      if ((arrived >> rank & 1) == 0) {
-        sums.replace();
-        continue;
-      }
-      sums.add(word);
-      ++count;
-      for (int k = 0; k < server::lanes; ++k) { direct[k] += codes[k]; }
-    }
-    for (int k = 0; k < server::lanes; ++k) {
-      REQUIRE(sums.sum(k) <= 255);
-      REQUIRE(server::mean(sums.sum(k), world, count) ==
-              static_cast<float>(direct[k]) / static_cast<float>(count));
-    }
-  }
 }

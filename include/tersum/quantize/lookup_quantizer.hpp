@@ -13,6 +13,7 @@
 #include <tersum/quantize/uniform_grid.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace tersum::inline v0 {
 
@@ -40,23 +41,58 @@ struct lookup_table {
                 "tersum: lookup_table<Values...> needs a power of two of values that ascend from 0 "
                 "to an even number, symmetric about its half");
 
-  //! The largest value that is not above x, and the least that is not below; in units of 1/256. 0 <= x <= 256 granularity.
-  TERSUM_HOST_DEVICE static constexpr void enclose(std::int32_t x,
-                                                   std::int32_t& low,
-                                                   std::int32_t& high) noexcept
+  //! Two neighbours in the table and what lies between them.
+  struct interval {
+    std::int32_t low;  //!< The value below.
+    std::int32_t gap;  //!< From there to the next.
+  };
+
+  //! @brief Where x / 256 lies, in the upper half of the table: granularity / 2 <= x / 256 <= granularity.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval enclose(std::int32_t x) noexcept
   {
-    low  = 0;
-    high = 256 * granularity;
-    ((256 * Values <= x ? low = detail::maximum(low, 256 * Values) : 0), ...);
-    ((256 * Values >= x ? high = detail::minimum(high, 256 * Values) : 0), ...);
+    // Both numbers in one: each level is a comparison and a selection.
+    std::int32_t const both = find(x, std::make_integer_sequence<int, count / 2 - 1>{});
+    return {both & 0xffff, both >> 16};
+  }
+
+  //! The index of a value of the table: how many others are below.
+  TERSUM_HOST_DEVICE static constexpr std::uint32_t index_of(std::int32_t of) noexcept
+  {
+    // Values are bits of words: counting those up to a value takes less than comparing with each.
+    int up_to = 0;
+    TERSUM_UNROLL
+    for (int first = 0; first <= granularity; first += 64) {
+      std::uint64_t const present =
+        ((Values / 64 == first / 64 ? std::uint64_t{1} << (Values % 64) : 0) | ...);
+      std::int32_t const last = granularity < 64 ? of : detail::minimum(of - first, 63);
+      if (granularity >= 64 && last < 0) { break; }
+      up_to += __builtin_popcountll(present << ((63 - last) & 63));
+    }
+    return static_cast<std::uint32_t>(up_to - 1);
+  }
+
+ private:
+  template <int Index>
+  static constexpr std::int32_t pair = value[Index] + ((value[Index + 1] - value[Index]) << 16);
+  template <int Index>
+  static constexpr std::int32_t begin = 256 * value[Index];
+
+  template <int... Level>
+  TERSUM_HOST_DEVICE static constexpr std::int32_t find(
+    std::int32_t x, std::integer_sequence<int, Level...>) noexcept
+  {
+    std::int32_t both = pair<count / 2 - 1>;
+    ((both = x >= begin<count / 2 + Level> ? pair<count / 2 + Level> : both), ...);
+    return both;
   }
 };
 
 //! @brief Rounds up or down, at random, to a value of the table: a code is that value less half the granularity.
 //!
 //! Codes are integers that add up: in lanes wide enough for all ranks (`widening_sum`, `guard_lanes`) the transport sums
-//! them, and a transport that can look up (see `lookup_sum`) sends table indices up and gets sums of values down. The
-//! value is rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, odd in the value.
+//! them, and a transport that can look up gets table indices and gives sums of values back: see `pack_indices`. The
+//! value is rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, odd in the value. No level
+//! is zero: a zero becomes one of the two beside it.
 //! Source: Li et al., THC: Accelerating Distributed Deep Learning Using Tensor Homomorphic Compression (NSDI'24).
 //! @tparam Table   A `lookup_table`.
 //! @tparam Dither  `independent` or `stratified`.
@@ -80,69 +116,11 @@ struct lookup_quantizer {
     float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
     // 256 steps of a grid of 1/256, without dither.
     std::int32_t const x = round_to_grid<256 * max_level, 0>(magnitude, scale, 0) + 256 * max_level;
-    std::int32_t low, high;
-    Table::enclose(x, low, high);
-    bool const up = static_cast<std::int32_t>(2 * random + 1) * (high - low) < 512 * (x - low);
-    std::int32_t const code = (up ? high : low) / 256 - max_level;
+    auto const [low, gap]   = Table::enclose(x);
+    bool const up           = static_cast<std::int32_t>(2 * random + 1) * gap < 2 * x - 512 * low;
+    std::int32_t const code = low + (up ? gap : 0) - max_level;
     return bits_of >> 31 != 0 ? -code : code;
   }
-};
-
-//! @brief What a switch or a server does with the ranks' indices: a table lookup and an integer addition for each.
-//!
-//! Sums are exact in lanes of `LaneBits`; whoever decodes subtracts half the granularity for every contribution. One that
-//! is lost is replaced by half the granularity, which is the code of zero and biases nothing; the mean is then that of
-//! those that arrived.
-//! @tparam Table     A `lookup_table`.
-//! @tparam LaneBits  Bits of a sum: 8 or 16.
-template <class Table, int LaneBits = 8>
-class lookup_sum {
-  static_assert(LaneBits == 8 || LaneBits == 16, "tersum: lookup_sum has lanes of 8 or 16 bits");
-
- public:
-  static constexpr int lanes = 32 / Table::index_bits;  //!< Indices in a word, the first lowest.
-
-  //! The most contributions that a lane holds.
-  static constexpr int max_world = ((1 << LaneBits) - 1) / Table::granularity;
-
-  //! @brief Adds the values of one word's indices.
-  constexpr void add(std::uint32_t word) noexcept
-  {
-    for (int k = 0; k < lanes; ++k) {
-      std::uint32_t const index = (word >> (Table::index_bits * k)) & (Table::count - 1u);
-      sums_[k]                  = static_cast<std::uint16_t>(sums_[k] + Table::value[index]);
-    }
-  }
-
-  //! @brief Stands in for a contribution that did not arrive.
-  constexpr void replace() noexcept
-  {
-    for (std::uint16_t& sum : sums_) {
-      sum = static_cast<std::uint16_t>(sum + Table::granularity / 2);
-    }
-  }
-
-  //! The sum of lane k.
-  [[nodiscard]] constexpr int sum(int k) const noexcept { return sums_[k]; }
-
-  //! @brief The mean that a sum stands for, in units of the step.
-  //! @param sum      Of `world` contributions, those that were replaced among them.
-  //! @param arrived  Contributions that were not replaced, at least 1.
-  [[nodiscard]] static constexpr float mean(int sum, int world, int arrived) noexcept
-  {
-    return static_cast<float>(sum - world * (Table::granularity / 2)) / static_cast<float>(arrived);
-  }
-
-  //! The index of a code of `lookup_quantizer<Table>`.
-  [[nodiscard]] static constexpr std::uint32_t index_of(std::int32_t code) noexcept
-  {
-    std::uint32_t index = 0;
-    while (Table::value[index] < code + Table::granularity / 2) { ++index; }
-    return index;
-  }
-
- private:
-  std::uint16_t sums_[lanes] = {};
 };
 
 //! @name Tables of 16 levels that Li et al. released
