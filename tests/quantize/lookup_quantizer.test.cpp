@@ -131,6 +131,8 @@ TEST_CASE("[lookup] dynamic programming finds the table of granularity 42, and i
   CHECK(best.value == std::vector<int>(thc_table_42::value, thc_table_42::value + 16));
   CHECK(best.error == doctest::Approx(.0213318).epsilon(1e-5));
   CHECK(error_of<thc_table_42>(t_1024) == doctest::Approx(best.error).epsilon(1e-12));
+  // As many levels at even distances have half as much again.
+  CHECK(best_table(16, 15, t_1024).error == doctest::Approx(.03218).epsilon(1e-3));
 }
 
 TEST_CASE("[lookup] the table of granularity 30 is within a thousandth of the optimum")
