@@ -43,8 +43,8 @@ struct table_of {
   double error;
 };
 
-// Levels -t + 2 t k / g for increasing k, 0 and g among them, with the least variance: of the tables that end at k with l
-// levels the best, for all k and l.
+// Levels -t + 2 t k / g for increasing k, 0 and g among them, with the least variance: of the tables that end at k with
+// l levels the best, for all k and l.
 table_of best_table(int levels, int g, double t)
 {
   auto const place = [&](int k) { return -t + 2 * t * k / g; };
@@ -190,9 +190,9 @@ TEST_CASE("[lookup] the error of an exchange is that of the table and of what th
   }
   using codec_type = std::remove_cv_t<decltype(presets::thc_lookup4)>;
   tests::loopback_run<codec_type> run{presets::thc_lookup4, layout{d}, 4, 99};
-  // Independent gradients and independent rounding: the error over the energy of the mean is that of one rank. Beyond the
-  // range 2 ((1 + t^2) Q(t) - t density(t)) is lost, without averaging: next to nothing. 2^18 coordinates: five standard
-  // deviations of a squared error, which is within twice its mean, are less than .02 of it.
+  // Independent gradients and independent rounding: the error over the energy of the mean is that of one rank. Beyond
+  // the range 2 ((1 + t^2) Q(t) - t density(t)) is lost besides: next to nothing. 2^18 coordinates: five standard
+  // deviations of a squared error, each of which is within twice its mean, are less than .02 of it.
   double const cut = 2 * ((1 + t_1024 * t_1024) * below(-t_1024) - t_1024 * density(t_1024));
   CHECK(tests::nmse(in, run.exchange(in)[0]) ==
         doctest::Approx(error_of<thc_table_42>(t_1024) + cut).epsilon(.02));

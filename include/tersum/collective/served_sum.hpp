@@ -12,10 +12,10 @@
 //!     unpack_sums(exec, plan, workspace, sums, arrived)    of every chunk its sums, and how many ranks are in them
 //!     decode(exec, plan, gradient, state, workspace)
 //!
-//! Chunk c has the indices from word c * index_chunk_words on, and the sums from byte c * payload_bytes / chunks on. With
-//! all contributions the mean has the bits of an all-reduce. Without some, a chunk is the mean of those that arrived,
-//! and zeros without any. All ranks must get the same sums and numbers. Agreed scalars and bypassed coordinates are reduced
-//! as ever, and must arrive.
+//! Chunk c has the indices from word c * index_chunk_words on, and the sums from byte c * payload_bytes / chunks on.
+//! With all contributions the mean has the bits of an all-reduce. Without some, a chunk is the mean of those that
+//! arrived, and zeros without any. All ranks must get the same sums and numbers. Agreed scalars and bypassed coordinates
+//! are reduced as ever, and must arrive.
 
 #pragma once
 
