@@ -187,6 +187,7 @@ void for_each_summed_codec(Visitor visit)
   visit(
     "thc_wide4_partial", "the same with rotated chunks and a range for each", p::thc_wide4_partial);
   visit("thc_wide4_unrotated", "the same without rotation", p::thc_wide4_unrotated);
+  visit("thc_lookup4", "THC with a table of 16 levels, exact sums in 8 bits", p::thc_lookup4);
   visit("thc_sat2", "THC with saturation as published, 2 bits", p::thc_sat2);
   visit("thc_sat4", "THC with saturation as published, 4 bits", p::thc_sat4);
   visit("thc_sat8", "THC with saturation as published, 8 bits", p::thc_sat8);

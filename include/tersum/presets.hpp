@@ -15,6 +15,7 @@
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -47,6 +48,7 @@ inline constexpr cast_codec<bfloat16> bf16{};
 inline constexpr codec<fixed_chunks<1024>, full_hadamard, global_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4{};
 inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_partial{};
 inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_unrotated{};
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<literal>, lookup_quantizer<thc_table_42>, widening_sum<6, 8>> thc_lookup4{.range = {.spread = 3.2971933f}};  //!< 16 levels of a table, for up to 6 ranks
 //! @}
 
 //! @name THC with saturation, as Han et al. (HotNets'24), section 3.2.2 describe it

@@ -19,6 +19,7 @@
 #include <tersum/quantize/block_decode.hpp>
 #include <tersum/quantize/block_encode.hpp>
 #include <tersum/range/block_settle.hpp>
+#include <tersum/reduce/block_lookup.hpp>
 #include <tersum/rotate/block_full_hadamard.hpp>
 #include <tersum/schedule/block_two_shot.hpp>
 #include <tersum/status.hpp>
@@ -295,6 +296,15 @@ struct emulated_executor {
     launch(blocks_of<detail::reduce_threads>(count), detail::reduce_threads, 0, [&](auto& context) {
       detail::reduce_once<Bits>(context, to, from, count);
     });
+  }
+
+  template <class Item>
+  [[nodiscard]] status each(Item const& item, std::size_t count) const
+  {
+    launch(blocks_of<detail::item_threads>(count), detail::item_threads, 0, [&](auto& context) {
+      detail::each_item(context, item, count);
+    });
+    return {};
   }
 
   template <class T>

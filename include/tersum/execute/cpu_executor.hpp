@@ -13,6 +13,7 @@
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
+#include <tersum/reduce/block_lookup.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>
@@ -140,6 +141,18 @@ struct cpu_executor {
     } else {
       detail::reduce_array<Op>(threads, instructions, to, a, b, count);
     }
+    return {};
+  }
+
+  //! item(memory, i) for 0 <= i < count, in any order.
+  template <class Item>
+  [[nodiscard]] status each(Item const& item, std::size_t count) const
+  {
+    constexpr std::size_t stretch = 4096;
+    detail::parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
+      std::size_t const end = detail::minimum<std::size_t>((i + 1) * stretch, count);
+      for (std::size_t at = i * stretch; at < end; ++at) { item(detail::host_memory{}, at); }
+    });
     return {};
   }
 

@@ -481,6 +481,17 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
   }
 }
 
+template <class Item>
+status cuda_executor::each(Item const& item, std::size_t count) const
+{
+  return launch(detail::item_kernel<Item>,
+                (count + detail::item_threads - 1) / detail::item_threads,
+                detail::item_threads,
+                0,
+                item,
+                count);
+}
+
 template <class T>
 status cuda_executor::copy(T* to, T const* from, std::size_t count) const
 {
