@@ -259,7 +259,7 @@ void for_each_low_rank_codec(Visitor visit)
   visit("acp_r64", "the same, rank 64", p::acp_r64);
 }
 
-//! Codecs whose parts are decoded, added and encoded again by their owners.
+//! Codecs whose codes are decoded, added and encoded again: by the owners of parts, or at every hop of the all-reduce.
 template <class Visitor>
 void for_each_two_shot_codec(Visitor visit)
 {
@@ -271,6 +271,11 @@ void for_each_two_shot_codec(Visitor visit)
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit(
+    "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
+  visit("per_hop_3", "the same, 3 bits", p::per_hop_3);
+  visit("per_hop_4", "the same, 4 bits", p::per_hop_4);
+  visit("per_hop_4_ef", "per_hop_4 with error feedback on the ranks", p::per_hop_4_ef);
   visit("allocated_2", "two-shot, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);
   visit("allocated_4", "the same, 4 bits", p::allocated_4);

@@ -100,6 +100,21 @@ concept recompressing = requires
   requires Codec::recompresses;
 };
 
+//! Codecs, and reductions, that decode, add and encode again at every hop: see `per_hop_codec`.
+template <class T>
+concept recoding = requires
+{
+  requires T::recodes;
+};
+
+namespace detail {
+
+//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
+template <class Codec>
+concept has_parts = recompressing<Codec> || recoding<Codec>;
+
+}  // namespace detail
+
 //! @brief Chunks, rotates, agrees on a range, quantizes, packs; the reducer says how the payload sums.
 //!
 //! A value: run-time parameters of its policies are data members. Rounds of an exchange: the agreed scalars, the packed

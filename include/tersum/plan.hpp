@@ -241,6 +241,9 @@ class plan {
   {
     if constexpr (recompressing<Codec>) {
       return part_bytes() * static_cast<std::uint64_t>(world_.size);
+    } else if constexpr (recoding<Codec>) {
+      using block = typename Codec::payload_op::element;
+      return (chunks_ + block::chunks - 1) / block::chunks * sizeof(block);
     } else if constexpr (Codec::selects) {
       return static_cast<std::uint64_t>(capacity_) * detail::selection_unit<Codec>() *
              sizeof(std::uint32_t);
@@ -338,6 +341,7 @@ class plan {
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept
   {
     if constexpr (recompressing<Codec>) { return received_offset() + payload_bytes(); }
+    if constexpr (recoding<Codec>) { return gathered_offset() + payload_bytes(); }
     return Codec::casts && !Codec::selects ? 0 : payload_offset() + payload_bytes();
   }
   //! Under two_shot: the parts for this rank to add, and those that all ranks decode. Feedback needs what was sent until
@@ -347,8 +351,9 @@ class plan {
   {
     return payload_offset() + (Codec::feeds_back ? 2 : 1) * payload_bytes();
   }
+  //! Under per_hop: what the all-reduce gets.
   [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept
-    requires(recompressing<Codec>)
+    requires(detail::has_parts<Codec>)
   {
     return payload_offset() + (Codec::feeds_back ? payload_bytes() : 0);
   }

@@ -28,6 +28,7 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/schedule/per_hop.hpp>
 #include <tersum/schedule/two_shot.hpp>
 #include <tersum/types.hpp>
 
@@ -175,7 +176,18 @@ inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! @}
 
-//! @name The same with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
+//! @name The same codes, decoded, added and encoded again by every hop of the transport's all-reduce
+//! The error grows with the world: for comparison, and for transports that have nothing but an all-reduce.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using per_hop = per_hop_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr per_hop<2> per_hop_2{};
+inline constexpr per_hop<3> per_hop_3{};
+inline constexpr per_hop<4> per_hop_4{};
+inline constexpr per_hop<4, error_feedback> per_hop_4_ef{};
+//! @}
+
+//! @name Two shots with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above.
 //! @{
 template <feedback Feedback = no_feedback>

@@ -54,6 +54,15 @@ void compile_lookup_kernels()
 template <auto const& Preset>
 using codec_of = std::remove_cvref_t<decltype(Preset)>;
 
+template <auto const& Preset>
+void compile_hop_kernel()
+{
+  using op                    = typename codec_of<Preset>::payload_op;
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::recode_elements_kernel<op>);
+  (void)kernel;
+}
+
 template <int Size>
 using sat4_of = codec<fixed_chunks<Size>,
                       partial_hadamard<Size>,
@@ -91,6 +100,8 @@ void compile_all()
   compile_reduce_kernels<2>();
   compile_reduce_kernels<4>();
   compile_reduce_kernels<8>();
+  compile_hop_kernel<presets::per_hop_2>();
+  compile_hop_kernel<presets::per_hop_4>();
 }
 
 namespace {

@@ -139,6 +139,7 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("two_shot_1", presets::two_shot_1, got);
   describe("two_shot_3", presets::two_shot_3, got);
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);
+  describe("per_hop_3", presets::per_hop_3, got);
   describe("allocated_4", presets::allocated_4, got);
   describe("balanced_2", presets::balanced_2, got);
   describe("blocks_4", presets::blocks_4, got);

@@ -72,6 +72,8 @@ struct cpu_executor {
       stages.measure();
     } else if constexpr (recompressing<Codec>) {
       detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+    } else if constexpr (recoding<Codec>) {
+      return encode_for_hops(plan, args);
     } else {
       stages.select();
       stages.encode_cast();
@@ -113,7 +115,7 @@ struct cpu_executor {
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
-    } else if constexpr (recompressing<Codec>) {
+    } else if constexpr (detail::has_parts<Codec>) {
       detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.decode();
     } else if constexpr (Codec::casts) {
       stages.decode_cast();
@@ -164,6 +166,23 @@ struct cpu_executor {
     return {};
   }
   //! @}
+
+ private:
+  // What hops add is a copy where feedback compares it with what was sent.
+  template <class Codec, class Element>
+  [[nodiscard]] status encode_for_hops(plan<Codec> const& plan,
+                                       detail::exchange_args<Codec, Element> const& args) const
+  {
+    std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
+    // The last block may have chunks to spare.
+    if (words > 0) {
+      constexpr std::size_t block = sizeof(typename Codec::payload_op::element);
+      std::memset(
+        reinterpret_cast<std::byte*>(args.payload) + plan.payload_bytes() - block, 0, block);
+    }
+    detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+    return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
+  }
 };
 
 }  // namespace tersum::inline v0

@@ -19,6 +19,7 @@
 #include <tersum/reduce/block_lookup.hpp>
 #include <tersum/reduce/block_reduce.hpp>
 #include <tersum/rotate/block_full_hadamard.hpp>
+#include <tersum/schedule/block_per_hop.hpp>
 #include <tersum/schedule/block_two_shot.hpp>
 
 #include <cstddef>
@@ -212,6 +213,16 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_t
     Op op, std::uint32_t* to, std::uint32_t const* a, std::uint32_t const* b, std::size_t count)
 {
   reduce_segments(cuda_context{}, op, to, a, b, count);
+}
+
+template <class Op>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  threads_per_block<codec_of_op<Op>>) recode_elements_kernel(typename Op::element* to,
+                                                             typename Op::element const* a,
+                                                             typename Op::element const* b,
+                                                             std::size_t count)
+{
+  recode_elements<Op>(cuda_context{}, to, a, b, count);
 }
 
 template <int Bits, int Ranks>

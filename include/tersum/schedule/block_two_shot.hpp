@@ -407,7 +407,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     }
   }
   float v[32] = {};
-  own.add(part, 1.0f, v);
+  own.add(part, Context::divide(1.0f, divisor_of_gathered(args)), v);
   own.rotate_back(v);
   if (!(scale > 0.0f)) {
     // Zeros, or NaN where a gradient was not finite.

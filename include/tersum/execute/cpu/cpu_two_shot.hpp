@@ -110,16 +110,17 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! What a part says of a chunk, all of its coordinates.
+  //! `factor` times what a part says of a chunk, all of its coordinates.
   template <class To>
   void estimate(part_map const& map,
                 part_place const& place,
                 std::uint64_t chunk,
                 std::uint32_t const* words,
+                float factor,
                 To* to) const
   {
     alignas(64) float rows[size] = {};
-    add_estimate(map, place, words, 1.0f, rows);
+    add_estimate(map, place, words, factor, rows);
     from_rows(chunk, rows, to);
   }
 
@@ -204,6 +205,7 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
   part_map const map = make_part_map(args_);
+  float const share  = 1.0f / divisor_of_gathered(args_);
   parallel_for(threads_, map.world, [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
     std::uint32_t const* const words = part_of(args_.parts.gathered, part);
@@ -228,10 +230,10 @@ void cpu_two_shot<Codec, Element>::decode() const
       // Zeros, or NaN where a gradient was not finite.
       std::fill_n(to, entry.length, from_float<Element>(0.0f * scale));
     } else if (entry.length == size) {
-      estimate(map, place, chunk, words, to);
+      estimate(map, place, chunk, words, share, to);
     } else {
       Element copy[size];
-      estimate(map, place, chunk, words, copy);
+      estimate(map, place, chunk, words, share, copy);
       std::copy_n(copy, entry.length, to);
     }
   });
@@ -249,7 +251,7 @@ void cpu_two_shot<Codec, Element>::keep_rest(part_map const& map) const
         std::copy_n(whole, entry.length, residual);
       } else {
         alignas(64) float own[size];
-        estimate(map, place, chunk, part_of(args_.payload, place.part), own);
+        estimate(map, place, chunk, part_of(args_.payload, place.part), 1.0f, own);
         for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
       }
     });
