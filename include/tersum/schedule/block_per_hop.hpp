@@ -43,7 +43,7 @@ TERSUM_BODY void recode_elements(Context const& ctx,
   own.add(b[own.place.part].word, 1.0f, other);
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) { v[k] = Context::add(v[k], other[k]); }
-  own.encode(v, 1.0f, to[own.place.part].word);
+  own.template encode<no_dither>(v, dither_key{}, 1.0f, to[own.place.part].word);
 }
 
 }  // namespace tersum::inline v0::detail
