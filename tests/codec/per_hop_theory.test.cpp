@@ -8,6 +8,7 @@
 
 #include <tersum/presets.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -124,4 +125,38 @@ TEST_CASE(
     CHECK(four > before);
     before = four;
   }
+}
+
+namespace {
+
+// How far the ranks' weights in the sum lie apart, when they are added in their order.
+template <class Codec>
+double spread_of_weights(Codec const& codec, int world)
+{
+  auto const in = draw_normal(world, 23);
+  tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5};
+  auto const& out = run.exchange(in, reduction_order::direct)[0];
+  double least = 2, most = 0;
+  for (auto const& gradient : in) {
+    double along = 0, energy = 0;
+    for (std::size_t i = 0; i < coordinates; ++i) {
+      auto const value = static_cast<double>(gradient[i]);
+      along += static_cast<double>(out[i]) * value;
+      energy += value * value;
+    }
+    least = std::min(least, world * along / energy);
+    most  = std::max(most, world * along / energy);
+  }
+  return most - least;
+}
+
+}  // namespace
+
+TEST_CASE("[per_hop] with 2 bits hops weigh the ranks unevenly, with 4 bits hardly")
+{
+  // A weight deviates by sqrt(7 / 2^18) = .0052 for what the seven other gradients happen to share with this one, and for
+  // errors of up to .7 of the mean's energy by 8 sqrt(.7 / 8 / 2^18) = .0046: together .0069, of which eight normal draws
+  // span less than 7.5, or .052.
+  CHECK(spread_of_weights(presets::per_hop_2, 8) > .052);
+  CHECK(spread_of_weights(presets::per_hop_4, 8) < .052);
 }

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <tersum/interop/transport.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/reduce/recoded_sum.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 
 #include <cstddef>
@@ -36,7 +38,8 @@ class any_transport : public can_reduce_all<native_sum<float>,
                                             native_max<float>,
                                             saturating_add<2>,
                                             saturating_add<4>,
-                                            saturating_add<8>> {
+                                            saturating_add<8>,
+                                            recoded_sum<lloyd_max<4>, 1024>> {
  public:
   virtual ~any_transport() = default;
   //! Whether the transport has an all-reduce of its own.

@@ -285,6 +285,7 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(balanced_sat_4_ef);
   TERSUM_CHECK(two_shot_4);
   TERSUM_CHECK(two_shot_2_ef);
+  TERSUM_CHECK(per_hop_4_ef);
   TERSUM_CHECK(allocated_4);
   TERSUM_CHECK(powersgd_r1);
   TERSUM_CHECK(acp_r4);

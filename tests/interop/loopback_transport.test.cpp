@@ -118,6 +118,8 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   add(presets::balanced_sat_2, vector, four);
   add(presets::two_shot_4, vector, four);
   add(presets::two_shot_4_ef, vector, four);
+  add(presets::per_hop_4, vector, four);
+  add(presets::per_hop_4_ef, vector, four);
   add(presets::allocated_4, vector, four);
   add(presets::rotated_sat4, layout{100001}, four);
   add(presets::rotated_sat4, vector, {.size = 5, .rank = 0});
