@@ -197,6 +197,7 @@ void check_schedules(nccl_transport const& nccl)
   run("rotated_sat4, two shots", presets::rotated_sat4, direct, true, false, w, two);
   run("rotated_sat4, graph", presets::rotated_sat4, direct, true, true, w, two);
   run("allocated_sat_2, two shots", presets::allocated_sat_2, direct, true, false, w, two);
+  run("two_shot_4", presets::two_shot_4, direct, true, false, w, two);
   run(
     "rotated_sat4, ring", presets::rotated_sat4, ring, true, false, w, over<schedule::ring>(nccl));
   bool const any = ranks <= 2;  // the order of more is NCCL's
@@ -238,6 +239,7 @@ void check_symmetric(ncclComm_t communicator, nccl_transport const& nccl)
       using enum reduction_order;
       check(
         nccl, "rotated_sat4, symmetric", presets::rotated_sat4, direct, true, false, memory, make);
+      check(nccl, "two_shot_4, symmetric", presets::two_shot_4, direct, true, false, memory, make);
       check(nccl, "fp16, symmetric", presets::fp16, direct, true, true, memory, make);
     } else {
       std::printf("rank %d: %s\n", me, reduce.check().message.data());
