@@ -211,16 +211,13 @@ void check_pieces(ncclComm_t communicator)
   nccl_transport const nccl{communicator, beside, std::chrono::seconds(60)};
   device_memory const memory(workspace_room), scratch(workspace_room);
   nccl_pieces const reduce{nccl, cuda_executor{stream}, scratch.bytes(), 4};
-  for (bool const from_graph : {false, true}) {
-    check(nccl,
-          from_graph ? "rotated_sat4, pieces in a graph" : "rotated_sat4, pieces",
-          presets::rotated_sat4,
-          reduction_order::direct,
-          ranks <= 2,  // the norms are NCCL's sums of float
-          from_graph,
-          memory.bytes(),
-          [&](auto&&...) { return std::cref(reduce); });
-  }
+  auto const make = [&](auto&&...) { return std::cref(reduce); };
+  bool const any  = ranks <= 2;  // the norms are NCCL's sums of float
+  using enum reduction_order;
+  auto const run = [&](auto... what) { check(nccl, what..., memory.bytes(), make); };
+  run("rotated_sat4, pieces", presets::rotated_sat4, direct, any, false);
+  run("rotated_sat4, pieces in a graph", presets::rotated_sat4, direct, any, true);
+  run("two_shot_4, beside", presets::two_shot_4, direct, true, true);
   cudaStreamDestroy(beside);
 }
 

@@ -29,9 +29,9 @@ namespace tersum::inline v0 {
 //! `mpi_op`: all else in the wire.
 //!
 //! MPI itself has no time limits. With a `timeout` every call is one of MPI's nonblocking forms, asked again and again
-//! whether it is done. What did not end in time cannot be taken back: MPI goes on using its memory, so that after a timeout,
-//! as after any error, `check` fails, nothing more is called, and the program keeps the memory of the exchange until it ends,
-//! without MPI_Finalize. Launchers end the whole job when a rank dies, unless told otherwise (mpirun --enable-recovery).
+//! whether it is done. What did not end in time cannot be taken back: MPI goes on using its memory, so that after a
+//! timeout, as after any error, `check` fails, and the program must keep the memory of the exchange and end without
+//! MPI_Finalize. Launchers end the whole job when a rank dies, unless told otherwise (mpirun --enable-recovery).
 class mpi_transport {
  public:
   //! Collective over the communicator. Allocates 16 bytes a rank, once.
