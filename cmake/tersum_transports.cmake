@@ -42,9 +42,9 @@ if(TERSUM_HAVE_CUDA)
   endif()
 endif()
 
-# tersum_add_mpi_test(<name> <program> <ranks>): the program under mpirun, as so many ranks of this machine.
+# tersum_add_mpi_test(<name> <program> <ranks> [argument...]): the program under mpirun, as so many ranks of this machine.
 function(tersum_add_mpi_test name program ranks)
-  add_test(NAME ${name} COMMAND "${MPIEXEC_EXECUTABLE}" ${TERSUM_MPIEXEC_FLAGS} -n ${ranks} "$<TARGET_FILE:${program}>"
+  add_test(NAME ${name} COMMAND "${MPIEXEC_EXECUTABLE}" ${TERSUM_MPIEXEC_FLAGS} -n ${ranks} "$<TARGET_FILE:${program}>" ${ARGN}
            WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 600 PROCESSORS 2)
 endfunction()

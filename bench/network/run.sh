@@ -8,9 +8,9 @@
 #   bash bench/network/run.sh [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 5 1000)
 #
 # Rates are in Mbit/s, 0 for no limit. PIECES (8) are what a gradient is cut into for the overlapped exchange; CODEC names
-# one codec to run besides fp16. Needs root, iproute2 and tersum.bench.network (BUILD, default build/cpu). Where namespaces are not
-# allowed it says so and ends with 77. Nothing is made in the root namespace; everything is removed at the end, also
-# when interrupted.
+# codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. Needs root, iproute2 and
+# tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says so and ends with 77. Nothing
+# is made in the root namespace; everything is removed at the end, also when interrupted.
 
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -19,7 +19,8 @@ ranks=${1:-4} coordinates=${2:-25000000} steps=${3:-5}
 shift $(($# < 3 ? $# : 3))
 rates=("$@")
 [ ${#rates[@]} -gt 0 ] || rates=(1000)
-program=${BUILD:-build/cpu}/bin/tersum.bench.network
+transport=${TRANSPORT:-gloo}
+program=$(realpath -m "${BUILD:-build/cpu}/bin/tersum.bench.network.$transport")
 pieces=${PIECES:-8}
 readonly name=tersum$$ # of the namespaces; unique to this run
 
@@ -28,7 +29,7 @@ skip() {
   exit 77
 }
 
-[ -x "$program" ] || skip "$program is not built (Gloo is needed)"
+[ -x "$program" ] || skip "$program is not built ($transport is needed)"
 command -v ip >/dev/null && command -v tc >/dev/null || skip "ip and tc are not installed (iproute2)"
 ip netns add "$name-probe" 2>/dev/null || skip "network namespaces are not allowed here"
 ip netns del "$name-probe"
@@ -70,17 +71,37 @@ limit() {
   done
 ) || skip "the namespaces could not be connected"
 
+# One process, or mpirun, for each rank of Gloo or all of MPI.
+start() {
+  if [ "$transport" = gloo ]; then
+    for ((k = 0; k < ranks; ++k)); do
+      OMP_NUM_THREADS=1 ip netns exec "$name-$k" "$program" "$k" "$ranks" "$folder/$1" "10.77.0.$((k + 1))" \
+        "$coordinates" "$steps" "$1" "$pieces" ${CODEC:+"$CODEC"} &
+      pids+=($!)
+    done
+    return
+  fi
+  # Open MPI starts the other ranks by "ssh ADDRESS COMMAND"; names of their own keep them from sharing memory.
+  printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nhost=%s-$((${1##*.} - 1))\nshift\n%s\n' "$name" \
+    'exec ip netns exec "$host" unshare --uts bash -c "hostname $host; $*"' >"$folder/ssh"
+  chmod +x "$folder/ssh"
+  local hosts
+  hosts=$(for ((k = 1; k <= ranks; ++k)); do printf '%s10.77.0.%d:1' "$([ "$k" = 1 ] || echo ,)" "$k"; done)
+  OMP_NUM_THREADS=1 "$folder/ssh" 10.77.0.1 exec mpirun --allow-run-as-root --host "$hosts" -np "$ranks" \
+    --map-by node --bind-to none --mca plm_rsh_agent "$folder/ssh" --mca plm_rsh_no_tree_spawn 1 \
+    --mca oob_tcp_if_include eth0 --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0 \
+    --mca mpi_yield_when_idle 1 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 \
+    "$program" "$coordinates" "$steps" "$1" "$pieces" ${CODEC:+"$CODEC"} </dev/null &
+  pids+=($!)
+}
+
 status=0
 for rate in "${rates[@]}"; do
   limit "$rate"
-  echo "== $ranks ranks, $coordinates coordinates, $rate Mbit/s, $pieces pieces, median of $steps"
+  echo "== $ranks ranks, $coordinates coordinates, $rate Mbit/s over $transport, $pieces pieces, median of $steps"
   mkdir -p "$folder/$rate"
   pids=()
-  for ((k = 0; k < ranks; ++k)); do
-    OMP_NUM_THREADS=1 ip netns exec "$name-$k" "$program" "$k" "$ranks" "$folder/$rate" "10.77.0.$((k + 1))" \
-      "$coordinates" "$steps" "$rate" "$pieces" ${CODEC:+"$CODEC"} &
-    pids+=($!)
-  done
+  start "$rate"
   for pid in "${pids[@]}"; do wait "$pid" || status=1; done
   pids=()
 done

@@ -2,13 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The conformance suite of transports over MPI: one rank, started by mpirun.
+//! The conformance suite of transports over MPI: one rank, started by mpirun. With the argument `survive`, and mpirun's
+//! --enable-recovery, the last rank is killed between two exchanges instead.
 
 #include <tersum/interop/mpi.hpp>
 
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <interop/conformance.hpp>
+#include <memory>
 #include <vector>
 
 namespace {
@@ -64,11 +72,78 @@ int check_blocks(tersum::mpi_transport const& transport)
   return bad;
 }
 
+// Every collective tells within its timeout that a rank is dead, and those left make a communicator that works.
+int survive()
+{
+  using namespace tersum;
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds timeout{300};
+  constexpr std::size_t size = 1 << 18;
+  // MPI may go on using the memory of a call that did not end.
+  static std::vector<float> values(size, 1.0f), received(size);
+  static std::vector<std::uint32_t> lanes(size);
+  wire<native_sum<float>> const native{.data = values.data(), .count = size};
+  wire<saturating_add<4>> const custom{.data = lanes.data(), .count = size};
+
+  constexpr int ways = 5;
+  static std::vector<std::unique_ptr<mpi_transport>> over;
+  for (int k = 0; k < ways; ++k) {
+    over.push_back(std::make_unique<mpi_transport>(MPI_COMM_WORLD, timeout));
+  }
+  int const me = over[0]->rank(), n = over[0]->size();
+  rank_blocks const blocks{.count = size, .element_bytes = sizeof(float), .ranks = n};
+  auto* const data   = reinterpret_cast<std::byte*>(values.data());
+  auto const attempt = [&](int way) {
+    std::uint64_t word      = 0;
+    mpi_transport const& to = *over[static_cast<std::size_t>(way)];
+    switch (way) {
+      case 0: return to.all_reduce(native);
+      case 1: return to.all_reduce(custom);
+      case 2: return to.all_to_all(data, blocks, reinterpret_cast<std::byte*>(received.data()));
+      case 3: return to.all_gather(data, blocks);
+      default: return to.exchange_word((me + 1) % n, 1, (me + n - 1) % n, word);
+    }
+  };
+  int failures      = 0;
+  auto const expect = [&](bool ok, int way, char const* what) {
+    if (!ok) { std::printf("rank %d of %d, call %d: %s\n", me, n, way, what); }
+    failures += ok ? 0 : 1;
+  };
+  for (int way = 0; way < ways; ++way) {
+    expect(attempt(way).ok(), way, "failed among the living");
+  }
+  if (me == n - 1) { std::raise(SIGKILL); }
+  for (int way = 0; way < ways; ++way) {
+    auto const begin     = clock::now();
+    status const outcome = attempt(way);
+    if (way == ways - 1 && me != 0) { continue; }  // hears from a rank that lives
+    expect(outcome.code == error_code::transport_failed, way, "a rank is dead, and nobody said so");
+    expect(clock::now() - begin < timeout + std::chrono::seconds(5), way, "the timeout passed");
+    expect(!over[static_cast<std::size_t>(way)]->check().ok(),
+           way,
+           "a transport that failed can be used");
+  }
+  MPI_Group all = MPI_GROUP_NULL, left = MPI_GROUP_NULL;
+  MPI_Comm next = MPI_COMM_NULL;
+  int const dead[]{n - 1};
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_excl(all, 1, dead, &left);
+  MPI_Comm_create_group(MPI_COMM_WORLD, left, 0, &next);
+  static mpi_transport const survivors{next, std::chrono::seconds(30)};
+  float sum          = static_cast<float>(failures);
+  status const after = survivors.all_reduce(wire<native_sum<float>>{.data = &sum, .count = 1});
+  bool const good    = after.ok() && sum == 0.0f;
+  if (good && me == 0) { std::printf("one of %d ranks killed: ok\n", n); }
+  std::fflush(stdout);
+  _exit(good ? 0 : 1);  // MPI_Finalize would wait for the dead
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
   MPI_Init(&argc, &argv);
+  if (argc > 1 && std::strcmp(argv[1], "survive") == 0) { return survive(); }
   int failures = 0;
   {
     tersum::mpi_transport const transport{MPI_COMM_WORLD};
@@ -76,6 +151,10 @@ int main(int argc, char** argv)
     failures += tersum::tests::check_presets(any);
     failures += tersum::tests::check_agreement(any);
     failures += check_blocks(transport);
+    // With a time limit other calls of MPI are made.
+    tersum::mpi_transport const limited{MPI_COMM_WORLD, std::chrono::seconds(60)};
+    failures += tersum::tests::check_presets(tersum::tests::forget_type(limited), true);
+    failures += check_blocks(limited);
     bool kept                    = true;
     tersum::status const outcome = tersum::tests::exchange_once(
       any, [](int) {}, kept);

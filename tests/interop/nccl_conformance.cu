@@ -197,6 +197,7 @@ void check_schedules(nccl_transport const& nccl)
   run("rotated_sat4, two shots", presets::rotated_sat4, direct, true, false, w, two);
   run("rotated_sat4, graph", presets::rotated_sat4, direct, true, true, w, two);
   run("allocated_sat_2, two shots", presets::allocated_sat_2, direct, true, false, w, two);
+  run("two_shot_4", presets::two_shot_4, direct, true, false, w, two);
   run(
     "rotated_sat4, ring", presets::rotated_sat4, ring, true, false, w, over<schedule::ring>(nccl));
   bool const any = ranks <= 2;  // the order of more is NCCL's
@@ -210,16 +211,13 @@ void check_pieces(ncclComm_t communicator)
   nccl_transport const nccl{communicator, beside, std::chrono::seconds(60)};
   device_memory const memory(workspace_room), scratch(workspace_room);
   nccl_pieces const reduce{nccl, cuda_executor{stream}, scratch.bytes(), 4};
-  for (bool const from_graph : {false, true}) {
-    check(nccl,
-          from_graph ? "rotated_sat4, pieces in a graph" : "rotated_sat4, pieces",
-          presets::rotated_sat4,
-          reduction_order::direct,
-          ranks <= 2,  // the norms are NCCL's sums of float
-          from_graph,
-          memory.bytes(),
-          [&](auto&&...) { return std::cref(reduce); });
-  }
+  auto const make = [&](auto&&...) { return std::cref(reduce); };
+  bool const any  = ranks <= 2;  // the norms are NCCL's sums of float
+  using enum reduction_order;
+  auto const run = [&](auto... what) { check(nccl, what..., memory.bytes(), make); };
+  run("rotated_sat4, pieces", presets::rotated_sat4, direct, any, false);
+  run("rotated_sat4, pieces in a graph", presets::rotated_sat4, direct, any, true);
+  run("two_shot_4, beside", presets::two_shot_4, direct, true, true);
   cudaStreamDestroy(beside);
 }
 
@@ -238,6 +236,7 @@ void check_symmetric(ncclComm_t communicator, nccl_transport const& nccl)
       using enum reduction_order;
       check(
         nccl, "rotated_sat4, symmetric", presets::rotated_sat4, direct, true, false, memory, make);
+      check(nccl, "two_shot_4, symmetric", presets::two_shot_4, direct, true, false, memory, make);
       check(nccl, "fp16, symmetric", presets::fp16, direct, true, true, memory, make);
     } else {
       std::printf("rank %d: %s\n", me, reduce.check().message.data());

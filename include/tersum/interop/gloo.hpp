@@ -11,18 +11,17 @@
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/status.hpp>
 
-#include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
-#include <gloo/alltoallv.h>
 #include <gloo/context.h>
+#include <gloo/transport/unbound_buffer.h>
 #include <gloo/types.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace tersum::inline v0 {
 
@@ -76,8 +75,7 @@ class gloo_transport {
                                     std::size_t received_bytes) const noexcept
   {
     return caught([&] {
-      // None of Gloo's collectives has this prefix.
-      std::uint64_t const slot = ::gloo::Slot::build(0x7e, 0);
+      std::uint64_t const slot = slot_of(0);
       auto const in            = context_->createUnboundBuffer(received, received_bytes);
       auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(sent), sent_bytes);
       if (received_bytes > 0) { in->recv(from, slot); }
@@ -91,35 +89,25 @@ class gloo_transport {
                                   rank_blocks const& blocks,
                                   std::byte* received) const noexcept
   {
-    return caught([&] {
-      auto const n = static_cast<std::size_t>(blocks.ranks);
-      std::vector<std::int64_t> sizes(n);
-      std::vector<std::int64_t> const here(n, static_cast<std::int64_t>(blocks.bytes(rank())));
-      for (std::size_t k = 0; k < n; ++k) {
-        sizes[k] = static_cast<std::int64_t>(blocks.bytes(static_cast<int>(k)));
-      }
-      ::gloo::AlltoallvOptions options(context_);
-      options.setInput(reinterpret_cast<char*>(const_cast<std::byte*>(data)), sizes);
-      options.setOutput(reinterpret_cast<char*>(received), here);
-      options.setTimeout(timeout_);
-      ::gloo::alltoallv(options);
-      return true;
-    });
+    std::size_t const here = blocks.bytes(rank());
+    if (here > 0) {
+      std::memcpy(
+        received + here * static_cast<std::size_t>(rank()), data + blocks.begin_byte(rank()), here);
+    }
+    auto const part = [here](int from) {
+      return block{here * static_cast<std::size_t>(from), here};
+    };
+    auto const sent = [&blocks](int to) { return block{blocks.begin_byte(to), blocks.bytes(to)}; };
+    return with_all(1, data, sent, received, part);
   }
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
   {
-    return caught([&] {
-      std::vector<std::size_t> sizes(static_cast<std::size_t>(blocks.ranks));
-      for (int k = 0; k < blocks.ranks; ++k) {
-        sizes[static_cast<std::size_t>(k)] = blocks.bytes(k);
-      }
-      ::gloo::AllgathervOptions options(context_);
-      options.setOutput(reinterpret_cast<char*>(data), sizes);
-      options.setTimeout(timeout_);
-      ::gloo::allgatherv(options);
-      return true;
-    });
+    auto const part = [&blocks](int rank) {
+      return block{blocks.begin_byte(rank), blocks.bytes(rank)};
+    };
+    return with_all(
+      2, data, [&](int) { return part(rank()); }, data, part);
   }
 
   //! Every operation but those that depend on the position.
@@ -145,6 +133,62 @@ class gloo_transport {
   }
 
  private:
+  struct block {
+    std::size_t begin, bytes;
+  };
+
+  // None of Gloo's collectives has this prefix.
+  [[nodiscard]] static std::uint64_t slot_of(std::uint32_t kind)
+  {
+    return ::gloo::Slot::build(0x7e, kind);
+  }
+
+  // sent(k) to each other rank k and received(k) from it, all at once: Gloo's own go from rank to rank, or in steps, and
+  // leave the network idle between them.
+  template <class Sent, class Received>
+  [[nodiscard]] status with_all(std::uint32_t kind,
+                                std::byte const* from,
+                                Sent const& sent,
+                                std::byte* to,
+                                Received const& received) const noexcept
+  {
+    return caught([&] {
+      int const n              = size();
+      std::uint64_t const slot = slot_of(kind);
+      auto const in =
+        context_->createUnboundBuffer(to, received(n - 1).begin + received(n - 1).bytes);
+      auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(from),
+                                                     sent(n - 1).begin + sent(n - 1).bytes);
+      int arriving = 0, leaving = 0;
+      for (int k = 1; k < n; ++k) {
+        int const peer = (rank() + n - k) % n;
+        block const b  = received(peer);
+        if (b.bytes == 0) { continue; }
+        in->recv(peer, slot, b.begin, b.bytes);
+        ++arriving;
+      }
+      for (int k = 1; k < n; ++k) {
+        int const peer = (rank() + k) % n;
+        block const b  = sent(peer);
+        if (b.bytes == 0) { continue; }
+        out->send(peer, slot, b.begin, b.bytes);
+        ++leaving;
+      }
+      auto const end  = std::chrono::steady_clock::now() + timeout_;
+      auto const left = [&] {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(
+          end - std::chrono::steady_clock::now());
+      };
+      for (; arriving > 0; --arriving) {
+        if (left().count() <= 0 || !in->waitRecv(left())) { return false; }
+      }
+      for (; leaving > 0; --leaving) {
+        if (left().count() <= 0 || !out->waitSend(left())) { return false; }
+      }
+      return true;
+    });
+  }
+
   // Gloo tells errors by exceptions; nothing of tersum throws.
   template <class Body>
   [[nodiscard]] static status caught(Body const& body) noexcept

@@ -13,6 +13,7 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -24,12 +25,19 @@ namespace tersum::inline v0 {
 //! @brief All ranks of an MPI communicator.
 //!
 //! Works on a duplicate of it, whose errors are returned rather than ending the program; making the object and ending it
-//! are collective, and the latter comes before MPI_Finalize. A peer that dies ends the job under most launchers: MPI has
-//! no time limits. Native: sums and maxima of float and of integers. Through an `mpi_op`: all else in the wire.
+//! are collective, and the latter comes before MPI_Finalize. Native: sums and maxima of float and of integers. Through an
+//! `mpi_op`: all else in the wire.
+//!
+//! MPI itself has no time limits. With a `timeout` every call is one of MPI's nonblocking forms, asked again and again
+//! whether it is done. What did not end in time cannot be taken back: MPI goes on using its memory, so that after a
+//! timeout, as after any error, `check` fails, and the program must keep the memory of the exchange and end without
+//! MPI_Finalize. Launchers end the whole job when a rank dies, unless told otherwise (mpirun --enable-recovery).
 class mpi_transport {
  public:
   //! Collective over the communicator. Allocates 16 bytes a rank, once.
-  explicit mpi_transport(MPI_Comm communicator) noexcept
+  //! @param timeout  Of each call; 0 for none, and MPI's blocking calls.
+  explicit mpi_transport(MPI_Comm communicator, std::chrono::milliseconds timeout = {}) noexcept
+    : timeout_(timeout)
   {
     error_ = MPI_Comm_dup(communicator, &comm_);
     if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
@@ -41,7 +49,11 @@ class mpi_transport {
   mpi_transport& operator=(mpi_transport const&) = delete;
   ~mpi_transport()
   {
-    if (comm_ != MPI_COMM_NULL) { MPI_Comm_free(&comm_); }
+    if (failed_) {
+      static_cast<void>(counts_.release());  // perhaps still read
+    } else if (comm_ != MPI_COMM_NULL) {
+      MPI_Comm_free(&comm_);
+    }
   }
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
@@ -51,6 +63,9 @@ class mpi_transport {
     if (error_ == MPI_SUCCESS && counts_ == nullptr) {
       return {error_code::transport_failed, "no memory for the counts of MPI's collectives"};
     }
+    if (failed_) {
+      return {error_code::transport_failed, "an earlier call of MPI failed or did not end in time"};
+    }
     return answer(error_);
   }
 
@@ -59,18 +74,12 @@ class mpi_transport {
                                      int from,
                                      std::uint64_t& received) const noexcept
   {
-    return answer(MPI_Sendrecv(&value,
-                               1,
-                               MPI_UINT64_T,
-                               to,
-                               0,
-                               &received,
-                               1,
-                               MPI_UINT64_T,
-                               from,
-                               0,
-                               comm_,
-                               MPI_STATUS_IGNORE));
+    return send_receive(to,
+                        reinterpret_cast<std::byte const*>(&value),
+                        sizeof value,
+                        from,
+                        reinterpret_cast<std::byte*>(&received),
+                        sizeof received);
   }
 
   [[nodiscard]] status send_receive(int to,
@@ -81,18 +90,13 @@ class mpi_transport {
                                     std::size_t received_bytes) const noexcept
   {
     if (sent_bytes > most || received_bytes > most) { return too_large(); }
-    return answer(MPI_Sendrecv(sent,
-                               static_cast<int>(sent_bytes),
-                               MPI_BYTE,
-                               to,
-                               0,
-                               received,
-                               static_cast<int>(received_bytes),
-                               MPI_BYTE,
-                               from,
-                               0,
-                               comm_,
-                               MPI_STATUS_IGNORE));
+    MPI_Request both[2]{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int error =
+      MPI_Irecv(received, static_cast<int>(received_bytes), MPI_BYTE, from, 0, comm_, &both[0]);
+    if (error == MPI_SUCCESS) {
+      error = MPI_Isend(sent, static_cast<int>(sent_bytes), MPI_BYTE, to, 0, comm_, &both[1]);
+    }
+    return finish(error, both, 2);
   }
 
   [[nodiscard]] status all_to_all(std::byte const* data,
@@ -112,8 +116,14 @@ class mpi_transport {
       here[k]    = static_cast<int>(blocks.size(rank_));
       places[k]  = k * here[k];
     }
-    return answer(MPI_Alltoallv(
-      data, sizes, offsets, element.get(), received, here, places, element.get(), comm_));
+    if (!limited()) {
+      return answer(MPI_Alltoallv(
+        data, sizes, offsets, element.get(), received, here, places, element.get(), comm_));
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    int const error     = MPI_Ialltoallv(
+      data, sizes, offsets, element.get(), received, here, places, element.get(), comm_, &request);
+    return finish(error, &request, 1);
   }
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
@@ -127,8 +137,14 @@ class mpi_transport {
       sizes[k]   = static_cast<int>(blocks.size(k));
       offsets[k] = static_cast<int>(blocks.begin(k));
     }
-    return answer(MPI_Allgatherv(
-      MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_));
+    if (!limited()) {
+      return answer(MPI_Allgatherv(
+        MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_));
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    int const error     = MPI_Iallgatherv(
+      MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_, &request);
+    return finish(error, &request, 1);
   }
 
   //! Every operation but those that depend on the position.
@@ -157,16 +173,45 @@ class mpi_transport {
     constexpr std::size_t piece = std::size_t{1} << 30;
     for (std::size_t begin = 0; begin < round.count; begin += piece) {
       std::size_t const here = round.count - begin < piece ? round.count - begin : piece;
-      int const error =
-        MPI_Allreduce(MPI_IN_PLACE, round.data + begin, static_cast<int>(here), type, op, comm_);
-      if (error != MPI_SUCCESS) { return answer(error); }
+      if (status const s = reduce(round.data + begin, static_cast<int>(here), type, op); !s.ok()) {
+        return s;
+      }
     }
     return {};
   }
 
-  [[nodiscard]] static status answer(int error) noexcept
+  [[nodiscard]] status reduce(void* data, int count, MPI_Datatype type, MPI_Op op) const noexcept
+  {
+    if (!limited()) { return answer(MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, comm_)); }
+    MPI_Request request = MPI_REQUEST_NULL;
+    int const error     = MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, comm_, &request);
+    return finish(error, &request, 1);
+  }
+
+  [[nodiscard]] bool limited() const noexcept { return timeout_.count() > 0; }
+
+  // Waits for requests, no longer than the timeout.
+  [[nodiscard]] status finish(int error, MPI_Request* requests, int count) const noexcept
+  {
+    if (error == MPI_SUCCESS && !limited()) {
+      return answer(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
+    }
+    auto const end = std::chrono::steady_clock::now() + timeout_;
+    int done       = 0;
+    while (error == MPI_SUCCESS && done == 0 && std::chrono::steady_clock::now() < end) {
+      error = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+    }
+    if (error == MPI_SUCCESS && done == 0) {
+      failed_ = true;
+      return {error_code::transport_failed, "MPI did not end in time: a rank is gone or late"};
+    }
+    return answer(error);
+  }
+
+  [[nodiscard]] status answer(int error) const noexcept
   {
     if (error == MPI_SUCCESS) { return {}; }
+    failed_ = true;
     return {error_code::transport_failed, "MPI returned an error", error};
   }
 
@@ -180,8 +225,10 @@ class mpi_transport {
   int rank_      = 0;
   int size_      = 1;
   int error_     = MPI_SUCCESS;
-  std::unique_ptr<int[]>
-    counts_;  // written by each call that needs them: a transport is used by one thread
+  std::chrono::milliseconds timeout_;
+  // Written by calls that are const: a transport is used by one thread.
+  std::unique_ptr<int[]> counts_;
+  mutable bool failed_ = false;  // a call; its memory may still be in use
 };
 
 static_assert(transport<mpi_transport>, "tersum: must model tersum::transport");

@@ -78,6 +78,14 @@ class nccl_pieces {
     return between_streams([&] { return reduce_over(*over_, exec_)(round); });
   }
 
+  //! Exchanges the parts of a round.
+  template <class Element>
+  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const
+  {
+    if (over_->size() == 1) { return reduce_over(*over_, exec_)(round); }
+    return between_streams([&] { return reduce_over(*over_, exec_)(round); });
+  }
+
  private:
   // The transport's stream begins after what the executor's holds, and the executor's goes on after the transport's.
   template <class Body>

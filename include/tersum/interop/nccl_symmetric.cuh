@@ -121,6 +121,27 @@ __global__ void __launch_bounds__(symmetric_threads) symmetric_gather_kernel(ncc
   everyone.sync(cta, cuda::memory_order_acq_rel);
 }
 
+//! @brief Every rank's part for this one, read from it; `received` is this rank's alone.
+template <class Element>
+__global__ void __launch_bounds__(symmetric_threads) symmetric_scatter_kernel(
+  ncclDevComm comm, ncclWindow_t window, std::size_t offset, std::size_t count, Element* received)
+{
+  ncclCoopCta cta;
+  ncclLsaBarrierSession<ncclCoopCta> everyone{cta, comm, ncclTeamTagLsa(), blockIdx.x};
+  everyone.sync(cta, cuda::memory_order_acq_rel);
+  std::size_t const mine =
+    offset + static_cast<std::size_t>(comm.lsaRank) * count * sizeof(Element);
+  std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  std::size_t at         = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; at < count; at += step) {
+    for (int rank = 0; rank < comm.lsaSize; ++rank) {
+      received[static_cast<std::size_t>(rank) * count + at] =
+        *static_cast<Element const*>(ncclGetLsaPointer(window, mine + at * sizeof(Element), rank));
+    }
+  }
+  everyone.sync(cta, cuda::memory_order_acq_rel);  // nobody overwrites what another still reads
+}
+
 }  // namespace detail
 
 //! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch a round.
@@ -205,6 +226,18 @@ class nccl_symmetric {
     detail::symmetric_gather_kernel<Element>
       <<<static_cast<unsigned>(blocks_), detail::symmetric_threads, 0, exec_.stream>>>(
         device_, window_, place(round.data), round.count);
+    return detail::cuda_status(cudaGetLastError());
+  }
+
+  //! Exchanges the parts of a round.
+  template <class Element>
+  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const
+  {
+    std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
+    if (status const s = check_place(round.sent, all); !s.ok()) { return s; }
+    detail::symmetric_scatter_kernel<Element>
+      <<<static_cast<unsigned>(blocks_), detail::symmetric_threads, 0, exec_.stream>>>(
+        device_, window_, place(round.sent), round.count, round.received);
     return detail::cuda_status(cudaGetLastError());
   }
 

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One rank of the network benchmark over Gloo, started by run.sh in a network namespace.
+
+#include <tersum/interop/gloo.hpp>
+
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/rendezvous/prefix_store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <csignal>
+#include <exception>
+#include <network/exchange.hpp>
+
+int main(int argc, char** argv)
+{
+  using namespace tersum;
+  if (argc < 5 + network::options::least) {
+    std::fprintf(stderr,
+                 "usage: RANK RANKS FOLDER ADDRESS COORDINATES STEPS MBIT PIECES [CODEC]\n");
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to the sockets of ranks that are dead
+  try {
+    gloo::transport::tcp::attr attributes;
+    attributes.hostname = argv[4];
+    auto device         = gloo::transport::tcp::CreateDevice(attributes);
+    gloo::rendezvous::FileStore files(argv[3]);
+    std::vector<std::unique_ptr<gloo_transport const>> over;
+    for (std::size_t lane = 0; lane < network::lanes; ++lane) {
+      gloo::rendezvous::PrefixStore store(std::to_string(lane), files);
+      auto context =
+        std::make_shared<gloo::rendezvous::Context>(std::atoi(argv[1]), std::atoi(argv[2]));
+      context->connectFullMesh(store, device);
+      over.push_back(std::make_unique<gloo_transport const>(context, std::chrono::seconds(120)));
+    }
+    network::bench b({argc - 5, argv + 5}, std::move(over));
+    b.run("fp16", presets::fp16);
+    b.run("fp32", presets::fp32);
+    b.run("thc_wide4_partial", presets::thc_wide4_partial);
+    b.run("rotated_sat8", presets::rotated_sat8);
+    b.run("rotated_sat4", presets::rotated_sat4);
+    b.run("rotated_sat2", presets::rotated_sat2);
+    b.run("topkc_b2", presets::topkc_b2);
+    b.run("allocated_sat_4", presets::allocated_sat_4);
+    b.run("allocated_sat_2", presets::allocated_sat_2);
+    b.run("two_shot_4", presets::two_shot_4);
+    b.run("allocated_4", presets::allocated_4);
+    b.run("allocated_2", presets::allocated_2);
+    b.run("powersgd_r4", presets::powersgd_r4);
+  } catch (std::exception const& error) {  // Gloo throws while it connects
+    return std::fprintf(stderr, "%s\n", error.what()), 1;
+  }
+}

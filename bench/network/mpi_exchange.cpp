@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One rank of the network benchmark over MPI, started by run.sh with mpirun: fewer codecs than over Gloo.
+
+#include <tersum/interop/mpi.hpp>
+
+#include <network/exchange.hpp>
+
+int main(int argc, char** argv)
+{
+  using namespace tersum;
+  int threads = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
+  if (threads != MPI_THREAD_MULTIPLE || argc < 1 + network::options::least) {
+    std::fprintf(stderr, "usage: COORDINATES STEPS MBIT PIECES [CODEC], with an MPI for threads\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  {
+    std::vector<std::unique_ptr<mpi_transport const>> over;
+    for (std::size_t lane = 0; lane < network::lanes; ++lane) {
+      over.push_back(std::make_unique<mpi_transport const>(MPI_COMM_WORLD));
+    }
+    network::bench b({argc - 1, argv + 1}, std::move(over));
+    b.run("fp16", presets::fp16);
+    b.run("fp32", presets::fp32);
+    b.run("rotated_sat4", presets::rotated_sat4);
+    b.run("two_shot_4", presets::two_shot_4);
+  }
+  MPI_Finalize();
+}
