@@ -88,6 +88,13 @@ concept recompressing = requires
   requires Codec::recompresses;
 };
 
+//! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
+template <class Codec>
+concept nesting = requires
+{
+  requires Codec::nests;
+};
+
 //! @brief Chunks, rotates, agrees on a range, quantizes, packs; the reducer says how the payload sums.
 //!
 //! A value: run-time parameters of its policies are data members. Rounds of an exchange: the agreed scalars, the packed
