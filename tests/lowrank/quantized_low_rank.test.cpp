@@ -207,6 +207,19 @@ TEST_CASE("[lowrank] all_reduce_mean makes the rounds of the codes, and asks for
         error_code::transport_failed);
 }
 
+TEST_CASE("[lowrank] what the codec of the factors cannot do, its plan refuses")
+{
+  // 18 ranks fit into lanes of 8 bits with codes of 4.
+  constexpr quantized_low_rank_codec<low_rank_codec<low_rank<4>>,
+                                     std::remove_cvref_t<decltype(presets::thc_wide4_partial)>>
+    exact{};
+  layout const shape{coordinates, tensors};
+  CHECK(exact.plan(shape, {.size = 18}).check().ok());
+  CHECK(exact.plan(shape, {.size = 19}).check().code == error_code::world_too_large);
+  CHECK(exact.plan(layout{coordinates - 1, tensors}, {}).check().code ==
+        error_code::invalid_argument);
+}
+
 TEST_CASE("[lowrank] a bucket without matrices has no codes")
 {
   std::vector<tensor> const vector{{.rows = 9}};
