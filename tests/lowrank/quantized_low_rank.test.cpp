@@ -81,14 +81,15 @@ TEST_CASE("[lowrank] factors that a cast carries are the factors that travel as 
 
 TEST_CASE("[lowrank] codes of factors lose of a matrix of rank one what their steps allow")
 {
-  // The ranks have the same matrix: a code's step is at most spread / 127 root mean squares of the sum's chunk, 1.25 for
-  // head-room; a rank's rounding is less than a step, and so is the mean's. P turns by its share, and Q adds another.
+  // A code's step is at most spread / 127 root mean squares of the sum's chunk: the head-room is at most the two ranks,
+  // which have the same matrix. A rank's rounding is less than a step, and so is the mean's. P turns by its share, and Q
+  // adds another.
   tests::known_matrix const known(300, 200, {1.0}, 17);
   std::vector<tensor> const one{{.rows = known.rows, .columns = known.width}};
   auto const matrix = known.dense();
   using factors     = low_rank_codec<low_rank<1>, float, low_rank_schedule::paired, no_feedback>;
   tests::loopback_run run(in_codes<factors>, layout{matrix.size(), one}, 2, 5);
-  double const share = std::pow(2 * 1.25 * static_cast<double>(codes.range.spread) / 127, 2);
+  double const share = std::pow(2 * static_cast<double>(codes.range.spread) / 127, 2);
   for (int step = 0; step < 4; ++step) {
     auto const& out = run.exchange({matrix, matrix});
     CHECK(tests::nmse({matrix, matrix}, out[0]) <= 2 * share);

@@ -116,7 +116,8 @@ template <class Executor, class Ranks>
   }
 }
 
-//! @brief The exchange among ranks that have factors as `Codec::factors_type` makes them: P and Q are exchanges themselves.
+//! @brief The exchange among ranks that have factors as `Codec::factors_type` makes them: P and Q are exchanges
+//! themselves.
 template <class Executor, class Ranks>
 [[nodiscard]] status loopback_factors(Executor const& exec,
                                       Ranks const& ranks,

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The products of a bucket for a grouped matrix multiplication of somebody else: sizes on the host, pointers on the device.
+//! The products of a bucket for a grouped matrix multiplication of somebody else: sizes on the host, pointers on the
+//! device.
 
 #pragma once
 
@@ -27,8 +28,8 @@ inline constexpr bool
 
 //! @brief Some groups of products C = op(A) B of column-major matrices; those of a group are alike.
 //!
-//! A is a matrix of the bucket, which lies transposed in memory: its leading dimension is k where it is `transposed` and m
-//! where not. Those of B and C are k and m.
+//! A is a matrix of the bucket, which lies transposed in memory: its leading dimension is k where it is `transposed`
+//! and m where not. Those of B and C are k and m.
 struct product_groups {
   static constexpr int capacity = 64;
 
@@ -115,8 +116,8 @@ struct write_pointers {
   }
 };
 
-//! @brief A launch for `encode_low_rank` and `advance_low_rank` that leaves the products to multiply(groups, matrices, adds):
-//! op(A) B with A of the table's `matrices`, added to C if `adds`.
+//! @brief A launch for `encode_low_rank` and `advance_low_rank` that leaves the products to multiply(groups, matrices,
+//! adds): op(A) B with A of the table's `matrices`, added to C if `adds`.
 template <class Codec, class Launch, class Multiply>
 struct grouped_launch {
   plan<Codec> const& what;

@@ -20,15 +20,16 @@
 
 namespace tersum::inline v0 {
 
-//! @brief A `low_rank_codec` whose factors are exchanged by a codec of their own: to that one, all P of the bucket are one
-//! gradient, and all Q another.
+//! @brief A `low_rank_codec` whose factors are exchanged by a codec of their own: to that one, all P of the bucket are
+//! one gradient, and all Q another.
 //!
-//! Each round of factors becomes the rounds of `inner`. The mean that it decodes, equal on all ranks, takes the place of the
-//! sum, so that feedback against what the ranks rebuild takes up what was lost of P and of Q too.
+//! Each round of factors becomes the rounds of `inner`. The mean that it decodes, equal on all ranks, takes the place
+//! of the sum, so that feedback against what the ranks rebuild takes up what was lost of P and of Q too.
 //!
-//! `all_reduce_mean` and `loopback_all_reduce_mean` exchange it in one call. In parts it is the parts of `plan::factors()`
-//! on `plan::factors_state` and `plan::factors_workspace`, and in the place of the reduction of their agreed and payload
-//! wires those of `plan::inner(0)` and `plan::inner(1)`, with the wire's elements as the gradient.
+//! `all_reduce_mean` and `loopback_all_reduce_mean` exchange it in one call. In parts it is the parts of
+//! `plan::factors()` on `plan::factors_state` and `plan::factors_workspace`, and in the place of the reduction of
+//! their agreed and payload wires those of `plan::inner(0)` and `plan::inner(1)`, with the wire's elements as the
+//! gradient.
 //!
 //! A value that is not finite makes the matrices NaN that have factors in its chunk of the inner codec.
 //!
@@ -63,7 +64,8 @@ struct quantized_low_rank_codec {
   }
 };
 
-//! @brief One quantized low-rank codec applied to one bucket by one world: a plan of factors, and a plan for each of them.
+//! @brief One quantized low-rank codec applied to one bucket by one world: a plan of factors, and a plan for each of
+//! them.
 template <class Factors, class Inner>
 class plan<quantized_low_rank_codec<Factors, Inner>> {
  public:
