@@ -198,6 +198,7 @@ void for_each_summed_codec(Visitor visit)
   visit(
     "thc_wide4_partial", "the same with rotated chunks and a range for each", p::thc_wide4_partial);
   visit("thc_wide4_unrotated", "the same without rotation", p::thc_wide4_unrotated);
+  visit("thc_lookup4", "THC with a table of 16 levels, exact sums in 8 bits", p::thc_lookup4);
   visit("thc_sat2", "THC with saturation as published, 2 bits", p::thc_sat2);
   visit("thc_sat4", "THC with saturation as published, 4 bits", p::thc_sat4);
   visit("thc_sat8", "THC with saturation as published, 8 bits", p::thc_sat8);
@@ -275,7 +276,7 @@ void for_each_low_rank_codec(Visitor visit)
   visit("acp_r16_sat8", "acp_r16, its factor in codes of rotated_sat8", p::acp_r16_sat8);
 }
 
-//! Codecs whose parts are decoded, added and encoded again by their owners.
+//! Codecs whose codes are decoded, added and encoded again: by the owners of parts, or at every hop of the all-reduce.
 template <class Visitor>
 void for_each_two_shot_codec(Visitor visit)
 {
@@ -287,6 +288,11 @@ void for_each_two_shot_codec(Visitor visit)
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit(
+    "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
+  visit("per_hop_3", "the same, 3 bits", p::per_hop_3);
+  visit("per_hop_4", "the same, 4 bits", p::per_hop_4);
+  visit("per_hop_4_ef", "per_hop_4 with error feedback on the ranks", p::per_hop_4_ef);
   visit("allocated_2", "two-shot, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);
   visit("allocated_4", "the same, 4 bits", p::allocated_4);
@@ -294,6 +300,10 @@ void for_each_two_shot_codec(Visitor visit)
   visit("balanced_2", "the same, 2 bits", p::balanced_2);
   visit("balanced_3", "the same, 3 bits", p::balanced_3);
   visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
+  visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
+  visit("blocks_8", "the same, 8 bits", p::blocks_8);
+  visit("dynamiq_4", "DynamiQ: 2, 4 or 8 bits for blocks of 16, 4 bits on average", p::dynamiq_4);
+  visit("dynamiq_5", "the same, 5 bits", p::dynamiq_5);
 }
 
 //! All of them.

@@ -67,6 +67,18 @@ inline constexpr bool has_steps = requires
   typename Codec::range_type;
 };
 
+//! The dither of a quantizer; codebooks have none.
+template <class Quantizer>
+struct dither_of {
+  using type = no_dither;
+};
+
+template <class Quantizer>
+requires requires { typename Quantizer::dither; }
+struct dither_of<Quantizer> {
+  using type = typename Quantizer::dither;
+};
+
 //! The scalar of a cast's agreement: the chunker's, or any where there is none.
 template <class Chunker>
 struct norm_scalar_of {
@@ -94,6 +106,21 @@ concept nesting = requires
 {
   requires Codec::nests;
 };
+
+//! Codecs, and reductions, that decode, add and encode again at every hop: see `per_hop_codec`.
+template <class T>
+concept recoding = requires
+{
+  requires T::recodes;
+};
+
+namespace detail {
+
+//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
+template <class Codec>
+concept has_parts = recompressing<Codec> || recoding<Codec>;
+
+}  // namespace detail
 
 //! @brief Chunks, rotates, agrees on a range, quantizes, packs; the reducer says how the payload sums.
 //!

@@ -49,6 +49,7 @@ template <class T> concept has_encode        = requires(T const q, float v, std:
 template <class T> concept has_magnitudes    = requires { { T::magnitudes } -> std::convertible_to<int>; };
 template <class T> concept has_tables        = requires { { T::levels() } -> std::convertible_to<float const*>; { T::boundaries() } -> std::convertible_to<float const*>; };
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; };
+template <class T> concept has_block         = requires { { T::block } -> std::convertible_to<int>; typename T::scale; };
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
 template <class T> concept has_combine_at    = requires(T const op, typename T::element v) { { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; { op.from(std::size_t{}) } -> std::same_as<T>; };
 template <class T> concept has_factor        = requires(T const h) { { h.factor(1, 1.0f) } -> std::convertible_to<float>; };
@@ -78,6 +79,10 @@ template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level
 
 //! Value to code and back by tables, for schedules that decode before they add: `lloyd_max`. Symmetric about zero.
 template <class T> concept codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
+
+//! Value to code and back in blocks with scales of their own, for the same schedules: `block_absmax`.
+template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_dither<T>
+                                            && has_distortion<T>;
 
 //! Element + element on the wire: what a transport must do. `native` says that transports have it built in. One that is
 //! called with the element's position too is for `wire::op`, which knows the parts of this payload.

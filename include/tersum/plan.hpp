@@ -10,6 +10,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
@@ -40,13 +41,18 @@ template <class Codec, int Level = 1>
   }
 }
 
-//! @brief Words of a chunk on a level of a codec with several widths, its scale included.
+//! @brief Words of a chunk on a level of a codec with several widths, its scales included.
 template <class Codec>
 [[nodiscard]] constexpr std::uint32_t level_words(int level) noexcept
 {
   if (level == 0) { return 0; }
-  int const codes = Codec::chunk_size / 32 * Codec::chunker_type::widths[level - 1];
-  return static_cast<std::uint32_t>(codes + (recompressing<Codec> ? 1 : 0));
+  auto const codes =
+    static_cast<std::uint32_t>(Codec::chunk_size / 32 * Codec::chunker_type::widths[level - 1]);
+  if constexpr (recompressing<Codec>) {
+    constexpr int scales = scale_words<typename Codec::quantizer_type>(Codec::chunk_size) + 1;
+    return codes + static_cast<std::uint32_t>(scales);
+  }
+  return codes;
 }
 
 //! @brief Words of the payload that a unit of a selection's cost stands for.
@@ -93,7 +99,7 @@ constexpr void rule_steps(selection_rule& rule, int world) noexcept
     level = best;
   }
   for (int l = 1; l <= chunker::level_count; ++l) {
-    rule.words[l] = static_cast<std::uint32_t>(Codec::chunk_size / 32 * chunker::widths[l - 1]);
+    rule.words[l] = level_words<Codec>(l) - (recompressing<Codec> ? 1 : 0);
   }
 }
 
@@ -235,6 +241,9 @@ class plan {
   {
     if constexpr (recompressing<Codec>) {
       return part_bytes() * static_cast<std::uint64_t>(world_.size);
+    } else if constexpr (recoding<Codec>) {
+      using block = typename Codec::payload_op::element;
+      return (chunks_ + block::chunks - 1) / block::chunks * sizeof(block);
     } else if constexpr (Codec::selects) {
       return static_cast<std::uint64_t>(capacity_) * detail::selection_unit<Codec>() *
              sizeof(std::uint32_t);
@@ -255,7 +264,7 @@ class plan {
       if (capacity_ > 0) { words = (capacity_ + widest_words() * (ranks - 1) + ranks - 1) / ranks; }
     } else {
       constexpr std::uint64_t chunk_words =
-        Codec::chunk_size / 32 * Codec::quantizer_type::bits + 1;
+        detail::coded_words<typename Codec::quantizer_type>(Codec::chunk_size) + 1;
       words = owned_chunks() * chunk_words;
     }
     return detail::round_up(words * sizeof(std::uint32_t), alignment);
@@ -332,6 +341,7 @@ class plan {
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept
   {
     if constexpr (recompressing<Codec>) { return received_offset() + payload_bytes(); }
+    if constexpr (recoding<Codec>) { return gathered_offset() + payload_bytes(); }
     return Codec::casts && !Codec::selects ? 0 : payload_offset() + payload_bytes();
   }
   //! Under two_shot: the parts for this rank to add, and those that all ranks decode. Feedback needs what was sent until
@@ -341,8 +351,9 @@ class plan {
   {
     return payload_offset() + (Codec::feeds_back ? 2 : 1) * payload_bytes();
   }
+  //! Under per_hop: what the all-reduce gets.
   [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept
-    requires(recompressing<Codec>)
+    requires(detail::has_parts<Codec>)
   {
     return payload_offset() + (Codec::feeds_back ? payload_bytes() : 0);
   }

@@ -16,6 +16,7 @@
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -28,6 +29,7 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/schedule/per_hop.hpp>
 #include <tersum/schedule/two_shot.hpp>
 #include <tersum/types.hpp>
 
@@ -48,6 +50,7 @@ inline constexpr cast_codec<bfloat16> bf16{};
 inline constexpr codec<fixed_chunks<1024>, full_hadamard, global_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4{};
 inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_partial{};
 inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_unrotated{};
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<literal>, lookup_quantizer<thc_table_42>, widening_sum<6, 8>> thc_lookup4{.range = {.spread = 3.2971933f}};  //!< 16 levels of a table, for up to 6 ranks
 //! @}
 
 //! @name THC with saturation, as Han et al. (HotNets'24), section 3.2.2 describe it
@@ -174,7 +177,18 @@ inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! @}
 
-//! @name The same with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
+//! @name The same codes, decoded, added and encoded again by every hop of the transport's all-reduce
+//! The error grows with the world: for comparison, and for transports that have nothing but an all-reduce.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using per_hop = per_hop_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr per_hop<2> per_hop_2{};
+inline constexpr per_hop<3> per_hop_3{};
+inline constexpr per_hop<4> per_hop_4{};
+inline constexpr per_hop<4, error_feedback> per_hop_4_ef{};
+//! @}
+
+//! @name Two shots with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above.
 //! @{
 template <feedback Feedback = no_feedback>
@@ -196,6 +210,22 @@ inline constexpr saturating_factors<power_iteration<4>>        powersgd_r4_sat8{
 inline constexpr saturating_factors<power_iteration<16>>       powersgd_r16_sat8{.inner = rotated_sat8};
 inline constexpr saturating_factors<alternating_iteration<16>> acp_r16_sat8{.inner = rotated_sat8};
 inline constexpr quantized_low_rank_codec<power_iteration<16>, two_shot<8>> powersgd_r16_two_shot_8{};
+//! @}
+
+//! @name Two shots of unrotated blocks with scales of their own: formats to compare with
+//! `blocks_`: 32 coordinates a block, linear levels, scales that are powers of two, as MX formats have them. `dynamiq_`: as
+//! DynamiQ (SIGCOMM'26) has it, 2, 4 or 8 bits for every 256 coordinates, geometric levels, a byte for the scale of 16; but
+//! with our allocation, without subtracting means; bits per coordinate, norms and scales included, in the name.
+//! @{
+template <int Bits>
+using two_shot_blocks = two_shot_codec<fixed_chunks<512>, no_rotation, block_absmax<Bits, 32>>;
+inline constexpr two_shot_blocks<4> blocks_4{};
+inline constexpr two_shot_blocks<8> blocks_8{};
+
+using dynamiq_quantizer = block_absmax<8, 16, geometric_levels<23, 10>, byte_scale>;
+using dynamiq = two_shot_codec<allocated_chunks<256, 2, 4, 8>, no_rotation, dynamiq_quantizer>;
+inline constexpr dynamiq dynamiq_4{.chunker = {.bits = 4}};
+inline constexpr dynamiq dynamiq_5{.chunker = {.bits = 5}};
 //! @}
 
 // clang-format on

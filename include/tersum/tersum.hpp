@@ -9,6 +9,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/collective/all_reduce_mean.hpp>
 #include <tersum/collective/loopback.hpp>
+#include <tersum/collective/served_sum.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/status.hpp>

@@ -79,6 +79,7 @@ void for_each_preset(Check const& check)
   check("thc_wide4", presets::thc_wide4);
   check("thc_wide4_partial", presets::thc_wide4_partial);
   check("thc_wide4_unrotated", presets::thc_wide4_unrotated);
+  check("thc_lookup4", presets::thc_lookup4);
   check("thc_sat2", presets::thc_sat2);
   check("thc_sat4", presets::thc_sat4);
   check("thc_sat8", presets::thc_sat8);

@@ -38,8 +38,30 @@ void compile_reduce_kernels()
   (void)kernel;
 }
 
+// The encoder, which looks up, and what a server's sums take besides. 32 coordinates a thread; 16 to unpack.
+template <class Codec>
+void compile_lookup_kernels()
+{
+  using sum                   = lookup_sum_of<Codec>;
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::encode_kernel<false, Codec, float>);
+  kernel = reinterpret_cast<void const*>(&detail::item_kernel<detail::pack_item<sum>>);
+  kernel = reinterpret_cast<void const*>(
+    &detail::item_kernel<detail::unpack_item<sum, Codec::chunk_size>>);
+  (void)kernel;
+}
+
 template <auto const& Preset>
 using codec_of = std::remove_cvref_t<decltype(Preset)>;
+
+template <auto const& Preset>
+void compile_hop_kernel()
+{
+  using op                    = typename codec_of<Preset>::payload_op;
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::recode_elements_kernel<op>);
+  (void)kernel;
+}
 
 template <int Size>
 using sat4_of = codec<fixed_chunks<Size>,
@@ -69,6 +91,7 @@ void compile_all()
   compile_chunk_kernels<codec_of<presets::rotated_sat4_ef>, float>();
   compile_chunk_kernels<codec_of<presets::thc_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::thc_wide4_partial>, float>();
+  compile_lookup_kernels<codec_of<presets::thc_lookup4>>();
   compile_chunk_kernels<sat4_of<128>, float>();
   compile_chunk_kernels<sat4_of<8192>, float>();
   compile_chunk_kernels<sat4_of<32768>, float>();
@@ -77,6 +100,8 @@ void compile_all()
   compile_reduce_kernels<2>();
   compile_reduce_kernels<4>();
   compile_reduce_kernels<8>();
+  compile_hop_kernel<presets::per_hop_2>();
+  compile_hop_kernel<presets::per_hop_4>();
 }
 
 namespace {

@@ -46,4 +46,26 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
   SUBCASE("2 bits with feedback") { compare<float>(presets::allocated_2_ef); }
 }
 
+template <int Size, class Quantizer, class Feedback = no_feedback>
+using blocks = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer, Feedback>;
+
+TEST_CASE("[kernels] two shots of blocks with scales of their own")
+{
+  SUBCASE("256, 4 bits, geometric levels")
+  {
+    compare<float>(blocks<256, block_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
+  }
+  SUBCASE("256, 2, 4 or 8 bits") { compare<float>(presets::dynamiq_5); }
+  SUBCASE("2048, 3 bits, to nearest, with feedback")
+  {
+    using quantizer = block_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;
+    compare<half>(blocks<2048, quantizer, error_feedback>{});
+  }
+  SUBCASE("512, 8 bits, independent dither")
+  {
+    compare<bfloat16>(
+      blocks<512, block_absmax<8, 32, linear_levels, power_of_two_scale, independent>>{});
+  }
+}
+
 }  // namespace

@@ -8,6 +8,7 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/collective/exchange.hpp>
+#include <tersum/collective/served_sum.hpp>
 #include <tersum/presets.hpp>
 
 #include <cstdlib>
@@ -79,6 +80,12 @@ void describe(std::string const& name,
   } else {
     into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
   }
+  if constexpr (looking_up<Codec>) {
+    std::vector<word4> indices(index_bytes(plan) / sizeof(word4));
+    auto const up = std::as_writable_bytes(std::span{indices});
+    REQUIRE(pack_indices(cpu_executor{}, plan, w, up) == status{});
+    into[name + " indices"] = digest(up);
+  }
   into[name + " mean"] = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
 }
 
@@ -93,6 +100,7 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("thc_wide4", presets::thc_wide4, got);
   describe("thc_wide4_partial", presets::thc_wide4_partial, got);
   describe("thc_wide4_unrotated", presets::thc_wide4_unrotated, got);
+  describe("thc_lookup4", presets::thc_lookup4, got);
   describe("thc_sat2", presets::thc_sat2, got);
   describe("thc_sat4", presets::thc_sat4, got);
   describe("thc_sat8", presets::thc_sat8, got);
@@ -131,8 +139,11 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("two_shot_1", presets::two_shot_1, got);
   describe("two_shot_3", presets::two_shot_3, got);
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);
+  describe("per_hop_3", presets::per_hop_3, got);
   describe("allocated_4", presets::allocated_4, got);
   describe("balanced_2", presets::balanced_2, got);
+  describe("blocks_4", presets::blocks_4, got);
+  describe("dynamiq_5", presets::dynamiq_5, got);
 
   char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
   if (write != nullptr && std::string{write} == "1") {

@@ -19,7 +19,9 @@
 #include <tersum/quantize/block_decode.hpp>
 #include <tersum/quantize/block_encode.hpp>
 #include <tersum/range/block_settle.hpp>
+#include <tersum/reduce/block_lookup.hpp>
 #include <tersum/rotate/block_full_hadamard.hpp>
+#include <tersum/schedule/block_per_hop.hpp>
 #include <tersum/schedule/block_two_shot.hpp>
 #include <tersum/status.hpp>
 
@@ -108,7 +110,7 @@ struct emulated_executor {
       select(plan, args);
       launch_coordinates(plan.chunks(),
                          [&](auto& context) { detail::send_coordinates(context, args); });
-    } else if constexpr (recompressing<Codec> && !Codec::agrees) {
+    } else if constexpr (detail::has_parts<Codec> && !Codec::agrees) {
       encode_parts(plan, args);
     } else if constexpr (!Codec::agrees) {
       if constexpr (Codec::selects) { select(plan, args); }
@@ -208,7 +210,7 @@ struct emulated_executor {
       }
       launch_coordinates(plan.chunks(),
                          [&](auto& context) { detail::receive_coordinates(context, args); });
-    } else if constexpr (recompressing<Codec>) {
+    } else if constexpr (detail::has_parts<Codec>) {
       decode_parts(plan, args);
     } else if constexpr (Codec::casts) {
       if constexpr (Codec::selects) {
@@ -252,7 +254,14 @@ struct emulated_executor {
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    if constexpr (has_combine_at<Op>) {
+    if constexpr (recoding<Op>) {
+      constexpr auto grid = detail::two_shot_grid<detail::codec_of_op<Op>>;
+      launch(blocks_of<grid.chunks_a_block>(count * Op::element::chunks),
+             grid.threads,
+             grid.shared,
+             [&](auto& context) { detail::recode_elements<Op>(context, to, a, b, count); });
+      return {};
+    } else if constexpr (has_combine_at<Op>) {
       launch(blocks_of<detail::reduce_threads * 4>(count),
              detail::reduce_threads,
              0,
@@ -297,6 +306,15 @@ struct emulated_executor {
     });
   }
 
+  template <class Item>
+  [[nodiscard]] status each(Item const& item, std::size_t count) const
+  {
+    launch(blocks_of<detail::item_threads>(count), detail::item_threads, 0, [&](auto& context) {
+      detail::each_item(context, item, count);
+    });
+    return {};
+  }
+
   template <class T>
   [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const
   {
@@ -329,15 +347,24 @@ struct emulated_executor {
   void encode_parts(plan<Codec> const& plan,
                     detail::exchange_args<Codec, Element> const& args) const
   {
-    if (plan.part_bytes() == 0) { return; }
-    launch(static_cast<std::uint64_t>(plan.ranks().size),
-           detail::part_threads,
-           0,
-           [&](auto& context) { detail::clear_parts(context, args, args.payload, 0); });
+    if (plan.payload_bytes() == 0) { return; }
+    std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
+    if constexpr (recoding<Codec>) {
+      std::uint32_t* const end = args.payload + words;
+      std::fill(end - Codec::payload_op::element::words, end, 0U);
+    } else {
+      launch(static_cast<std::uint64_t>(plan.ranks().size),
+             detail::part_threads,
+             0,
+             [&](auto& context) { detail::clear_parts(context, args, args.payload, 0); });
+    }
     launch_chunks(
       plan, args, detail::two_shot_grid<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
         detail::encode_parts<edge.value>(context, args, first);
       });
+    if (recoding<Codec> && Codec::feeds_back) {
+      std::copy_n(args.payload, words, args.parts.gathered);
+    }
   }
 
   template <class Codec, class Element>

@@ -132,10 +132,11 @@ requires(gathering<Codec> || recompressing<Codec>)
 template <class Codec>
 [[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  using op = typename Codec::payload_op;
-  wire<op> payload{
-    .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.payload_offset()),
-    .count = plan.payload_bytes() / sizeof(typename op::element)};
+  using op           = typename Codec::payload_op;
+  std::size_t offset = plan.payload_offset();
+  if constexpr (recoding<Codec>) { offset = plan.gathered_offset(); }
+  wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
+                   .count = plan.payload_bytes() / sizeof(typename op::element)};
   if constexpr (Codec::several_bits) {
     payload.op.parts =
       reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());

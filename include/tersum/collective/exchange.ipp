@@ -34,6 +34,16 @@ namespace detail {
                       "state is not aligned to 16 bytes");
 }
 
+[[nodiscard]] inline status check_workspace(std::span<std::byte const> workspace,
+                                            std::size_t needed) noexcept
+{
+  return check_memory(workspace,
+                      needed,
+                      "workspace is smaller than plan.workspace_bytes()",
+                      "workspace is a null pointer",
+                      "workspace is not aligned to 16 bytes");
+}
+
 template <class Codec, class Element>
 [[nodiscard]] status check_arguments(plan<Codec> const& plan,
                                      std::span<Element> gradient,
@@ -51,11 +61,7 @@ template <class Codec, class Element>
     return {error_code::invalid_argument, "gradient is not aligned to its element"};
   }
   if (status const s = check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  return check_memory(workspace,
-                      plan.workspace_bytes(),
-                      "workspace is smaller than plan.workspace_bytes()",
-                      "workspace is a null pointer",
-                      "workspace is not aligned to 16 bytes");
+  return check_workspace(workspace, plan.workspace_bytes());
 }
 
 }  // namespace detail

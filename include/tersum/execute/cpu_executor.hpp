@@ -13,6 +13,7 @@
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
+#include <tersum/reduce/block_lookup.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>
@@ -71,6 +72,8 @@ struct cpu_executor {
       stages.measure();
     } else if constexpr (recompressing<Codec>) {
       detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+    } else if constexpr (recoding<Codec>) {
+      return encode_for_hops(plan, args);
     } else {
       stages.select();
       stages.encode_cast();
@@ -112,7 +115,7 @@ struct cpu_executor {
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
-    } else if constexpr (recompressing<Codec>) {
+    } else if constexpr (detail::has_parts<Codec>) {
       detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.decode();
     } else if constexpr (Codec::casts) {
       stages.decode_cast();
@@ -143,6 +146,18 @@ struct cpu_executor {
     return {};
   }
 
+  //! item(memory, i) for 0 <= i < count, in any order.
+  template <class Item>
+  [[nodiscard]] status each(Item const& item, std::size_t count) const
+  {
+    constexpr std::size_t stretch = 4096;
+    detail::parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
+      std::size_t const end = detail::minimum<std::size_t>((i + 1) * stretch, count);
+      for (std::size_t at = i * stretch; at < end; ++at) { item(detail::host_memory{}, at); }
+    });
+    return {};
+  }
+
   //! Copies `count` elements between arrays that do not overlap.
   template <class T>
   [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const
@@ -151,6 +166,23 @@ struct cpu_executor {
     return {};
   }
   //! @}
+
+ private:
+  // What hops add is a copy where feedback compares it with what was sent.
+  template <class Codec, class Element>
+  [[nodiscard]] status encode_for_hops(plan<Codec> const& plan,
+                                       detail::exchange_args<Codec, Element> const& args) const
+  {
+    std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
+    // The last block may have chunks to spare.
+    if (words > 0) {
+      constexpr std::size_t block = sizeof(typename Codec::payload_op::element);
+      std::memset(
+        reinterpret_cast<std::byte*>(args.payload) + plan.payload_bytes() - block, 0, block);
+    }
+    detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+    return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
+  }
 };
 
 }  // namespace tersum::inline v0

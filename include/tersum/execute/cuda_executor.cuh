@@ -85,6 +85,10 @@ struct cuda_executor {
                               typename Op::element const* b,
                               std::size_t count) const;
 
+  //! item(context, i) for 0 <= i < count, one a thread.
+  template <class Item>
+  [[nodiscard]] status each(Item const& item, std::size_t count) const;
+
   //! Copies `count` elements within device memory.
   template <class T>
   [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const;

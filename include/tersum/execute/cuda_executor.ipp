@@ -122,7 +122,7 @@ status cuda_executor::encode(plan<Codec> const& plan,
     if (auto const s = select(plan, args); !s.ok()) { return s; }
     return launch_coordinates(detail::send_coordinates_kernel<Codec, Element>, plan.chunks(), args);
   } else if constexpr (!Codec::agrees) {
-    if constexpr (recompressing<Codec>) {
+    if constexpr (detail::has_parts<Codec>) {
       return encode_parts(plan, args);
     } else {
       return encode_cast(plan, args);
@@ -285,22 +285,36 @@ template <class Codec, class Element>
 status cuda_executor::encode_parts(plan<Codec> const& plan,
                                    detail::exchange_args<Codec, Element> const& args) const
 {
-  if (plan.part_bytes() == 0) { return {}; }
-  if (auto const s = launch(detail::clear_parts_kernel<Codec, Element>,
-                            static_cast<std::uint64_t>(plan.ranks().size),
-                            detail::part_threads,
-                            0,
-                            args,
-                            args.payload,
-                            0u);
+  if (plan.payload_bytes() == 0) { return {}; }
+  status cleared;
+  if constexpr (recoding<Codec>) {
+    // The last block may have chunks to spare.
+    constexpr std::size_t block = sizeof(typename Codec::payload_op::element);
+    auto* const end             = reinterpret_cast<std::byte*>(args.payload) + plan.payload_bytes();
+    cleared = detail::cuda_status(cudaMemsetAsync(end - block, 0, block, stream));
+  } else {
+    cleared = launch(detail::clear_parts_kernel<Codec, Element>,
+                     static_cast<std::uint64_t>(plan.ranks().size),
+                     detail::part_threads,
+                     0,
+                     args,
+                     args.payload,
+                     0u);
+  }
+  if (!cleared.ok()) { return cleared; }
+  if (auto const s = launch_chunks(plan,
+                                   args,
+                                   detail::encode_parts_kernel<false, Codec, Element>,
+                                   detail::encode_parts_kernel<true, Codec, Element>,
+                                   detail::two_shot_grid<Codec>);
       !s.ok()) {
     return s;
   }
-  return launch_chunks(plan,
-                       args,
-                       detail::encode_parts_kernel<false, Codec, Element>,
-                       detail::encode_parts_kernel<true, Codec, Element>,
-                       detail::two_shot_grid<Codec>);
+  if constexpr (recoding<Codec> && Codec::feeds_back) {
+    // What hops add is a copy: feedback compares it with what was sent.
+    return copy(args.parts.gathered, args.payload, plan.payload_bytes() / sizeof(std::uint32_t));
+  }
+  return {};
 }
 
 template <class Codec, class Element>
@@ -382,7 +396,7 @@ status cuda_executor::decode(plan<Codec> const& plan,
         !s.ok()) {
       return s;
     }
-  } else if constexpr (recompressing<Codec>) {
+  } else if constexpr (detail::has_parts<Codec>) {
     if (auto const s = decode_parts(plan, args); !s.ok()) { return s; }
   } else if constexpr (Codec::casts) {
     std::uint64_t blocks = plan.chunks();
@@ -439,7 +453,18 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
                              std::size_t count) const
 {
   using element = typename Op::element;
-  if constexpr (has_combine_at<Op>) {
+  if constexpr (recoding<Op>) {
+    constexpr auto grid        = detail::two_shot_grid<detail::codec_of_op<Op>>;
+    std::uint64_t const chunks = count * element::chunks;
+    return launch(detail::recode_elements_kernel<Op>,
+                  (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block,
+                  grid.threads,
+                  grid.shared,
+                  to,
+                  a,
+                  b,
+                  count);
+  } else if constexpr (has_combine_at<Op>) {
     constexpr std::size_t a_block = detail::reduce_threads * 4;
     return launch(detail::reduce_segments_kernel<Op>,
                   (count + a_block - 1) / a_block,
@@ -479,6 +504,17 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
                   b + done,
                   count - done);
   }
+}
+
+template <class Item>
+status cuda_executor::each(Item const& item, std::size_t count) const
+{
+  return launch(detail::item_kernel<Item>,
+                (count + detail::item_threads - 1) / detail::item_threads,
+                detail::item_threads,
+                0,
+                item,
+                count);
 }
 
 template <class T>

@@ -16,8 +16,10 @@
 #include <tersum/quantize/block_decode.hpp>
 #include <tersum/quantize/block_encode.hpp>
 #include <tersum/range/block_settle.hpp>
+#include <tersum/reduce/block_lookup.hpp>
 #include <tersum/reduce/block_reduce.hpp>
 #include <tersum/rotate/block_full_hadamard.hpp>
+#include <tersum/schedule/block_per_hop.hpp>
 #include <tersum/schedule/block_two_shot.hpp>
 
 #include <cstddef>
@@ -213,11 +215,28 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_t
   reduce_segments(cuda_context{}, op, to, a, b, count);
 }
 
+template <class Op>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  threads_per_block<codec_of_op<Op>>) recode_elements_kernel(typename Op::element* to,
+                                                             typename Op::element const* a,
+                                                             typename Op::element const* b,
+                                                             std::size_t count)
+{
+  recode_elements<Op>(cuda_context{}, to, a, b, count);
+}
+
 template <int Bits, int Ranks>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
   reduce_once_kernel(word4* to, rank_arrays<word4, Ranks> from, std::size_t count)
 {
   reduce_once<Bits>(cuda_context{}, to, from, count);
+}
+
+template <class Item>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(item_threads)
+  item_kernel(Item item, std::size_t count)
+{
+  each_item(cuda_context{}, item, count);
 }
 
 template <class Kernel, class Codec, class Element>

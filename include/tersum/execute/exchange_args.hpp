@@ -27,11 +27,11 @@ struct selection_args {
 
 struct no_selection {};
 
-//! @brief What kernels of a two-shot codec are given besides. `payload` is what this rank sends.
+//! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
-  std::uint32_t* received;
-  std::uint32_t* gathered;
-  float* owner_residual;  // chunk_size values for each owned chunk, or null
+  std::uint32_t* received;  // of two_shot
+  std::uint32_t* gathered;  // what all ranks decode
+  float* owner_residual;    // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;
 };
 
@@ -57,7 +57,7 @@ struct exchange_args {
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
   [[no_unique_address]] std::conditional_t<Codec::selects, selection_args, no_selection> selection;
-  [[no_unique_address]] std::conditional_t<recompressing<Codec>, part_args, no_parts> parts;
+  [[no_unique_address]] std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
@@ -96,11 +96,19 @@ template <class Codec, class Element, class Scalar>
   return energy_bits(agreed, args.world);
 }
 
-//! @brief How the chunks of a two-shot codec are dealt in the exchange under way.
+//! @brief How the chunks of a codec with parts are dealt in the exchange under way.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
 {
   part_map map{};
+  if constexpr (recoding<Codec>) {
+    using block    = typename Codec::payload_op::element;
+    map.world      = static_cast<std::uint32_t>((args.chunks + block::chunks - 1) / block::chunks);
+    map.part_words = block::words;
+    map.count[1]   = map.world * block::chunks;
+    map.words[1]   = block::code_words;
+    return map;
+  }
   map.world      = static_cast<std::uint32_t>(args.world);
   map.part_words = args.parts.part_words;
   if constexpr (Codec::selects) {
@@ -111,12 +119,12 @@ template <class Codec, class Element>
     }
   } else {
     map.count[1] = static_cast<std::uint32_t>(args.chunks);
-    map.words[1] = Codec::chunk_size / 32 * Codec::quantizer_type::bits;
+    map.words[1] = coded_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
   return map;
 }
 
-//! @brief Where a chunk of a two-shot codec lies among the parts.
+//! @brief Where a chunk lies among the parts: under per_hop as the next of its block, otherwise as it was dealt.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_place find_part(exchange_args<Codec, Element> const& args,
                                                  part_map const& map,
@@ -125,6 +133,11 @@ template <class Codec, class Element>
   if constexpr (Codec::selects) {
     std::uint32_t const place = args.selection.places[chunk];
     return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
+  } else if constexpr (recoding<Codec>) {
+    using block      = typename Codec::payload_op::element;
+    auto const part  = static_cast<std::uint32_t>(chunk / block::chunks);
+    auto const index = static_cast<std::uint32_t>(chunk % block::chunks);
+    return {1, part, index, std::uint64_t{index} * block::code_words};
   } else {
     return map.of_slot(1, static_cast<std::uint32_t>(chunk));
   }
@@ -181,6 +194,13 @@ template <class Codec, class Element>
                           : nullptr,
       .part_words     = plan.part_bytes() / sizeof(std::uint32_t)};
   }
+  if constexpr (recoding<Codec>) {
+    args.parts = {.received = nullptr,
+                  .gathered =
+                    reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
+                  .owner_residual = nullptr,
+                  .part_words     = Codec::payload_op::element::words};
+  }
   return args;
 }
 
@@ -192,6 +212,15 @@ template <class Codec, class Element>
 {
   if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
   return true;
+}
+
+//! What the parts that all ranks decode are divided by: owners have sent means, hops a sum.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float divisor_of_gathered(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (recoding<Codec>) { return static_cast<float>(args.world); }
+  return 1.0f;
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -21,7 +21,8 @@ namespace tersum::inline v0 {
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan, int pieces) noexcept
 {
-  return scratch_bytes(plan) + static_cast<std::size_t>(pieces) * plan.ranks().size * 16;
+  return scratch_bytes(plan) + static_cast<std::size_t>(pieces) * plan.ranks().size *
+                                 detail::maximum(detail::largest_element<Codec>(), std::size_t{16});
 }
 
 //! @brief A collective for `all_reduce_mean`, with the bits of `schedule::two_shot`.
@@ -99,7 +100,8 @@ class nccl_pieces {
     std::size_t const n = static_cast<std::size_t>(over_->size());
     rank_blocks const cut{
       .count = round.count, .element_bytes = sizeof(typename Op::element), .ranks = pieces_};
-    if (scratch_.size() < round.bytes() + static_cast<std::size_t>(pieces_) * n * 16) {
+    constexpr std::size_t spare = detail::maximum(sizeof(typename Op::element), std::size_t{16});
+    if (scratch_.size() < round.bytes() + static_cast<std::size_t>(pieces_) * n * spare) {
       return {error_code::invalid_argument, "scratch is smaller than scratch_bytes(plan, pieces)"};
     }
     // On the wire: there 0, there 1, back 0, there 2, back 1 ... Every rank enqueues in this order.

@@ -76,6 +76,17 @@ void add_op(fingerprint_hash& hash) noexcept
   }
 }
 
+template <class Dither>
+void add_dither(fingerprint_hash& hash)
+{
+  hash.add(Dither::rounds);
+  if constexpr (requires(dither_key const& key) { Dither::mask(key); }) {
+    dither_key const key{.seed = 1, .step = 2, .rank = 3};
+    hash.add(Dither::mask(key));
+    for (std::uint32_t const word : Dither::counter(5, key).word) { hash.add(word); }
+  }
+}
+
 //! Policies are told apart by what they do to a few values, so that ranks of different compilers agree.
 template <class Quantizer>
 void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
@@ -88,6 +99,13 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
       hash.add(Quantizer::levels()[i]);
       hash.add(Quantizer::boundaries()[i]);
     }
+  } else if constexpr (block_quantizer<Quantizer>) {
+    hash.add(Quantizer::bits);
+    hash.add(Quantizer::block);
+    for (float const level : Quantizer::level) { hash.add(level); }
+    hash.add(Quantizer::scale::bits);
+    hash.add(Quantizer::scale::encode(0.7f));
+    add_dither<typename Quantizer::dither>(hash);
   } else {
     using dither = typename Quantizer::dither;
     hash.add(Quantizer::bits);
@@ -98,12 +116,7 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
       auto const random = static_cast<std::uint32_t>(i) * 37u & 0xffu;
       hash.add(quantizer.encode(value, static_cast<float>(1 << Quantizer::fraction_bits), random));
     }
-    hash.add(dither::rounds);
-    if constexpr (requires(dither_key const& key) { dither::mask(key); }) {
-      dither_key const key{.seed = 1, .step = 2, .rank = 3};
-      hash.add(dither::mask(key));
-      for (std::uint32_t const word : dither::counter(5, key).word) { hash.add(word); }
-    }
+    add_dither<dither>(hash);
   }
 }
 

@@ -32,7 +32,19 @@ enum class schedule : std::uint8_t {
   ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
 };
 
-//! @brief Scratch memory of `reduce_over` for the exchanges of a plan, bytes: the largest round, and 8 bytes a rank.
+namespace detail {
+
+//! Bytes of an element of a codec's rounds, or more: what a rank's block may exceed the mean of all by.
+template <class Codec>
+[[nodiscard]] constexpr std::size_t largest_element() noexcept
+{
+  if constexpr (recoding<Codec>) { return sizeof(typename Codec::payload_op::element); }
+  return 8;
+}
+
+}  // namespace detail
+
+//! @brief Scratch memory of `reduce_over` for the exchanges of a plan, bytes: the largest round, and an element a rank.
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
 {
@@ -49,7 +61,7 @@ template <class Codec>
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
                       std::uint64_t{plan.bypass_bytes()});
-    return largest + 8 * static_cast<std::size_t>(plan.ranks().size);
+    return largest + detail::largest_element<Codec>() * static_cast<std::size_t>(plan.ranks().size);
   }
 }
 

@@ -117,8 +117,8 @@ TERSUM_BODY void store_codes(Context const& ctx,
   if constexpr (Bits % 4 == 0) {
     TERSUM_UNROLL
     for (int w = 0; w < Bits; w += 4) {
-      ctx.store(reinterpret_cast<word4*>(to + w),
-                word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
+      ctx.store_global(reinterpret_cast<word4*>(to + w),
+                       word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
     }
   } else if constexpr (Bits % 2 == 0) {
     TERSUM_UNROLL
@@ -175,6 +175,27 @@ TERSUM_BODY float code_values(Context const&,
   return product;
 }
 
+//! @brief Adds scale times the level of code k of a thread's words to its value k.
+template <class Quantizer, class Context>
+TERSUM_BODY void add_level(Context const&,
+                           std::uint32_t const* tables,
+                           std::uint32_t const (&words)[Quantizer::bits],
+                           int k,
+                           float scale,
+                           float (&v)[32])
+{
+  constexpr int bits = Quantizer::bits;
+  auto const* const levels =
+    reinterpret_cast<float const*>(tables + codebook_words<Quantizer>::first);
+  int const word     = k * bits / 32;
+  int const shift    = k * bits % 32;
+  std::uint32_t code = words[word] >> shift;
+  if (shift + bits > 32) { code |= words[word + 1] << (32 - shift); }
+  std::uint32_t const level = Context::bits(levels[code & (Quantizer::magnitudes - 1u)]);
+  std::uint32_t const sign  = (code >> (bits - 1) & 1u) << 31;
+  v[k]                      = Context::fma(Context::from_bits(level ^ sign), scale, v[k]);
+}
+
 //! @brief Adds scale times the levels of a thread's codes to its values.
 template <class Quantizer, class Context>
 TERSUM_BODY void add_codes(Context const& ctx,
@@ -183,21 +204,10 @@ TERSUM_BODY void add_codes(Context const& ctx,
                            float scale,
                            float (&v)[32])
 {
-  constexpr int bits = Quantizer::bits;
-  auto const* const levels =
-    reinterpret_cast<float const*>(tables + codebook_words<Quantizer>::first);
-  std::uint32_t words[bits];
+  std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
   TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    int const word     = k * bits / 32;
-    int const shift    = k * bits % 32;
-    std::uint32_t code = words[word] >> shift;
-    if (shift + bits > 32) { code |= words[word + 1] << (32 - shift); }
-    std::uint32_t const level = Context::bits(levels[code & (Quantizer::magnitudes - 1u)]);
-    std::uint32_t const sign  = (code >> (bits - 1) & 1u) << 31;
-    v[k]                      = Context::fma(Context::from_bits(level ^ sign), scale, v[k]);
-  }
+  for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
 }
 
 }  // namespace tersum::inline v0::detail

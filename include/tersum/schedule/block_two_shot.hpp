@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/block_pairs.hpp>
 #include <tersum/chunk/block_source.hpp>
+#include <tersum/quantize/block_scaled_blocks.hpp>
 #include <tersum/quantize/block_codebook.hpp>
 #include <tersum/schedule/part_map.hpp>
 
@@ -72,8 +73,17 @@ struct part_share {
     float const scale = Context::multiply(scale_in(part), factor);
     at_level(args.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      add_codes<quantizer>(
-        ctx, tables, part + (place.word + mine.thread * quantizer::bits), scale, v);
+      std::uint32_t const* const codes = part + place.word;
+      if constexpr (block_quantizer<quantizer>) {
+        add_blocks<quantizer>(ctx,
+                              tables,
+                              codes + mine.thread * quantizer::bits,
+                              codes + block_scale_word<quantizer>(size, mine.thread),
+                              scale,
+                              v);
+      } else {
+        add_codes<quantizer>(ctx, tables, codes + mine.thread * quantizer::bits, scale, v);
+      }
     });
   }
 
@@ -105,8 +115,41 @@ struct part_share {
     return value;
   }
 
-  //! Encodes values in wire order as this chunk of a part; the scale is multiplied by `share_of`.
-  TERSUM_BODY void encode(float const (&v)[32], float share_of, std::uint32_t* part) const
+  //! The largest of one word a thread over the chunk, on all of its threads.
+  [[nodiscard]] TERSUM_BODY std::uint32_t largest(std::uint32_t value) const
+  {
+    constexpr unsigned lanes = hadamard::threads < 32 ? hadamard::threads : 32;
+    TERSUM_UNROLL
+    for (unsigned mask = 1; mask < lanes; mask *= 2) {
+      value = maximum(value, ctx.shuffle_xor(value, mask));
+    }
+    if constexpr (!hadamard::in_warp) {
+      auto* const words = reinterpret_cast<std::uint32_t*>(storage);
+      ctx.sync_block();
+      if (mine.thread % 32 == 0) { words[mine.thread / 32] = value; }
+      ctx.sync_block();
+      for (int warp = 0; warp < hadamard::threads / 32; ++warp) {
+        value = maximum(value, words[warp]);
+      }
+    }
+    return value;
+  }
+
+  //! Encodes values in wire order as this chunk of a part, dithered by `key`; the scale is multiplied by `share_of`.
+  template <class Dither>
+  TERSUM_BODY void encode(float const (&v)[32],
+                          [[maybe_unused]] dither_key const& key,
+                          float share_of,
+                          std::uint32_t* part) const
+  {
+    if constexpr (block_quantizer<typename Codec::quantizer_type>) {
+      encode_blocks<Dither>(v, key, share_of, part);
+    } else {
+      encode_codebook(v, share_of, part);
+    }
+  }
+
+  TERSUM_BODY void encode_codebook(float const (&v)[32], float share_of, std::uint32_t* part) const
   {
     float squares = 0.0f;
     TERSUM_UNROLL
@@ -135,13 +178,63 @@ struct part_share {
     }
   }
 
+  template <class Dither>
+  TERSUM_BODY void encode_blocks(float const (&v)[32],
+                                 dither_key const& key,
+                                 float share_of,
+                                 std::uint32_t* part) const
+  {
+    std::uint32_t most[4];
+    block_maxima<typename Codec::quantizer_type>(ctx, v, most);
+    float const whole =
+      Context::from_bits(largest(maximum(maximum(most[0], most[1]), maximum(most[2], most[3]))));
+    bool const sound = is_finite(whole) && whole >= 0x1p-100f;
+    if (!mine.active || place.level == 0) { return; }
+    if (mine.thread == 0) {
+      // NaN for what is not finite.
+      float const said = is_finite(whole) ? 0.0f : Context::from_bits(0x7fffffffu);
+      ctx.store(part + map.scale_word(place.index),
+                Context::bits(Context::multiply(sound ? whole : said, share_of)));
+    }
+    std::uint64_t const draws = mine.chunk * (size / 16) + 2 * mine.thread;
+    at_level(args.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      std::uint32_t words[quantizer::bits];
+      std::uint32_t scales[quantizer::scale::bits / 8];
+      code_blocks<quantizer, Dither>(
+        ctx, tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
+      TERSUM_UNROLL
+      for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+      std::uint32_t* const codes = part + place.word;
+      store_codes(ctx, codes + mine.thread * quantizer::bits, words);
+      if (mine.thread % (quantizer::block / 8) == 0) {
+        TERSUM_UNROLL
+        for (int w = 0; w < quantizer::scale::bits / 8; ++w) {
+          ctx.store(codes + block_scale_word<quantizer>(size, mine.thread) + w,
+                    sound ? scales[w] : 0u);
+        }
+      }
+    });
+  }
+
+  //! Signs and rotates the loaded arrangement; without a rotation it is the order of the wire.
+  TERSUM_BODY void to_wire(float (&v)[32]) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      apply_signs(ctx, args.header->sign_key, mine, v);
+      hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+    }
+  }
+
   //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
   TERSUM_BODY void rotate_back(float (&v)[32]) const
   {
-    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    apply_signs(ctx, args.header->sign_key, mine, v);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
+    if constexpr (Codec::rotates_chunks) {
+      hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+      apply_signs(ctx, args.header->sign_key, mine, v);
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
+    }
   }
 
   //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0.
@@ -158,7 +251,8 @@ struct part_share {
     mine        = number_share<Codec>(ctx, 0);
     mine.active = mine.chunk < map.chunks_of(args.rank);
     if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
-    mine.chunk = place.index * map.world + args.rank;  // under fixed chunks
+    mine.chunk =
+      place.index * map.world + args.rank;  // under fixed chunks; otherwise no other has it
   }
 
   //! The sum over the ranks of an owned chunk, and what the owner kept of it, in wire order.
@@ -171,8 +265,7 @@ struct part_share {
         TERSUM_UNROLL
         for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
       }
-      apply_signs(ctx, args.header->sign_key, mine, v);
-      hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+      to_wire(v);
     }
     for (std::uint32_t rank = 0; rank < map.world; ++rank) {
       add(part_of(args.parts.received, rank), 1.0f, v);
@@ -215,8 +308,11 @@ TERSUM_BODY void encode_parts(Context const& ctx,
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
   load_signed<Edge>(ctx, args, own.mine, v);
-  decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
-  own.encode(v, 1.0f, own.part_of(args.payload, own.place.part));
+  if constexpr (Codec::rotates_chunks) {
+    decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
+  }
+  own.template encode<typename Codec::dither_type>(
+    v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));
 }
 
 //! @brief All ranks' codes of this rank's part to those of their mean: reads n payload parts, writes one.
@@ -228,9 +324,13 @@ TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Elemen
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
   own.add_ranks(v);
-  own.encode(v,
-             Context::divide(1.0f, static_cast<float>(args.world)),
-             own.part_of(args.parts.gathered, args.rank));
+  dither_key key = key_of(args);
+  key.rank       = second_rank;
+  own.template encode<typename second_dither_of<typename Codec::dither_type>::type>(
+    v,
+    key,
+    Context::divide(1.0f, static_cast<float>(args.world)),
+    own.part_of(args.parts.gathered, args.rank));
 }
 
 //! @brief Raises the flag of the step if a chunk of the mean is not finite. A chunk a thread.
@@ -280,7 +380,7 @@ TERSUM_BODY void keep_owner_rest(Context const& ctx, exchange_args<Codec, Elemen
   float v[32];
   own.add_ranks(v);
   own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
-  decltype(own)::hadamard::synchronize(ctx);
+  if constexpr (Codec::rotates_chunks) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   if (!own.mine.active) { return; }
   TERSUM_UNROLL
@@ -307,7 +407,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     }
   }
   float v[32] = {};
-  own.add(part, 1.0f, v);
+  own.add(part, Context::divide(1.0f, divisor_of_gathered(args)), v);
   own.rotate_back(v);
   if (!(scale > 0.0f)) {
     // Zeros, or NaN where a gradient was not finite.

@@ -10,6 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
@@ -22,23 +23,24 @@ namespace tersum::inline v0 {
 //! *encoded* part like everybody else, so that all ranks end with the same bits. The traffic is that of a ring all-reduce
 //! of the payload, on any transport that moves bytes; the error is that of two encodings, whatever the number of ranks.
 //!
-//! Every chunk has a scale of its own on every rank, which travels with its codes. All ranks rotate a chunk by the same
-//! signs, so that the owner adds and encodes without rotating. That also has less error than a basis of its own would
+//! Every chunk has a scale of its own on every rank, which travels with its codes. Under a codebook all ranks rotate a chunk
+//! by the same signs, so that the owner adds and encodes without rotating. That also has less error than a basis of its own would
 //! have; in exchange the second encoding sees sums of few levels, and with two ranks, or 2 bits and less, it weighs the ranks
 //! a little unevenly, although each encoding by itself is unbiased.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the owner
 //! also keeps what its second encoding lost.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
-//! @tparam Rotator    `partial_hadamard<C>`.
-//! @tparam Quantizer  `lloyd_max<q>`; under `allocated_chunks` any width of it.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
+//! @tparam Quantizer  `lloyd_max<q>` or `block_absmax<q, B>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-template <chunker Chunker, rotator Rotator, codebook Quantizer, feedback Feedback = no_feedback>
-struct two_shot_codec {
+template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
+requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct two_shot_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using dither_type    = typename detail::dither_of<Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
 
@@ -47,7 +49,7 @@ struct two_shot_codec {
   static constexpr bool selects        = selecting_chunker<Chunker>;
   static constexpr bool agrees         = detail::chooses_by_norm<Chunker>();
   static constexpr bool several_bits   = detail::has_several_bits<Chunker>();
-  static constexpr bool rotates_chunks = true;
+  static constexpr bool rotates_chunks = codebook<Quantizer>;
   static constexpr bool rotates_all    = false;
   static constexpr bool tracks         = false;
   static constexpr bool saturates      = false;
@@ -60,8 +62,14 @@ struct two_shot_codec {
                 "tersum: two_shot_codec takes fixed_chunks or allocated_chunks");
   static_assert(chunk_size >= 256, "tersum: two_shot_codec needs chunks of at least 256");
   static_assert(
-    Rotator::rotation_size == chunk_size,
-    "tersum: two_shot_codec rotates whole chunks: use partial_hadamard of the chunk size");
+    !codebook<Quantizer> || Rotator::rotation_size == chunk_size,
+    "tersum: two_shot_codec rotates whole chunks for a codebook: use partial_hadamard of the chunk size");
+  static_assert(
+    codebook<Quantizer> || Rotator::rotation_size == 1,
+    "tersum: two_shot_codec leaves blocks with scales of their own where they are: use no_rotation");
+  static_assert(
+    detail::scale_words<Quantizer>(chunk_size) % 4 == 0,
+    "tersum: two_shot_codec keeps block scales in whole 16 bytes: a chunk needs 16 blocks or a multiple");
 
   [[no_unique_address]] Chunker chunker{};
   [[no_unique_address]] Rotator rotator{};

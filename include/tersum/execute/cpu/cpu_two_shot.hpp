@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/execute/cpu/cpu_coded_chunks.hpp>
 #include <tersum/execute/cpu/cpu_stages.hpp>
 #include <tersum/schedule/part_map.hpp>
 
@@ -41,6 +42,8 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
 
   //! Rotated values are unnormalized both ways.
   static constexpr float unit = 1.0f / static_cast<float>(size);
+  using dither                = typename Codec::dither_type;
+  using second_dither         = typename second_dither_of<dither>::type;
 
   [[nodiscard]] std::uint32_t* part_of(std::uint32_t* payload, std::uint64_t part) const
   {
@@ -53,16 +56,42 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     std::fill(words + map.words_of(part), words + map.part_words - map.chunks_of(part), 0u);
   }
 
-  //! Encodes rows as a chunk of a part; the scale is multiplied by `share`.
+  //! Values of a chunk as they are added and encoded: rotated, in rows, or as they lie in the gradient.
+  template <class From>
+  void to_rows(std::uint64_t chunk, From const* from, float* rows) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      rotate_to_rows<size>(set_, args_.header->sign_key, chunk, from, rows);
+    } else {
+      for (int i = 0; i < size; ++i) { rows[i] = to_float(from[i]); }
+    }
+  }
+
+  //! The way back. Overwrites the rows.
+  template <class To>
+  void from_rows(std::uint64_t chunk, float* rows, To* to) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
+    } else {
+      for (int i = 0; i < size; ++i) { to[i] = from_float<To>(rows[i]); }
+    }
+  }
+
+  //! Encodes rows as a chunk of a part, with what dithers them; the scale is multiplied by `share`.
+  template <class Dither>
   void quantize(part_map const& map,
                 part_place const& place,
+                std::uint64_t chunk,
+                dither_key const& key,
                 float const* rows,
                 float share,
                 std::uint32_t* words) const
   {
     at_level(args_.codec, place.level, [&](auto const& codec) {
-      using quantizer   = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      float const scale = quantize_rows<quantizer, size>(set_, rows, words + place.word);
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      float const scale =
+        encode_rows<quantizer, Dither, size>(set_, key, chunk, rows, words + place.word);
       words[map.scale_word(place.index)] = float_bits(scale * share);
     });
   }
@@ -77,27 +106,28 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
     at_level(args_.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      add_levels<quantizer, size>(set_, words + place.word, scale, rows);
+      add_rows<quantizer, size>(set_, words + place.word, scale, rows);
     });
   }
 
-  //! What a part says of a chunk, all of its coordinates.
+  //! `factor` times what a part says of a chunk, all of its coordinates.
   template <class To>
   void estimate(part_map const& map,
                 part_place const& place,
                 std::uint64_t chunk,
                 std::uint32_t const* words,
+                float factor,
                 To* to) const
   {
     alignas(64) float rows[size] = {};
-    add_estimate(map, place, words, 1.0f, rows);
-    rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
+    add_estimate(map, place, words, factor, rows);
+    from_rows(chunk, rows, to);
   }
 
   //! The sum over the ranks of an owned chunk, and what the owner kept of it.
   void add_ranks(part_map const& map, part_place const& place, float* rows) const;
 
-  //! The chunk's number in the gradient, under fixed chunks.
+  //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
   [[nodiscard]] std::uint64_t chunk_of(part_place const& place) const
   {
     return place.index * static_cast<std::uint64_t>(args_.world) + place.part;
@@ -131,8 +161,9 @@ void cpu_two_shot<Codec, Element>::encode() const
     if (place.level == 0) { return; }
     with_chunk(chunk, [&](auto const* from) {
       alignas(64) float rows[size];
-      rotate_to_rows<size>(set_, args_.header->sign_key, chunk, from, rows);
-      quantize(map, place, rows, 1.0f, part_of(args_.payload, place.part));
+      to_rows(chunk, from, rows);
+      std::uint32_t* const part = part_of(args_.payload, place.part);
+      quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, part);
     });
   });
 }
@@ -146,7 +177,7 @@ void cpu_two_shot<Codec, Element>::add_ranks(part_map const& map,
   if constexpr (Codec::owner_feeds_back) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
-    rotate_to_rows<size>(set_, args_.header->sign_key, chunk_of(place), kept, rows);
+    to_rows(chunk_of(place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
     add_estimate(map, place, part_of(args_.parts.received, rank), 1.0f, rows);
@@ -159,12 +190,14 @@ void cpu_two_shot<Codec, Element>::recompress() const
   part_map const map       = make_part_map(args_);
   std::uint32_t* const own = part_of(args_.parts.gathered, args_.rank);
   float const share        = 1.0f / static_cast<float>(args_.world);
+  dither_key key           = key_of(args_);
+  key.rank                 = second_rank;
   clear_rest(map, args_.rank, own);
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
     part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
-    quantize(map, place, rows, share, own);
+    quantize<second_dither>(map, place, chunk_of(place), key, rows, share, own);
   });
 }
 
@@ -172,6 +205,7 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
   part_map const map = make_part_map(args_);
+  float const share  = 1.0f / divisor_of_gathered(args_);
   parallel_for(threads_, map.world, [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
     std::uint32_t const* const words = part_of(args_.parts.gathered, part);
@@ -196,10 +230,10 @@ void cpu_two_shot<Codec, Element>::decode() const
       // Zeros, or NaN where a gradient was not finite.
       std::fill_n(to, entry.length, from_float<Element>(0.0f * scale));
     } else if (entry.length == size) {
-      estimate(map, place, chunk, words, to);
+      estimate(map, place, chunk, words, share, to);
     } else {
       Element copy[size];
-      estimate(map, place, chunk, words, copy);
+      estimate(map, place, chunk, words, share, copy);
       std::copy_n(copy, entry.length, to);
     }
   });
@@ -217,7 +251,7 @@ void cpu_two_shot<Codec, Element>::keep_rest(part_map const& map) const
         std::copy_n(whole, entry.length, residual);
       } else {
         alignas(64) float own[size];
-        estimate(map, place, chunk, part_of(args_.payload, place.part), own);
+        estimate(map, place, chunk, part_of(args_.payload, place.part), 1.0f, own);
         for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
       }
     });
@@ -233,12 +267,7 @@ void cpu_two_shot<Codec, Element>::keep_owner_rest(part_map const& map) const
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
-    rotate_from_rows<size>(set_,
-                           args_.header->sign_key,
-                           chunk_of(place),
-                           unit,
-                           rows,
-                           args_.parts.owner_residual + index * size);
+    from_rows(chunk_of(place), rows, args_.parts.owner_residual + index * size);
   });
 }
 

@@ -49,6 +49,33 @@ reduce_stretch_avx512(typename Op::element* to,
 }
 #endif
 
+//! @brief The same for blocks of codes that are decoded, added and encoded again, a chunk at a time.
+template <recoding Op>
+void recode_array(int threads,
+                  instruction_set set,
+                  typename Op::element* to,
+                  typename Op::element const* a,
+                  typename Op::element const* b,
+                  std::size_t count)
+{
+  using quantizer    = typename Op::quantizer_type;
+  using block        = typename Op::element;
+  constexpr int size = Op::chunk_size;
+  parallel_for(threads, count, [&](std::uint64_t i) {
+    for (int chunk = 0; chunk < block::chunks; ++chunk) {
+      int const first             = block::first_of(chunk);
+      int const last              = block::scale_of(chunk);
+      alignas(64) float sum[size] = {}, other[size] = {};
+      add_levels<quantizer, size>(set, a[i].word + first, bits_float(a[i].word[last]), sum);
+      add_levels<quantizer, size>(set, b[i].word + first, bits_float(b[i].word[last]), other);
+      // Both estimates are rounded before they are added: ranks that swap the operands get the same bits.
+      fused_add(set, 1.0f, sum, other, size, sum);
+      float const scale = quantize_rows<quantizer, size>(set, sum, to[i].word + first);
+      to[i].word[last]  = float_bits(scale);
+    }
+  });
+}
+
 //! @brief to[i] = op(a[i], b[i]) on some threads; `to` may be `a` or `b`.
 template <class Op>
 void reduce_array(int threads,
@@ -58,6 +85,7 @@ void reduce_array(int threads,
                   typename Op::element const* b,
                   std::size_t count)
 {
+  if constexpr (recoding<Op>) { return recode_array<Op>(threads, set, to, a, b, count); }
   constexpr std::size_t stretch = 65536 / sizeof(typename Op::element);
   parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
     std::size_t const first = i * stretch;

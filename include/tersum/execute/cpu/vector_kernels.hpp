@@ -9,6 +9,7 @@
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/cell_grid.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -59,7 +60,7 @@ namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
 #define TERSUM_TARGET     [[maybe_unused]]
-#include <tersum/execute/cpu/codebook_kernels.ipp>
+#include <tersum/execute/cpu/block_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -70,7 +71,7 @@ namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
-#include <tersum/execute/cpu/codebook_kernels.ipp>
+#include <tersum/execute/cpu/block_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -83,7 +84,7 @@ namespace cpu_avx512 {
     __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#include <tersum/execute/cpu/codebook_kernels.ipp>
+#include <tersum/execute/cpu/block_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -220,6 +221,21 @@ template <class Quantizer, int Size>
 void add_levels(instruction_set set, std::uint32_t const* from, float scale, float* rows)
 {
   TERSUM_DISPATCH(set, Size, add_levels<Quantizer, Size>(from, scale, rows));
+}
+
+template <class Quantizer, int Size>
+[[nodiscard]] float encode_blocks(instruction_set set,
+                                  float const* values,
+                                  std::uint32_t const* thresholds,
+                                  std::uint32_t* to)
+{
+  TERSUM_DISPATCH(set, Size, encode_blocks<Quantizer, Size>(values, thresholds, to));
+}
+
+template <class Quantizer, int Size>
+void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
+{
+  TERSUM_DISPATCH(set, Size, add_blocks<Quantizer, Size>(from, whole, values));
 }
 
 #undef TERSUM_DISPATCH

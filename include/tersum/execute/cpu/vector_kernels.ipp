@@ -281,6 +281,26 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const bottom       = (integers)broadcast(low);
     integers const bounded      = sum < top ? sum : top;
     return (words)(bounded > bottom ? bounded : bottom);
+  } else if constexpr (requires { typename Quantizer::table; }) {
+    // As lookup_quantizer::encode.
+    using table            = typename Quantizer::table;
+    constexpr int half     = table::count / 2;
+    floats const size      = from_bits(to_bits(v) & 0x7fffffffu);
+    integers const beyond  = (integers)(rounded_bits<256 * limit>(size, scale) - 0x4b400000u);
+    integers const highest = (integers)broadcast(512u * limit);
+    integers const x       = beyond < highest ? beyond : highest;
+    integers low           = integers{} + table::value[half - 1];
+    integers gap           = integers{} + 2 * (limit - table::value[half - 1]);
+    TERSUM_UNROLL
+    for (int k = half; k + 1 < table::count; ++k) {
+      integers const above = x >= 256 * table::value[k];
+      low += above & (table::value[k] - table::value[k - 1]);
+      gap += above & (table::value[k + 1] - 2 * table::value[k] + table::value[k - 1]);
+    }
+    integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
+    integers const code = low + (up & gap) - limit;
+    integers const sign = (integers)to_bits(v) >> 31;
+    return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
   } else {
     words codes;
     for (int lane = 0; lane < width; ++lane) {

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! THC's exchange with a switch or a server that looks up: indices up, sums of table values down.
+//!
+//! In the place of the reduction of `payload_wire`:
+//!
+//!     advance(exec, plan, gradient, state, workspace)
+//!     pack_indices(exec, plan, workspace, indices)         send the chunks' indices up, in packets of whole chunks
+//!     the hop sums what arrives: `lookup_sum`, `sum_packet`
+//!     unpack_sums(exec, plan, workspace, sums, arrived)    of every chunk its sums, and how many ranks are in them
+//!     decode(exec, plan, gradient, state, workspace)
+//!
+//! Chunk c has the indices from word c * index_chunk_words on, and the sums from byte c * payload_bytes / chunks on.
+//! With all contributions the mean has the bits of an all-reduce. Without some, a chunk is the mean of those that
+//! arrived, and zeros without any. All ranks must get the same sums and numbers. Agreed scalars and bypassed coordinates
+//! are reduced as ever, and must arrive.
+
+#pragma once
+
+#include <tersum/collective/exchange.hpp>
+#include <tersum/reduce/block_lookup.hpp>
+#include <tersum/reduce/lookup_sum.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! Codecs whose codes are levels of a table, in lanes that hold exact sums: `lookup_quantizer` with `widening_sum`.
+template <class Codec>
+concept looking_up = requires
+{
+  typename Codec::quantizer_type::table;
+  requires !Codec::selects;
+  requires !Codec::saturates;
+  requires !Codec::reducer_type::biased;
+};
+
+//! The hop's sum for a codec.
+template <looking_up Codec>
+using lookup_sum_of =
+  lookup_sum<typename Codec::quantizer_type::table, Codec::reducer_type::lane_bits>;
+
+//! Words of indices of one chunk.
+template <looking_up Codec>
+inline constexpr std::size_t index_chunk_words = Codec::chunk_size / lookup_sum_of<Codec>::indices;
+
+//! Bytes of indices of all chunks: what a rank sends up.
+template <looking_up Codec>
+[[nodiscard]] constexpr std::size_t index_bytes(plan<Codec> const& plan) noexcept
+{
+  return plan.chunks() * index_chunk_words<Codec> * sizeof(std::uint32_t);
+}
+
+//! @brief After `advance`: the table indices of the payload. Enqueued on the executor.
+//! @param workspace  As `advance` left it; it is not changed.
+//! @param indices    index_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace.
+template <class Executor, looking_up Codec>
+status pack_indices(Executor const& exec,
+                    plan<Codec> const& plan,
+                    std::span<std::byte const> workspace,
+                    std::span<std::byte> indices)
+{
+  using item = detail::pack_item<lookup_sum_of<Codec>>;
+  if (status const s = plan.check(); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (status const s = detail::check_workspace(workspace, plan.workspace_bytes()); !s.ok()) {
+    return s;
+  }
+  if (status const s = detail::check_memory(indices,
+                                            index_bytes(plan),
+                                            "indices is smaller than index_bytes(plan)",
+                                            "indices is a null pointer",
+                                            "indices is not aligned to 16 bytes");
+      !s.ok()) {
+    return s;
+  }
+  if (plan.chunks() == 0) { return {}; }
+  return exec.each(
+    item{.codes   = reinterpret_cast<word4 const*>(workspace.data() + plan.payload_offset()),
+         .indices = reinterpret_cast<word4*>(indices.data())},
+    index_bytes(plan) / sizeof(word4));
+}
+
+//! @brief Before `decode`, once: the payload becomes the sum of the codes that arrived. Enqueued on the executor.
+//! @param workspace  As `advance` left it. The steps in it are divided by the contributions.
+//! @param sums       plan.payload_bytes() bytes that came down, aligned to 16; may be the payload's own place.
+//! @param arrived    Contributions of each chunk, at most the world; in the executor's memory, as all else.
+template <class Executor, looking_up Codec>
+status unpack_sums(Executor const& exec,
+                   plan<Codec> const& plan,
+                   std::span<std::byte> workspace,
+                   std::span<std::byte const> sums,
+                   std::span<std::uint16_t const> arrived)
+{
+  using item = detail::unpack_item<lookup_sum_of<Codec>, Codec::chunk_size>;
+  if (status const s = plan.check(); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (status const s = detail::check_workspace(workspace, plan.workspace_bytes()); !s.ok()) {
+    return s;
+  }
+  if (status const s = detail::check_memory(sums,
+                                            plan.payload_bytes(),
+                                            "sums is smaller than plan.payload_bytes()",
+                                            "sums is a null pointer",
+                                            "sums is not aligned to 16 bytes");
+      !s.ok()) {
+    return s;
+  }
+  if (arrived.size() != plan.chunks()) {
+    return {error_code::invalid_argument, "arrived.size() differs from plan.chunks()"};
+  }
+  if (plan.chunks() == 0) { return {}; }
+  if (arrived.data() == nullptr) {
+    return {error_code::invalid_argument, "arrived is a null pointer"};
+  }
+  return exec.each(item{.sums  = reinterpret_cast<word4 const*>(sums.data()),
+                        .codes = reinterpret_cast<word4*>(workspace.data() + plan.payload_offset()),
+                        .steps = reinterpret_cast<chunk_step*>(workspace.data()),
+                        .arrived = arrived.data(),
+                        .world   = plan.ranks().size},
+                   plan.payload_bytes() / sizeof(word4));
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Unbiased rounding onto integers of a table, whose sums are those of the values: THC.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/uniform_grid.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace tersum::inline v0 {
+
+//! @brief A table of THC: 2^q integers from 0 to an even granularity, strictly increasing, symmetric about its half.
+//!
+//! Where values are normal, levels close to zero in smaller steps have less error than even ones. A table that is
+//! optimal for its granularity and range comes from dynamic programming: tests/quantize/lookup_quantizer.test.cpp has it.
+template <int... Values>
+struct lookup_table {
+  static constexpr int count = sizeof...(Values);
+  static constexpr int value[count]{Values...};
+  static constexpr int granularity = value[count - 1];
+
+  //! Bits of an index.
+  static constexpr int index_bits = detail::log2_exact(count);
+
+  static constexpr bool sound = [] {
+    bool result = count == 1 << index_bits && value[0] == 0 && granularity % 2 == 0;
+    for (int i = 0; i + 1 < count; ++i) {
+      result = result && value[i] < value[i + 1] && value[i] + value[count - 1 - i] == granularity;
+    }
+    return result;
+  }();
+  static_assert(sound,
+                "tersum: lookup_table<Values...> needs a power of two of values that ascend from 0 "
+                "to an even number, symmetric about its half");
+
+  //! Two neighbours in the table and what lies between them.
+  struct interval {
+    std::int32_t low;  //!< The value below.
+    std::int32_t gap;  //!< From there to the next.
+  };
+
+  //! @brief Where x / 256 lies, in the upper half of the table: granularity / 2 <= x / 256 <= granularity.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval enclose(std::int32_t x) noexcept
+  {
+    // Both numbers in one: each level is a comparison and a selection.
+    std::int32_t const both = find(x, std::make_integer_sequence<int, count / 2 - 1>{});
+    return {both & 0xffff, both >> 16};
+  }
+
+  //! The index of a value of the table: how many others are below.
+  TERSUM_HOST_DEVICE static constexpr std::uint32_t index_of(std::int32_t of) noexcept
+  {
+    // Values are bits of words: counting those up to a value takes less than comparing with each.
+    int up_to = 0;
+    TERSUM_UNROLL
+    for (int first = 0; first <= granularity; first += 64) {
+      std::uint64_t const present =
+        ((Values / 64 == first / 64 ? std::uint64_t{1} << (Values % 64) : 0) | ...);
+      std::int32_t const last = granularity < 64 ? of : detail::minimum(of - first, 63);
+      if (granularity >= 64 && last < 0) { break; }
+      up_to += __builtin_popcountll(present << ((63 - last) & 63));
+    }
+    return static_cast<std::uint32_t>(up_to - 1);
+  }
+
+ private:
+  template <int Index>
+  static constexpr std::int32_t pair = value[Index] + ((value[Index + 1] - value[Index]) << 16);
+  template <int Index>
+  static constexpr std::int32_t begin = 256 * value[Index];
+
+  template <int... Level>
+  TERSUM_HOST_DEVICE static constexpr std::int32_t find(
+    std::int32_t x, std::integer_sequence<int, Level...>) noexcept
+  {
+    std::int32_t both = pair<count / 2 - 1>;
+    ((both = x >= begin<count / 2 + Level> ? pair<count / 2 + Level> : both), ...);
+    return both;
+  }
+};
+
+//! @brief Rounds up or down, at random, to a value of the table: a code is that value less half the granularity.
+//!
+//! Codes are integers that add up: in lanes wide enough for all ranks (`widening_sum`, `guard_lanes`) the transport sums
+//! them. A transport that can look up gets table indices and gives sums of values back: see `pack_indices`. The value is
+//! rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, odd in the value. No level is
+//! zero: a zero becomes one of the two beside it.
+//! Source: Li et al., THC: Accelerating Distributed Deep Learning Using Tensor Homomorphic Compression (NSDI'24).
+//! @tparam Table   A `lookup_table`.
+//! @tparam Dither  `independent` or `stratified`.
+template <class Table, dither_source Dither = independent>
+struct lookup_quantizer {
+  using dither = Dither;
+  using table  = Table;
+
+  static constexpr int max_level     = Table::granularity / 2;  //!< Codes lie in +-max_level.
+  static constexpr int bits          = detail::log2_exact(Table::granularity + 1);  //!< Of a code.
+  static constexpr int fraction_bits = 8;
+  static constexpr bool unbiased     = true;
+
+  //! @brief The code of one value. `scale` is 256 over the step, which is the range over max_level; `random` a byte.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,
+                                                       float scale,
+                                                       std::uint32_t random) const noexcept
+  {
+    // Of the magnitude, so that the expectation is odd whatever ties there are.
+    std::uint32_t const bits_of = detail::float_bits(value);
+    float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
+    // 256 steps of a grid of 1/256, without dither.
+    std::int32_t const x = round_to_grid<256 * max_level, 0>(magnitude, scale, 0) + 256 * max_level;
+    auto const [low, gap]   = Table::enclose(x);
+    bool const up           = static_cast<std::int32_t>(2 * random + 1) * gap < 2 * x - 512 * low;
+    std::int32_t const code = low + (up ? gap : 0) - max_level;
+    return bits_of >> 31 != 0 ? -code : code;
+  }
+};
+
+//! @name Tables of 16 levels that Li et al. released
+//! Range and granularity: of the two-sided share of a normal distribution outside, 1/32 and 30, 1/1024 and 42.
+//! @{
+using thc_table_30 = lookup_table<0, 3, 5, 7, 9, 11, 13, 14, 16, 17, 19, 21, 23, 25, 27, 30>;
+using thc_table_42 = lookup_table<0, 6, 9, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 33, 36, 42>;
+//! @}
+
+static_assert(quantizer<lookup_quantizer<thc_table_42>>, "tersum: must model tersum::quantizer");
+
+}  // namespace tersum::inline v0

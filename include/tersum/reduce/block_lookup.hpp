@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codes to indices and sums to codes, for `lookup_sum`. Items of work, one a thread, that both executors run.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/state.hpp>
+#include <tersum/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int item_threads = 256;
+
+//! @brief One item a thread, `count` of them.
+template <class Item, class Context>
+TERSUM_BODY void each_item(Context const& ctx, Item const& item, std::size_t count)
+{
+  std::size_t const at =
+    static_cast<std::size_t>(ctx.block_rank()) * item_threads + ctx.thread_rank();
+  if (at < count) { item(ctx, at); }
+}
+
+//! @brief Memory as the CPU executor's items see it.
+struct host_memory {
+  template <class T>
+  [[nodiscard]] T load(T const* from) const
+  {
+    return *from;
+  }
+  template <class T>
+  void store(T* to, T value) const
+  {
+    *to = value;
+  }
+};
+
+//! @brief Four words of indices from the codes that they number.
+template <class Sum>
+struct pack_item {
+  word4 const* codes;
+  word4* indices;
+
+  TERSUM_EXEC_CHECK_DISABLE
+  template <class Context>
+  TERSUM_INLINE void operator()(Context const& ctx, std::size_t at) const
+  {
+    std::uint32_t words[4 * Sum::code_words];
+    TERSUM_UNROLL
+    for (int i = 0; i < Sum::code_words; ++i) {
+      word4 const four = ctx.load(codes + at * Sum::code_words + i);
+      words[4 * i]     = four.x;
+      words[4 * i + 1] = four.y;
+      words[4 * i + 2] = four.z;
+      words[4 * i + 3] = four.w;
+    }
+    ctx.store(indices + at,
+              word4{Sum::pack(words),
+                    Sum::pack(words + Sum::code_words),
+                    Sum::pack(words + 2 * Sum::code_words),
+                    Sum::pack(words + 3 * Sum::code_words)});
+  }
+};
+
+//! @brief Four words of summed codes; the first item of a chunk divides its step by those that arrived.
+template <class Sum, int ChunkSize>
+struct unpack_item {
+  word4 const* sums;
+  word4* codes;
+  chunk_step* steps;
+  std::uint16_t const* arrived;  // one a chunk
+  int world;
+
+  static constexpr std::size_t chunk_items = ChunkSize / Sum::lanes::lanes / 4;
+
+  TERSUM_EXEC_CHECK_DISABLE
+  template <class Context>
+  TERSUM_INLINE void operator()(Context const& ctx, std::size_t at) const
+  {
+    std::size_t const chunk = at / chunk_items;
+    // A chunk without a step has codes that are no levels: they are zeros, whatever the indices were.
+    bool const has_step = ctx.load(&steps[chunk].encode) != 0.0f;
+    word4 const four    = ctx.load(sums + at);
+    ctx.store(codes + at,
+              has_step ? word4{Sum::unpack(four.x, world),
+                               Sum::unpack(four.y, world),
+                               Sum::unpack(four.z, world),
+                               Sum::unpack(four.w, world)}
+                       : word4{0, 0, 0, 0});
+    if (at % chunk_items == 0) {
+      int const here     = ctx.load(arrived + chunk);
+      float const factor = here == 0 ? 0.0f : static_cast<float>(world) / static_cast<float>(here);
+      ctx.store(&steps[chunk].decode, ctx.load(&steps[chunk].decode) * factor);
+    }
+  }
+};
+
+}  // namespace tersum::inline v0::detail

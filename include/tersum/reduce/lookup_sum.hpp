@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The sum that a programmable switch or a server makes of table indices: THC.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/quantize/packed_codes.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! @brief Adds up what table indices stand for: a lookup and an integer addition for each, and nothing else.
+//!
+//! A contribution that is lost is replaced by half the granularity, the value of zero: every sum is then one of all
+//! ranks, from which the ranks subtract the same, and what is left is the sum of those that arrived. Nothing is biased;
+//! for lost indices zeros would stand for the lowest level.
+//! @tparam Table     A `lookup_table` whose indices have 1, 2, 4 or 8 bits.
+//! @tparam LaneBits  Bits of a sum: 8 or 16.
+template <class Table, int LaneBits = 8>
+class lookup_sum {
+  static_assert(LaneBits == 8 || LaneBits == 16, "tersum: lookup_sum has lanes of 8 or 16 bits");
+  static_assert(32 % Table::index_bits == 0 && Table::index_bits <= 8,
+                "tersum: lookup_sum has indices of 1, 2, 4 or 8 bits");
+
+ public:
+  using table = Table;
+  using lanes = packed_codes<LaneBits>;  //!< Of codes and of sums.
+
+  static constexpr int indices    = 32 / Table::index_bits;        //!< In a word, the first lowest.
+  static constexpr int code_words = LaneBits / Table::index_bits;  //!< Words of as many codes.
+  static constexpr int half       = Table::granularity / 2;        //!< What zero and the lost are.
+  static_assert(code_words > 0, "tersum: lookup_sum needs lanes of no less bits than an index has");
+
+  //! The most ranks whose sum fits its lane.
+  static constexpr int max_world = ((1 << LaneBits) - 1) / Table::granularity;
+
+  //! @brief At the hop: adds the values of one word's indices.
+  constexpr void add(std::uint32_t word) noexcept
+  {
+    for (int k = 0; k < indices; ++k) {
+      sums_[k] += Table::value[(word >> (Table::index_bits * k)) & (Table::count - 1u)];
+    }
+  }
+
+  //! @brief At the hop: stands in for a contribution that did not arrive.
+  constexpr void replace() noexcept
+  {
+    for (int& sum : sums_) { sum += half; }
+  }
+
+  //! @brief At the hop: what goes down, of indices k = 0, 1 ... in order. At most `max_world` contributions.
+  [[nodiscard]] constexpr std::uint32_t sums(int word) const noexcept
+  {
+    std::uint32_t packed = 0;
+    for (int k = 0; k < lanes::lanes; ++k) {
+      packed |= lanes::put(sums_[word * lanes::lanes + k], k);
+    }
+    return packed;
+  }
+
+  //! @brief At a rank: the indices of `code_words` words of codes of `lookup_quantizer<Table>`.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t pack(
+    std::uint32_t const* codes) noexcept
+  {
+    std::uint32_t packed = 0;
+    TERSUM_UNROLL
+    for (int k = 0; k < indices; ++k) {
+      std::int32_t const code = lanes::get(codes[k / lanes::lanes], k % lanes::lanes);
+      packed |= Table::index_of(code + half) << (Table::index_bits * k);
+    }
+    return packed;
+  }
+
+  //! @brief At a rank: the codes' sums from a word of sums that came down, replaced contributions among the `world`.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t unpack(std::uint32_t sums,
+                                                                         int world) noexcept
+  {
+    // Lanes subtract apart: their highest bits are kept out of the carries.
+    std::uint32_t const offset =
+      lanes::ones * static_cast<std::uint32_t>(lanes::put(-world * half, 0));
+    return ((sums & ~lanes::signs) + (offset & ~lanes::signs)) ^ ((sums ^ offset) & lanes::signs);
+  }
+
+ private:
+  int sums_[indices] = {};
+};
+
+//! @brief What a server does with one packet: sums of `world` contributions, of which null ones are lost and replaced.
+//!
+//! On the host, for servers on CPUs and as the reference for switches. Packets are whole chunks, in any cut.
+//! @param contributions  Of each rank `words` words of indices, or null.
+//! @param sums           Receives words * Sum::code_words words; goes to all ranks, with the number returned.
+//! @return  Contributions that arrived.
+template <class Sum>
+constexpr int sum_packet(std::span<std::uint32_t const* const> contributions,
+                         std::size_t words,
+                         std::uint32_t* sums) noexcept
+{
+  int arrived = 0;
+  for (std::uint32_t const* const from : contributions) { arrived += from != nullptr ? 1 : 0; }
+  for (std::size_t i = 0; i < words; ++i) {
+    Sum sum;
+    for (std::uint32_t const* const from : contributions) {
+      from != nullptr ? sum.add(from[i]) : sum.replace();
+    }
+    for (int k = 0; k < Sum::code_words; ++k) {
+      sums[i * Sum::code_words + static_cast<std::size_t>(k)] = sum.sums(k);
+    }
+  }
+  return arrived;
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel instances of two-shot codecs, whose machine code budgets.json limits.
+
+#include <tersum/tersum.cuh>
+
+#include <type_traits>
+
+namespace {
+
+using namespace tersum;
+
+// Naming a kernel's address has it compiled.
+template <class Codec, class Element>
+void compile_rounds()
+{
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::encode_parts_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::recompress_kernel<Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::decode_parts_kernel<false, Codec, Element>);
+  (void)kernel;
+}
+
+template <class Codec, class Element>
+void compile_feedback()
+{
+  void const* volatile kernel = nullptr;
+  kernel = reinterpret_cast<void const*>(&detail::keep_rest_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::keep_owner_rest_kernel<Codec, Element>);
+  (void)kernel;
+}
+
+template <auto const& Preset>
+using codec_of = std::remove_cvref_t<decltype(Preset)>;
+
+}  // namespace
+
+void compile_two_shot()
+{
+  compile_rounds<codec_of<presets::two_shot_4>, float>();
+  compile_rounds<codec_of<presets::two_shot_4>, bfloat16>();
+  compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
+  compile_rounds<codec_of<presets::allocated_4>, float>();
+  compile_rounds<codec_of<presets::blocks_4>, float>();
+  compile_rounds<codec_of<presets::dynamiq_5>, float>();
+}

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Eight blocks a chunk, whose scales would fill half of 16 bytes.
+// expected: tersum: two_shot_codec keeps block scales in whole 16 bytes: a chunk needs 16 blocks or a multiple
+
+#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/schedule/two_shot.hpp>
+
+auto const codec = tersum::two_shot_codec<tersum::fixed_chunks<256>,
+                                          tersum::no_rotation,
+                                          tersum::block_absmax<4, 32>>{};
