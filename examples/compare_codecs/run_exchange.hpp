@@ -8,6 +8,7 @@
 
 #include "codecs.hpp"
 
+#include <tersum/collective/all_reduce_mean.hpp>
 #include <tersum/collective/loopback.hpp>
 #include <tersum/presets.hpp>
 
@@ -47,7 +48,7 @@ run_outcome run_exchange(Device const& device,
 {
   using namespace tersum;
   std::vector<tensor> tensors;
-  if constexpr (is_low_rank<Codec>) {
+  if constexpr (is_low_rank<Codec> || nesting<Codec>) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
     for (layer const& l : layers) {
       tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
@@ -117,7 +118,7 @@ run_outcome run_exchange(Device const& device,
   double saturated = 0;
   for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }
   out.saturated_fraction = std::numeric_limits<double>::quiet_NaN();
-  if constexpr (!Codec::casts && !is_low_rank<Codec>) {
+  if constexpr (detail::has_steps<Codec>) {
     double const lanes = static_cast<double>(one.plan.chunks()) * Codec::chunk_size;
     if (Codec::saturates) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
   }
@@ -131,18 +132,28 @@ run_outcome run_exchange(Device const& device,
     if (!s.ok()) { broken = s; }
   };
   auto const run_encode = [&] {
-    keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    keep(advance(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    if constexpr (nesting<Codec>) {
+      // Factors are encoded and decoded before the others are made of them: all counts as encoding.
+      keep(all_reduce_mean(
+        device.executor, one.plan, one.gradient, one.state, one.workspace, [](auto const&) {}));
+    } else {
+      keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      keep(advance(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    }
   };
   out.encode_ns = device.best_ns(settings.repeat, upload, run_encode);
-  out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
-    keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-  });
+  if constexpr (nesting<Codec>) {
+    out.decode_ns = out.reduce_ns = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
+      keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    });
+  }
   if constexpr (recompressing<Codec>) {
     out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
       keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
     });
-  } else if constexpr (!gathering<Codec>) {
+  } else if constexpr (!gathering<Codec> && !nesting<Codec>) {
     // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
     auto const payload       = payload_wire(one.plan, one.workspace);
     std::size_t const shares = payload.count / n * (n - 1);
@@ -257,6 +268,12 @@ void for_each_low_rank_codec(Visitor visit)
   visit("acp_r4", "the same, rank 4", p::acp_r4);
   visit("acp_r16", "the same, rank 16", p::acp_r16);
   visit("acp_r64", "the same, rank 64", p::acp_r64);
+  visit("powersgd_r4_sat8", "powersgd_r4, factors in codes of rotated_sat8", p::powersgd_r4_sat8);
+  visit("powersgd_r16_sat8", "the same, rank 16", p::powersgd_r16_sat8);
+  visit("powersgd_r16_two_shot_8",
+        "powersgd_r16, factors in codes of two_shot_8",
+        p::powersgd_r16_two_shot_8);
+  visit("acp_r16_sat8", "acp_r16, its factor in codes of rotated_sat8", p::acp_r16_sat8);
 }
 
 //! Codecs whose codes are decoded, added and encoded again: by the owners of parts, or at every hop of the all-reduce.

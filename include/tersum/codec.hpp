@@ -100,6 +100,13 @@ concept recompressing = requires
   requires Codec::recompresses;
 };
 
+//! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
+template <class Codec>
+concept nesting = requires
+{
+  requires Codec::nests;
+};
+
 //! Codecs, and reductions, that decode, add and encode again at every hop: see `per_hop_codec`.
 template <class T>
 concept recoding = requires

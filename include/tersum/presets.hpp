@@ -14,6 +14,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
@@ -199,6 +200,16 @@ inline constexpr allocated_two_shot<> balanced_1{.chunker = {.bits = 1, .weighti
 inline constexpr allocated_two_shot<> balanced_2{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighting = 0.25f}};
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
+//! @}
+
+//! @name Low-rank factors in codes of 8 bits, a quarter of their bits: of `rotated_sat8`, or of `two_shot_8`, which loses less
+//! @{
+template <class Factors>
+using saturating_factors = quantized_low_rank_codec<Factors, tracked_saturating<stochastic_quantizer<8>>>;
+inline constexpr saturating_factors<power_iteration<4>>        powersgd_r4_sat8{.inner = rotated_sat8};
+inline constexpr saturating_factors<power_iteration<16>>       powersgd_r16_sat8{.inner = rotated_sat8};
+inline constexpr saturating_factors<alternating_iteration<16>> acp_r16_sat8{.inner = rotated_sat8};
+inline constexpr quantized_low_rank_codec<power_iteration<16>, two_shot<8>> powersgd_r16_two_shot_8{};
 //! @}
 
 //! @name Two shots of unrotated blocks with scales of their own: formats to compare with

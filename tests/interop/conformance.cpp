@@ -136,7 +136,9 @@ class twin {
 template <class Codec>
 constexpr bool any_order()
 {
-  if constexpr (gathering<Codec>) {
+  if constexpr (nesting<Codec>) {
+    return any_order<typename Codec::inner_type>();
+  } else if constexpr (gathering<Codec>) {
     return true;
   } else if constexpr (recompressing<Codec>) {
     return !Codec::agrees;
@@ -289,6 +291,7 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(allocated_4);
   TERSUM_CHECK(powersgd_r1);
   TERSUM_CHECK(acp_r4);
+  TERSUM_CHECK(powersgd_r4_sat8);
 #endif
 #undef TERSUM_CHECK
   return s.failures();

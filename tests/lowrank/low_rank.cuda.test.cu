@@ -64,4 +64,25 @@ TEST_CASE("[cuda_executor] a captured low-rank exchange equals direct calls")
 {
   compare_graph(presets::powersgd_r4, odd_matrices().gradient());
   compare_graph(presets::acp_r4, odd_matrices().gradient());
+  compare_graph(presets::powersgd_r4_sat8, odd_matrices().gradient());
+}
+
+TEST_CASE("[cuda_executor] codes of low-rank factors equal the CPU executor's")
+{
+  using codec_type       = std::remove_cvref_t<decltype(presets::powersgd_r4_sat8)>;
+  layout const gradients = odd_matrices().gradient();
+  stream const on;
+  loopback_ranks<codec_type> device{{on.get()}, presets::powersgd_r4_sat8, gradients, 3};
+  loopback_ranks<codec_type, cpu_executor, host_buffer> host{
+    {}, presets::powersgd_r4_sat8, gradients, 3};
+  exchange_trace got, want;
+  for (int step = 0; step < 3; ++step) {
+    device.fill(step);
+    host.fill(step);
+    REQUIRE(device.exchange() == status{});
+    REQUIRE(host.exchange() == status{});
+    device.record(got, step);
+    host.record(want, step);
+  }
+  CHECK(difference(got, want) == "");
 }

@@ -84,11 +84,11 @@ void compare_executors(exchange_case<Codec, Element> const& c)
   CHECK(difference(got, want) == "");
 }
 
-//! @brief Ranks on the device that share a stream.
-template <class Codec>
-class device_ranks {
+//! @brief Ranks with memory of one executor.
+template <class Codec, class Executor = cuda_executor, class Buffer = device_buffer>
+class loopback_ranks {
  public:
-  device_ranks(cuda_executor const& exec, Codec const& codec, layout const& gradient, int world)
+  loopback_ranks(Executor const& exec, Codec const& codec, layout const& gradient, int world)
     : exec_{exec}, case_{.codec = codec, .gradient = gradient, .world = world}
   {
     for (int rank = 0; rank < world; ++rank) {
@@ -123,9 +123,9 @@ class device_ranks {
   }
 
  private:
-  cuda_executor exec_;
+  Executor exec_;
   exchange_case<Codec, float> case_;
-  std::deque<rank_memory<device_buffer, Codec, float>> memory_;
+  std::deque<rank_memory<Buffer, Codec, float>> memory_;
   std::vector<loopback_rank<Codec, float>> spans_;
 };
 
@@ -139,7 +139,7 @@ void compare_graph(Codec const& codec,
   cuda_executor const exec{on.get()};
 
   exchange_trace direct;
-  device_ranks<Codec> called{exec, codec, gradient, 3};
+  loopback_ranks<Codec> called{exec, codec, gradient, 3};
   for (int step = 0; step < steps; ++step) {
     called.fill(step);
     REQUIRE(called.exchange() == status{});
@@ -147,7 +147,7 @@ void compare_graph(Codec const& codec,
   }
 
   exchange_trace replayed;
-  device_ranks<Codec> ranks{exec, codec, gradient, 3};
+  loopback_ranks<Codec> ranks{exec, codec, gradient, 3};
   cudaGraph_t graph          = nullptr;
   cudaGraphExec_t executable = nullptr;
   REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);

@@ -63,6 +63,33 @@ template <class Reduce, class Wire>
   }
 }
 
+//! The exchange of factors, whose reductions are exchanges.
+template <class Executor, nesting Codec, class Gradient, class Reduce>
+[[nodiscard]] status all_reduce_factors(Executor const& exec,
+                                        plan<Codec> const& plan,
+                                        Gradient&& gradient,
+                                        std::span<std::byte> state,
+                                        std::span<std::byte> workspace,
+                                        Reduce& reduce)
+{
+  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
+  if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
+  auto const scratch       = plan.factors_workspace(workspace);
+  void const* const q      = payload_wire(plan.factors(), scratch).data;
+  void const* const bypass = bypass_wire(plan.factors(), scratch).data;
+  return all_reduce_mean(
+    exec, plan.factors(), values, plan.factors_state(state), scratch, [&](auto const& round) {
+      if (round.data == bypass) { return reduce_round(reduce, round); }
+      int const turn = round.data == q ? 1 : 0;
+      return all_reduce_mean(exec,
+                             plan.inner(turn),
+                             std::span{round.data, round.count},
+                             plan.inner_state(state, turn),
+                             plan.inner_workspace(workspace, turn),
+                             reduce);
+    });
+}
+
 }  // namespace detail
 
 template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
@@ -73,38 +100,44 @@ status all_reduce_mean(Executor const& exec,
                        std::span<std::byte> workspace,
                        Reduce&& reduce)
 {
-  if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-  if constexpr (Codec::agrees) {
-    if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
-      return s;
-    }
-    if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-  }
-  if constexpr (gathering<Codec>) {
-    if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace)); !s.ok()) {
-      return s;
-    }
+  if constexpr (nesting<Codec>) {
+    return detail::all_reduce_factors(exec, plan, gradient, state, workspace, reduce);
   } else {
-    if constexpr (recompressing<Codec>) {
-      if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace)); !s.ok()) {
+    if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
+    if constexpr (Codec::agrees) {
+      if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
         return s;
       }
-      if (status const s = recompress(exec, plan, gradient, state, workspace); !s.ok()) {
-        return s;
-      }
+      if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
+    }
+    if constexpr (gathering<Codec>) {
       if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace)); !s.ok()) {
         return s;
       }
     } else {
-      if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
+      if constexpr (recompressing<Codec>) {
+        if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace));
+            !s.ok()) {
+          return s;
+        }
+        if (status const s = recompress(exec, plan, gradient, state, workspace); !s.ok()) {
+          return s;
+        }
+        if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace));
+            !s.ok()) {
+          return s;
+        }
+      } else {
+        if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
+          return s;
+        }
+      }
+      if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
         return s;
       }
     }
-    if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
-      return s;
-    }
+    return decode(exec, plan, gradient, state, workspace);
   }
-  return decode(exec, plan, gradient, state, workspace);
 }
 
 }  // namespace tersum::inline v0

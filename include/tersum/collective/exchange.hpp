@@ -22,6 +22,7 @@
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
+#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/schedule/two_shot.hpp>
 #include <tersum/status.hpp>
@@ -45,6 +46,12 @@ concept gradient_memory =
 //! exchange of a plan, and again after the plan has changed.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 template <class Executor, class Codec>
+status initialize(Executor const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte> state,
+                  std::uint64_t seed);
+
+template <class Executor, nesting Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,

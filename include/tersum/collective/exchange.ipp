@@ -78,6 +78,25 @@ status initialize(Executor const& exec,
   return exec.initialize(plan, detail::make_args<Codec, float>(plan, nullptr, state, {}), seed);
 }
 
+template <class Executor, nesting Codec>
+status initialize(Executor const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte> state,
+                  std::uint64_t seed)
+{
+  if (status const s = plan.check(); !s.ok()) { return s; }
+  if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
+  // P and Q round with numbers of their own.
+  for (int turn = 0; turn < 2; ++turn) {
+    std::uint64_t const own = seed + 0x9e3779b97f4a7c15u * static_cast<unsigned>(turn + 1);
+    if (status const s = initialize(exec, plan.inner(turn), plan.inner_state(state, turn), own);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return initialize(exec, plan.factors(), plan.factors_state(state), seed);
+}
+
 template <class Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
@@ -72,6 +73,8 @@ template <class Executor, reduce_op Op>
 //! @brief One rank of a loopback exchange: its plan and its memory.
 template <class Codec, class Element>
 struct loopback_rank {
+  using codec_type = Codec;
+
   tersum::plan<Codec> plan;
   std::span<Element> gradient;
   std::span<std::byte> state;

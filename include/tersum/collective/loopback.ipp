@@ -11,24 +11,41 @@ namespace detail {
 //! The library allocates nothing, so the wires of one round lie on the stack.
 inline constexpr std::size_t max_loopback_ranks = 256;
 
-template <class Executor, class Codec, class Element, class Wire>
-[[nodiscard]] status reduce_loopback_round(Executor const& exec,
-                                           std::span<loopback_rank<Codec, Element> const> ranks,
-                                           reduction_order order,
-                                           Wire (*wire_of)(plan<Codec> const&,
-                                                           std::span<std::byte>))
+//! @brief The same ranks with other plans and memory: what view(rank) gives, made when it is asked for.
+template <class Ranks, class View>
+struct loopback_view {
+  Ranks const& ranks;
+  View view;
+
+  [[nodiscard]] std::size_t size() const { return ranks.size(); }
+  [[nodiscard]] auto operator[](std::size_t rank) const { return view(ranks[rank]); }
+};
+
+//! @brief Calls body(rank) for all ranks, up to the first error.
+template <class Ranks, class Body>
+[[nodiscard]] status for_each_rank(Ranks const& ranks, Body const& body)
 {
-  Wire wires[max_loopback_ranks];
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    wires[rank] = wire_of(ranks[rank].plan, ranks[rank].workspace);
+    if (status const s = body(ranks[rank]); !s.ok()) { return s; }
   }
-  return loopback_all_reduce(exec, std::span<Wire const>{wires, ranks.size()}, order);
+  return {};
+}
+
+template <class Executor, class Ranks, class WireOf>
+[[nodiscard]] status reduce_loopback_round(Executor const& exec,
+                                           Ranks const& ranks,
+                                           reduction_order order,
+                                           WireOf const& wire_of)
+{
+  using wire_type = decltype(wire_of(ranks[0]));
+  wire_type wires[max_loopback_ranks];
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) { wires[rank] = wire_of(ranks[rank]); }
+  return loopback_all_reduce(exec, std::span<wire_type const>{wires, ranks.size()}, order);
 }
 
 //! Every rank receives the other ranks' parts.
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status gather_loopback_round(Executor const& exec,
-                                           std::span<loopback_rank<Codec, Element> const> ranks)
+template <class Executor, class Ranks>
+[[nodiscard]] status gather_loopback_round(Executor const& exec, Ranks const& ranks)
 {
   for (std::size_t from = 0; from < ranks.size(); ++from) {
     auto const sent = gathered_wire(ranks[from].plan, ranks[from].workspace);
@@ -49,9 +66,8 @@ template <class Executor, class Codec, class Element>
 }
 
 //! Every rank receives its own part from every rank.
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status scatter_loopback_round(Executor const& exec,
-                                            std::span<loopback_rank<Codec, Element> const> ranks)
+template <class Executor, class Ranks>
+[[nodiscard]] status scatter_loopback_round(Executor const& exec, Ranks const& ranks)
 {
   for (std::size_t to = 0; to < ranks.size(); ++to) {
     auto const received = scattered_wire(ranks[to].plan, ranks[to].workspace);
@@ -71,6 +87,129 @@ template <class Executor, class Codec, class Element>
   return {};
 }
 
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_exchange(Executor const& exec,
+                                       Ranks const& ranks,
+                                       reduction_order order);
+
+//! What comes after the agreement of a codec that does not gather.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_payload(Executor const& exec,
+                                      Ranks const& ranks,
+                                      reduction_order order)
+{
+  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
+  if constexpr (recompressing<codec>) {
+    if (status const s = scatter_loopback_round(exec, ranks); !s.ok()) { return s; }
+    if (status const s =
+          for_each_rank(ranks,
+                        [&](auto const& r) {
+                          return recompress(exec, r.plan, r.gradient, r.state, r.workspace);
+                        });
+        !s.ok()) {
+      return s;
+    }
+    return gather_loopback_round(exec, ranks);
+  } else {
+    return reduce_loopback_round(
+      exec, ranks, order, [](auto const& r) { return payload_wire(r.plan, r.workspace); });
+  }
+}
+
+//! @brief The exchange among ranks that have factors as `Codec::factors_type` makes them: P and Q are exchanges
+//! themselves.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_factors(Executor const& exec,
+                                      Ranks const& ranks,
+                                      reduction_order order)
+{
+  using rank_type = std::remove_cvref_t<decltype(ranks[0])>;
+  using codec     = typename rank_type::codec_type;
+  using inner     = loopback_rank<typename codec::inner_type, float>;
+  auto const each = [&](auto const& part) {
+    return for_each_rank(ranks, [&](auto const& r) {
+      return part(exec,
+                  r.plan.factors(),
+                  r.gradient,
+                  r.plan.factors_state(r.state),
+                  r.plan.factors_workspace(r.workspace));
+    });
+  };
+  auto const exchange = [&](int turn, auto const& wire_of) {
+    auto const view = [&](auto const& r) {
+      auto const factor = wire_of(r);
+      return inner{r.plan.inner(turn),
+                   {factor.data, factor.count},
+                   r.plan.inner_state(r.state, turn),
+                   r.plan.inner_workspace(r.workspace, turn)};
+    };
+    return loopback_exchange(exec, loopback_view<Ranks, decltype(view)>{ranks, view}, order);
+  };
+  auto const p = [](auto const& r) {
+    return agreed_wire(r.plan.factors(), r.plan.factors_workspace(r.workspace));
+  };
+  auto const q = [](auto const& r) {
+    return payload_wire(r.plan.factors(), r.plan.factors_workspace(r.workspace));
+  };
+  auto const around = [](auto const& r) {
+    return bypass_wire(r.plan.factors(), r.plan.factors_workspace(r.workspace));
+  };
+
+  if (status const s = each([](auto const&... with) { return encode(with...); }); !s.ok()) {
+    return s;
+  }
+  if constexpr (codec::agrees) {
+    if (status const s = exchange(0, p); !s.ok()) { return s; }
+    if (status const s = each([](auto const&... with) { return advance(with...); }); !s.ok()) {
+      return s;
+    }
+  }
+  if (status const s = exchange(1, q); !s.ok()) { return s; }
+  if (status const s = reduce_loopback_round(exec, ranks, order, around); !s.ok()) { return s; }
+  return each([](auto const&... with) { return decode(with...); });
+}
+
+template <class Executor, class Ranks>
+status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
+{
+  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
+  if constexpr (nesting<codec>) {
+    return loopback_factors(exec, ranks, order);
+  } else {
+    if (status const s = for_each_rank(
+          ranks,
+          [&](auto const& r) { return encode(exec, r.plan, r.gradient, r.state, r.workspace); });
+        !s.ok()) {
+      return s;
+    }
+    if constexpr (codec::agrees) {
+      if (status const s = reduce_loopback_round(
+            exec, ranks, order, [](auto const& r) { return agreed_wire(r.plan, r.workspace); });
+          !s.ok()) {
+        return s;
+      }
+      if (status const s = for_each_rank(
+            ranks,
+            [&](auto const& r) { return advance(exec, r.plan, r.gradient, r.state, r.workspace); });
+          !s.ok()) {
+        return s;
+      }
+    }
+    if constexpr (gathering<codec>) {
+      if (status const s = gather_loopback_round(exec, ranks); !s.ok()) { return s; }
+    } else {
+      if (status const s = loopback_payload(exec, ranks, order); !s.ok()) { return s; }
+      if (status const s = reduce_loopback_round(
+            exec, ranks, order, [](auto const& r) { return bypass_wire(r.plan, r.workspace); });
+          !s.ok()) {
+        return s;
+      }
+    }
+    return for_each_rank(
+      ranks, [&](auto const& r) { return decode(exec, r.plan, r.gradient, r.state, r.workspace); });
+  }
+}
+
 }  // namespace detail
 
 template <class Executor, class Codec, class Element>
@@ -81,65 +220,7 @@ status loopback_all_reduce_mean(Executor const& exec,
   if (ranks.size() > detail::max_loopback_ranks) {
     return {error_code::invalid_argument, "a loopback exchange has at most 256 ranks"};
   }
-  for (auto const& r : ranks) {
-    if (status const s = encode(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
-      return s;
-    }
-  }
-  if constexpr (Codec::agrees) {
-    using wire_type = decltype(agreed_wire(ranks[0].plan, ranks[0].workspace));
-    if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, wire_type>(
-          exec,
-          ranks,
-          order,
-          [](plan<Codec> const& p, std::span<std::byte> w) { return agreed_wire(p, w); });
-        !s.ok()) {
-      return s;
-    }
-    for (auto const& r : ranks) {
-      if (status const s = advance(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
-        return s;
-      }
-    }
-  }
-  if constexpr (gathering<Codec>) {
-    if (status const s = detail::gather_loopback_round(exec, ranks); !s.ok()) { return s; }
-  } else {
-    if constexpr (recompressing<Codec>) {
-      if (status const s = detail::scatter_loopback_round(exec, ranks); !s.ok()) { return s; }
-      for (auto const& r : ranks) {
-        if (status const s = recompress(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
-          return s;
-        }
-      }
-      if (status const s = detail::gather_loopback_round(exec, ranks); !s.ok()) { return s; }
-    } else {
-      using payload_type = decltype(payload_wire(ranks[0].plan, ranks[0].workspace));
-      if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, payload_type>(
-            exec,
-            ranks,
-            order,
-            [](plan<Codec> const& p, std::span<std::byte> w) { return payload_wire(p, w); });
-          !s.ok()) {
-        return s;
-      }
-    }
-    using bypass_type = decltype(bypass_wire(ranks[0].plan, ranks[0].workspace));
-    if (status const s = detail::reduce_loopback_round<Executor, Codec, Element, bypass_type>(
-          exec,
-          ranks,
-          order,
-          [](plan<Codec> const& p, std::span<std::byte> w) { return bypass_wire(p, w); });
-        !s.ok()) {
-      return s;
-    }
-  }
-  for (auto const& r : ranks) {
-    if (status const s = decode(exec, r.plan, r.gradient, r.state, r.workspace); !s.ok()) {
-      return s;
-    }
-  }
-  return {};
+  return detail::loopback_exchange(exec, ranks, order);
 }
 
 }  // namespace tersum::inline v0

@@ -99,7 +99,7 @@ struct cuda_executor {
                               detail::exchange_args<Codec, Element> const& args) const;
   //! @}
 
- private:
+ protected:
   // Launches a kernel of so many blocks; none for 0 blocks.
   template <class Kernel, class... Args>
   [[nodiscard]] status launch(

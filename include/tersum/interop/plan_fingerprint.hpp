@@ -123,53 +123,58 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
 template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
-  hash.add(Codec::casts);
-  hash.add(Codec::agrees);
-  hash.add(Codec::selects);
-  hash.add(Codec::rotates_all);
-  hash.add(Codec::feeds_back);
-  hash.add(Codec::chunk_size);
-  hash.add(gathering<Codec>);
-  if constexpr (recompressing<Codec>) { hash.add(Codec::recompresses); }
-  if constexpr (requires { typename Codec::payload_op; }) {
-    add_op<typename Codec::payload_op>(hash);
-  }
-  if constexpr (requires { typename Codec::agreed_op; }) {
-    add_op<typename Codec::agreed_op>(hash);
-  }
-  if constexpr (is_low_rank<Codec>) {
-    hash.add(Codec::rank);
-    hash.add(codec.low_rank.least_saving);
-    using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
-    if constexpr (requires { orthogonalizer::max_passes; }) {
-      hash.add(orthogonalizer::max_passes);
+  if constexpr (nesting<Codec>) {
+    add_codec(hash, codec.factors);
+    add_codec(hash, codec.inner);
+  } else {
+    hash.add(Codec::casts);
+    hash.add(Codec::agrees);
+    hash.add(Codec::selects);
+    hash.add(Codec::rotates_all);
+    hash.add(Codec::feeds_back);
+    hash.add(Codec::chunk_size);
+    hash.add(gathering<Codec>);
+    if constexpr (recompressing<Codec>) { hash.add(Codec::recompresses); }
+    if constexpr (requires { typename Codec::payload_op; }) {
+      add_op<typename Codec::payload_op>(hash);
     }
-  }
-  if constexpr (requires { typename Codec::rotator_type; }) {
-    hash.add(Codec::rotator_type::rotation_size);
-  }
-  if constexpr (requires { typename Codec::range_type; }) {
-    hash.add(Codec::range_type::measurement);
-    hash.add(Codec::tracks);
-    hash.add(codec.range.spread);
-    hash.add(static_cast<float>(codec.range.headroom.factor(64, 3.0f)));
-    add_element<typename Codec::range_type::scalar>(hash);
-  }
-  if constexpr (requires { typename Codec::reducer_type; }) {
-    hash.add(Codec::reducer_type::lane_bits);
-    hash.add(Codec::zero_word);
-  }
-  if constexpr (requires { codec.quantizer; }) {
-    add_quantizer(hash, codec.quantizer);
-  } else if constexpr (requires { typename Codec::quantizer_type; }) {
-    add_quantizer(hash, typename Codec::quantizer_type{});
-  }
-  if constexpr (Codec::selects) {
-    hash.add(codec.chunker.bits);
-    hash.add(Codec::chunker_type::by_norm);
-    if constexpr (Codec::several_bits) {
-      hash.add(codec.chunker.weighting);
-      for (int const width : Codec::chunker_type::widths) { hash.add(width); }
+    if constexpr (requires { typename Codec::agreed_op; }) {
+      add_op<typename Codec::agreed_op>(hash);
+    }
+    if constexpr (is_low_rank<Codec>) {
+      hash.add(Codec::rank);
+      hash.add(codec.low_rank.least_saving);
+      using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
+      if constexpr (requires { orthogonalizer::max_passes; }) {
+        hash.add(orthogonalizer::max_passes);
+      }
+    }
+    if constexpr (requires { typename Codec::rotator_type; }) {
+      hash.add(Codec::rotator_type::rotation_size);
+    }
+    if constexpr (requires { typename Codec::range_type; }) {
+      hash.add(Codec::range_type::measurement);
+      hash.add(Codec::tracks);
+      hash.add(codec.range.spread);
+      hash.add(static_cast<float>(codec.range.headroom.factor(64, 3.0f)));
+      add_element<typename Codec::range_type::scalar>(hash);
+    }
+    if constexpr (requires { typename Codec::reducer_type; }) {
+      hash.add(Codec::reducer_type::lane_bits);
+      hash.add(Codec::zero_word);
+    }
+    if constexpr (requires { codec.quantizer; }) {
+      add_quantizer(hash, codec.quantizer);
+    } else if constexpr (requires { typename Codec::quantizer_type; }) {
+      add_quantizer(hash, typename Codec::quantizer_type{});
+    }
+    if constexpr (Codec::selects) {
+      hash.add(codec.chunker.bits);
+      hash.add(Codec::chunker_type::by_norm);
+      if constexpr (Codec::several_bits) {
+        hash.add(codec.chunker.weighting);
+        for (int const width : Codec::chunker_type::widths) { hash.add(width); }
+      }
     }
   }
 }

@@ -48,7 +48,12 @@ template <class Codec>
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
 {
-  if constexpr (gathering<Codec>) {
+  if constexpr (nesting<Codec>) {
+    // The rounds of the factors are those of the inner codec.
+    return detail::maximum(
+      plan.bypass_bytes() + 8 * static_cast<std::size_t>(plan.ranks().size),
+      detail::maximum(scratch_bytes(plan.inner(0)), scratch_bytes(plan.inner(1))));
+  } else if constexpr (gathering<Codec>) {
     return 0;
   } else {
     // The parts of a two-shot codec have room in the workspace.

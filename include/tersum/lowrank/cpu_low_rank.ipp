@@ -189,7 +189,7 @@ TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::decode() const
 {
   int const now     = turn();
-  float const share = 1.0f / static_cast<float>(args_.world);
+  float const share = 1.0f / static_cast<float>(args_.summed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
     if (!receive(args_.matrices[i], now, args_.wire[1], share, args_.factor[1])) {
       args_.poisoned[i] = 1;

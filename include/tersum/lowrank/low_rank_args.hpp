@@ -35,6 +35,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint64_t blocks[2];
   std::uint64_t row_blocks;
   int world;
+  int summed;  // ranks whose sum a factor on arrival is: 1 when it is a mean
 };
 
 template <class Codec, class Element>
@@ -66,7 +67,8 @@ requires is_low_rank<Codec>
           .tensors    = plan.tensors(),
           .blocks     = {plan.blocks(0), plan.blocks(1)},
           .row_blocks = plan.row_blocks(),
-          .world      = plan.ranks().size};
+          .world      = plan.ranks().size,
+          .summed     = plan.codec().averaged ? 1 : plan.ranks().size};
 }
 
 }  // namespace tersum::inline v0::detail

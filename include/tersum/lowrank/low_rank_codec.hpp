@@ -28,7 +28,8 @@ namespace tersum::inline v0 {
 //! goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
 //!
 //! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
-//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16; they cannot be quantized further.
+//! @tparam Wire      Element of the factors on the wire: float, half or bfloat16. For fewer bits see
+//!                   `quantized_low_rank_codec`.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
 template <class LowRank,
@@ -57,6 +58,9 @@ struct low_rank_codec {
 
   [[no_unique_address]] LowRank low_rank{};
   [[no_unique_address]] Feedback feedback{};
+
+  //! Factors arrive as means over the ranks, not as sums: for rounds that are exchanges themselves.
+  bool averaged = false;
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<low_rank_codec> plan(layout const& gradient,

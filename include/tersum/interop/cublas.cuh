@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Products of low-rank exchanges by cuBLAS. Link with cuBLAS. Compiled and linked by the tests, not yet run on a
+//! device.
+
+#pragma once
+
+#include <tersum/execute/cuda_executor.cuh>
+#include <tersum/lowrank/grouped_products.hpp>
+#include <tersum/status.hpp>
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! @brief A `cuda_executor` that leaves the products of paired low-rank exchanges of float to grouped GEMMs of cuBLAS.
+//!
+//! For large ranks, where products are bound by multiply-adds; with CUBLAS_TF32_TENSOR_OP_MATH they run on tensor
+//! cores, with 11 bits of each operand. A bucket's product is one call (two with feedback, whose residual is another
+//! summand; another two for every 64 shapes that follow each other). All other work, and all other codecs, are
+//! `cuda_executor`'s.
+//!
+//! The ranks still end with equal bits, since all of them rebuild from reduced factors with this library's kernels.
+//! What is given up: equal bits with `cpu_executor` and `cuda_executor`, and between devices and versions of cuBLAS;
+//! between runs they are as equal as cuBLAS promises for its mode and number of streams.
+struct cublas_executor : cuda_executor {
+  cublasHandle_t
+    handle;  //!< Of the caller, on the same stream; for capture in a graph with a workspace of its own.
+  std::span<std::byte>
+    table;  //!< table_bytes(plan) bytes of device memory, aligned to 16, contents irrelevant.
+
+  //! Bytes of `table`.
+  template <class Codec>
+  [[nodiscard]] static constexpr std::size_t table_bytes(plan<Codec> const& plan) noexcept
+  {
+    return plan.chunks() * detail::product_pointers::bytes;
+  }
+
+  //! @brief Whether the handle is on the executor's stream.
+  [[nodiscard]] status check() const noexcept
+  {
+    cudaStream_t its = nullptr;
+    if (cublasGetStream(handle, &its) != CUBLAS_STATUS_SUCCESS || its != stream) {
+      return {error_code::invalid_argument, "the handle of cuBLAS is on another stream"};
+    }
+    return {};
+  }
+
+  //! @name Parts of an exchange
+  //! @{
+  template <class Codec, class Element>
+  [[nodiscard]] status encode(plan<Codec> const& plan,
+                              detail::exchange_args<Codec, Element> const& args) const
+  {
+    if constexpr (detail::has_grouped_products<Codec, Element>) {
+      if (status const s = check_table(plan); !s.ok()) { return s; }
+      return detail::encode_low_rank(plan, grouped(plan, args));
+    } else {
+      return cuda_executor::encode(plan, args);
+    }
+  }
+
+  template <class Codec, class Element>
+  [[nodiscard]] status advance(plan<Codec> const& plan,
+                               detail::exchange_args<Codec, Element> const& args) const
+  {
+    if constexpr (detail::has_grouped_products<Codec, Element>) {
+      if (status const s = check_table(plan); !s.ok()) { return s; }
+      return detail::advance_low_rank(plan, grouped(plan, args));
+    } else {
+      return cuda_executor::advance(plan, args);
+    }
+  }
+  //! @}
+
+ private:
+  template <class Codec>
+  [[nodiscard]] status check_table(plan<Codec> const& plan) const noexcept
+  {
+    if (table.size() < table_bytes(plan)) {
+      return {error_code::invalid_argument, "table is smaller than table_bytes(plan)"};
+    }
+    if (reinterpret_cast<std::uintptr_t>(table.data()) % 16 != 0) {
+      return {error_code::invalid_argument, "table is not aligned to 16 bytes"};
+    }
+    return {};
+  }
+
+  template <class Codec>
+  [[nodiscard]] auto grouped(plan<Codec> const& plan,
+                             detail::exchange_args<Codec, float> const& args) const
+  {
+    detail::product_pointers const pointers{table.data(), plan.chunks()};
+    auto const multiply =
+      [*this, pointers](detail::product_groups const& groups, float const** matrices, bool adds) {
+        constexpr int most = detail::product_groups::capacity;
+        cublasOperation_t first[most], second[most];
+        float one[most], beta[most];
+        for (int i = 0; i < groups.count; ++i) {
+          first[i]  = groups.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+          second[i] = CUBLAS_OP_N;
+          one[i]    = 1.0f;
+          beta[i]   = adds ? 1.0f : 0.0f;
+        }
+        cublasStatus_t const result =
+          cublasSgemmGroupedBatched_64(handle,
+                                       first,
+                                       second,
+                                       groups.m,
+                                       groups.n,
+                                       groups.k,
+                                       one,
+                                       matrices + groups.first,
+                                       groups.transposed ? groups.k : groups.m,
+                                       pointers.from + groups.first,
+                                       groups.k,
+                                       beta,
+                                       pointers.to + groups.first,
+                                       groups.m,
+                                       groups.count,
+                                       groups.size);
+        return result == CUBLAS_STATUS_SUCCESS ? status{}
+                                               : status{error_code::execution_failed,
+                                                        "cuBLAS refused a grouped product",
+                                                        static_cast<int>(result)};
+      };
+    auto const launch = low_rank_launch(args);
+    return detail::grouped_launch<Codec, decltype(launch), decltype(multiply)>{
+      plan, launch, pointers, multiply};
+  }
+};
+
+}  // namespace tersum::inline v0
