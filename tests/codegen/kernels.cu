@@ -59,7 +59,7 @@ void compile_hop_kernel()
 {
   using op                    = typename codec_of<Preset>::payload_op;
   void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::recode_elements_kernel<op>);
+  kernel                      = reinterpret_cast<void const*>(&detail::recode_elements_kernel<op>);
   (void)kernel;
 }
 
