@@ -26,7 +26,6 @@ int main(int argc, char** argv)
     b.run("fp16", presets::fp16);
     b.run("fp32", presets::fp32);
     b.run("rotated_sat4", presets::rotated_sat4);
-    b.run("two_shot_4", presets::two_shot_4);
   }
   MPI_Finalize();
 }
