@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A quantizer without a codebook.
-// expected: has_magnitudes
+//! A quantizer with neither a codebook nor blocks.
+// expected: no operand of the disjunction is satisfied
 
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
