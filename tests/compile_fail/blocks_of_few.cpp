@@ -9,6 +9,5 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/schedule/two_shot.hpp>
 
-auto const codec = tersum::two_shot_codec<tersum::fixed_chunks<256>,
-                                          tersum::no_rotation,
-                                          tersum::block_absmax<4, 32>>{};
+auto const codec = tersum::
+  two_shot_codec<tersum::fixed_chunks<256>, tersum::no_rotation, tersum::block_absmax<4, 32>>{};

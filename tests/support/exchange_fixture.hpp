@@ -283,7 +283,8 @@ template <class Buffer, class Executor, class Codec, class Element>
       auto const r = mine.spans();
       REQUIRE(decode(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
       std::size_t const bytes = mine.plan.coordinates() * sizeof(Element);
-      trace.push_back({"gradient", step, rank, with_one_nan<Element>(mine.gradient.read(0, bytes))});
+      trace.push_back(
+        {"gradient", step, rank, with_one_nan<Element>(mine.gradient.read(0, bytes))});
       trace.push_back({"state", step, rank++, mine.state.read(0, mine.plan.state_bytes())});
     }
   }

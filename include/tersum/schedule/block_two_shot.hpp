@@ -8,8 +8,8 @@
 
 #include <tersum/chunk/block_pairs.hpp>
 #include <tersum/chunk/block_source.hpp>
-#include <tersum/quantize/block_scaled_blocks.hpp>
 #include <tersum/quantize/block_codebook.hpp>
+#include <tersum/quantize/block_scaled_blocks.hpp>
 #include <tersum/schedule/part_map.hpp>
 
 #include <cstdint>
