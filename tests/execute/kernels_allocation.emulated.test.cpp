@@ -20,21 +20,26 @@ using namespace tersum::tests;
 template <class Element, class Codec>
 void compare_selection(Codec const& codec)
 {
-  compare_sizes<Element>(codec);
   compare_orders<Element>(codec, 3, true);
   compare_buckets<Element>(codec);
 }
 
 TEST_CASE("[kernels] top chunks in saturating codes")
 {
-  SUBCASE("stochastic") { compare_selection<float>(presets::topkc_sat4); }
+  SUBCASE("stochastic") {
+    compare_sizes<float>(presets::topkc_sat4);
+    compare_selection<float>(presets::topkc_sat4);
+  }
   SUBCASE("with feedback") { compare_selection<half>(presets::topkc_sat4_ef); }
 }
 
 TEST_CASE("[kernels] a width for every chunk")
 {
   SUBCASE("2 bits") { compare_selection<float>(presets::allocated_sat_2); }
-  SUBCASE("4 bits with feedback") { compare_selection<float>(presets::allocated_sat_4_ef); }
+  SUBCASE("4 bits with feedback") {
+    compare_sizes<float>(presets::allocated_sat_4_ef);
+    compare_selection<float>(presets::allocated_sat_4_ef);
+  }
   SUBCASE("balanced") { compare_selection<bfloat16>(presets::balanced_sat_2); }
   SUBCASE("of tensors with weights")
   {
