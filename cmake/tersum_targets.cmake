@@ -84,7 +84,7 @@ function(tersum_add_test area name backend source)
     # threads, where it warns of arrays that are only passed on.
     set(level ${TERSUM_TEST_LEVEL})
     if(backend STREQUAL "emulated")
-      set(level -O0 -Wno-maybe-uninitialized)
+      set(level -O0 "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
     endif()
     target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:${level}>")
   endif()
