@@ -26,7 +26,8 @@ void compare_selection(Codec const& codec)
 
 TEST_CASE("[kernels] top chunks in saturating codes")
 {
-  SUBCASE("stochastic") {
+  SUBCASE("stochastic")
+  {
     compare_sizes<float>(presets::topkc_sat4);
     compare_selection<float>(presets::topkc_sat4);
   }
@@ -36,7 +37,8 @@ TEST_CASE("[kernels] top chunks in saturating codes")
 TEST_CASE("[kernels] a width for every chunk")
 {
   SUBCASE("2 bits") { compare_selection<float>(presets::allocated_sat_2); }
-  SUBCASE("4 bits with feedback") {
+  SUBCASE("4 bits with feedback")
+  {
     compare_sizes<float>(presets::allocated_sat_4_ef);
     compare_selection<float>(presets::allocated_sat_4_ef);
   }

@@ -31,11 +31,13 @@ void compare_selection(Codec const& codec)
 
 TEST_CASE("[kernels] top chunks as halves")
 {
-  SUBCASE("64") {
+  SUBCASE("64")
+  {
     compare_sizes<float>(presets::topkc_b2);
     compare_selection<float>(presets::topkc_b2);
   }
-  SUBCASE("128, with feedback") {
+  SUBCASE("128, with feedback")
+  {
     compare_sizes<half>(presets::topkc_b05_ef);
     compare_selection<half>(presets::topkc_b05_ef);
   }

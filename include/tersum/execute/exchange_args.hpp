@@ -214,15 +214,6 @@ template <class Codec, class Element>
   return true;
 }
 
-//! What the parts that all ranks decode are divided by: owners have sent means, hops a sum.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE float divisor_of_gathered(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args)
-{
-  if constexpr (recoding<Codec>) { return static_cast<float>(args.world); }
-  return 1.0f;
-}
-
 //! The number that keys the signs and the dither of this step.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE dither_key key_of(exchange_args<Codec, Element> const& args)

@@ -407,7 +407,9 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     }
   }
   float v[32] = {};
-  own.add(part, Context::divide(1.0f, divisor_of_gathered(args)), v);
+  float share = 1.0f;  // owners have sent means, hops a sum
+  if constexpr (recoding<Codec>) { share = Context::divide(1.0f, static_cast<float>(args.world)); }
+  own.add(part, share, v);
   own.rotate_back(v);
   if (!(scale > 0.0f)) {
     // Zeros, or NaN where a gradient was not finite.

@@ -205,7 +205,8 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
   part_map const map = make_part_map(args_);
-  float const share  = 1.0f / divisor_of_gathered(args_);
+  // Owners have sent means, hops a sum.
+  float const share = recoding<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
   parallel_for(threads_, map.world, [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
     std::uint32_t const* const words = part_of(args_.parts.gathered, part);
