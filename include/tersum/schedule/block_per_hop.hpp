@@ -9,7 +9,7 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/config.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/block_two_shot.hpp>
+#include <tersum/schedule/block_part_share.hpp>
 #include <tersum/schedule/per_hop.hpp>
 
 #include <cstddef>
