@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of codebook codes on one CPU thread, on top of vector_kernels.ipp. Rotated values stay in rows, an arrangement that
+//! Chunks of codebook codes on one CPU thread, on top of vector_rows.ipp. Rotated values stay in rows, an arrangement that
 //! each instruction set has of its own, until they are rotated back or become codes.
 //!
 //! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
 //! are q whole words.
-
-#include <tersum/execute/cpu/vector_kernels.ipp>
 
 //! @brief The number of the group that a lane of a row block holds.
 template <int Size>

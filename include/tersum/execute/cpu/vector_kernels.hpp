@@ -60,7 +60,7 @@ namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
 #define TERSUM_TARGET     [[maybe_unused]]
-#include <tersum/execute/cpu/block_kernels.ipp>
+#include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -71,7 +71,7 @@ namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
-#include <tersum/execute/cpu/block_kernels.ipp>
+#include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -84,7 +84,7 @@ namespace cpu_avx512 {
     __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#include <tersum/execute/cpu/block_kernels.ipp>
+#include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET

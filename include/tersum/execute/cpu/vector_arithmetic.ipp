@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Arithmetic of vectors that compilers have no operator for.
+
+//! @brief a * b + c with one rounding. Without the instruction, the exact product in double is added with rounding to
+//! odd, after which rounding to float is exact (Boldo and Melquiond).
+TERSUM_SIMD floats fma(floats a, floats b, floats c)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__FMA__) || defined(__aarch64__)
+  floats sum;
+  for (int lane = 0; lane < width; ++lane) {
+    sum[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  }
+  return sum;
+#else
+  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  typedef std::int64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  doubles const product = __builtin_convertvector(a, doubles) * __builtin_convertvector(b, doubles);
+  doubles const addend  = __builtin_convertvector(c, doubles);
+  doubles const sum     = product + addend;
+  doubles const part    = sum - product;
+  doubles const lost    = (product - (sum - part)) + (addend - part);
+  longs const bits      = (longs)sum;
+  longs const inexact   = (longs)(lost != 0.0) & (longs)(lost == lost) & (longs)((bits & 1) == 0);
+  longs const away      = (longs)((lost > 0.0) == (sum > 0.0));
+  longs const odd       = bits + (inexact & ((away & 2) - 1));
+  return __builtin_convertvector((doubles)odd, floats);
+#endif
+}
+
+//! @brief 1.5 2^23 + Offset + round to nearest even(v * scale), as the bits of a float: an integer in the low bits.
+template <int Offset>
+TERSUM_SIMD words rounded_bits(floats v, float scale)
+{
+#if TERSUM_SIMD_WIDTH >= 8 || defined(__FMA__) || defined(__aarch64__)
+  return to_bits(fma(v, broadcast(scale), broadcast(12582912.0f + Offset)));
+#else
+  // The product is exact in double; adding 1.5 2^52 rounds it to an integer.
+  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  doubles const product = __builtin_convertvector(v, doubles) * static_cast<double>(scale);
+  return __builtin_convertvector((longs)(product + (6755399441055744.0 + Offset)), words) +
+         0x4b400000u;
+#endif
+}
+
+//! @brief The two halves of the products of 32-bit words.
+TERSUM_SIMD void multiply_wide(words a, std::uint32_t b, words& high, words& low)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  // The masked forms, with every lane chosen: the plain ones of g++ 12 warn of their own undefined operands.
+  typedef std::uint64_t longs __attribute__((vector_size(64)));
+  __m512i const factor = _mm512_set1_epi32(static_cast<int>(b));
+  __m512i const evens  = _mm512_maskz_mul_epu32(0xff, (__m512i)a, factor);
+  __m512i const odds   = _mm512_maskz_mul_epu32(0xff, (__m512i)((longs)a >> 32), factor);
+  high = (words)_mm512_mask_blend_epi32(0xaaaa, (__m512i)((longs)evens >> 32), odds);
+  low  = (words)_mm512_mask_blend_epi32(0xaaaa, evens, (__m512i)((longs)odds << 32));
+#elif TERSUM_SIMD_WIDTH == 8
+  __m256i const factor = _mm256_set1_epi32(static_cast<int>(b));
+  __m256i const evens  = _mm256_mul_epu32((__m256i)a, factor);
+  __m256i const odds   = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), factor);
+  high                 = (words)_mm256_blend_epi32(_mm256_srli_epi64(evens, 32), odds, 0xaa);
+  low                  = (words)_mm256_blend_epi32(evens, _mm256_slli_epi64(odds, 32), 0xaa);
+#elif defined(__SSE2__)
+  __m128i const factor = _mm_set1_epi32(static_cast<int>(b));
+  __m128i const mask   = _mm_set1_epi64x(0xffffffff);
+  __m128i const evens  = _mm_mul_epu32((__m128i)a, factor);
+  __m128i const odds   = _mm_mul_epu32(_mm_srli_epi64((__m128i)a, 32), factor);
+  high = (words)_mm_or_si128(_mm_srli_epi64(evens, 32), _mm_andnot_si128(mask, odds));
+  low  = (words)_mm_or_si128(_mm_and_si128(mask, evens), _mm_slli_epi64(odds, 32));
+#else
+  for (int lane = 0; lane < width; ++lane) {
+    std::uint64_t const product = static_cast<std::uint64_t>(a[lane]) * b;
+    high[lane]                  = static_cast<std::uint32_t>(product >> 32);
+    low[lane]                   = static_cast<std::uint32_t>(product);
+  }
+#endif
+}
+
+//! @brief Philox4x32 in every lane of several vectors; lanes differ in the first counter word only, which out[.][0] brings.
+template <int Rounds, int Draws>
+TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&out)[Draws][4])
+{
+  using constants = philox_constants;
+  words k0        = broadcast(static_cast<std::uint32_t>(key));
+  words k1        = broadcast(static_cast<std::uint32_t>(key >> 32));
+  TERSUM_UNROLL
+  for (int d = 0; d < Draws; ++d) {
+    TERSUM_UNROLL
+    for (int w = 1; w < 4; ++w) { out[d][w] = broadcast(counter.word[w]); }
+  }
+  TERSUM_UNROLL
+  for (int round = 0; round < Rounds; ++round) {
+    TERSUM_UNROLL
+    for (int d = 0; d < Draws; ++d) {
+      words high0, low0, high1, low1;
+      multiply_wide(out[d][0], constants::multiplier_0, high0, low0);
+      multiply_wide(out[d][2], constants::multiplier_1, high1, low1);
+      out[d][0] = high1 ^ out[d][1] ^ k0;
+      out[d][1] = low1;
+      out[d][2] = high0 ^ out[d][3] ^ k1;
+      out[d][3] = low0;
+    }
+    k0 += constants::weyl_0;
+    k1 += constants::weyl_1;
+  }
+}
+
+//! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
+template <int Count>
+TERSUM_SIMD floats look_up(float const* table, words number)
+{
+  static_assert((Count & (Count - 1)) == 0);
+#if TERSUM_SIMD_WIDTH >= 8
+  if constexpr (Count <= width) {
+    floats entries{};
+    __builtin_memcpy(&entries, table, Count * sizeof(float));
+#if TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
+#else
+    return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
+#endif
+  } else if constexpr (Count <= 8 * width) {
+    floats const low  = look_up<Count / 2>(table, number);
+    floats const high = look_up<Count / 2>(table + Count / 2, number);
+    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
+  } else {
+#if TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_mask_i32gather_ps(
+      _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
+#else
+    return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
+#endif
+  }
+#else
+  floats found;
+  TERSUM_UNROLL
+  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+  return found;
+#endif
+}
