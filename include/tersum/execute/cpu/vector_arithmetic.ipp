@@ -4,8 +4,27 @@
 //! @file
 //! Arithmetic of vectors that compilers have no operator for.
 
-//! @brief a * b + c with one rounding. Without the instruction, the exact product in double is added with rounding to
-//! odd, after which rounding to float is exact (Boldo and Melquiond).
+#if TERSUM_SIMD_WIDTH == 4 && !defined(__FMA__) && !defined(__aarch64__)
+//! @brief a * b + c with one rounding, where there is no such instruction: the exact product in double is added with
+//! rounding to odd, after which rounding to float is exact (Boldo and Melquiond). Not inlined: it is long, and used often.
+[[maybe_unused, gnu::noinline]] inline floats fma_in_double(floats a, floats b, floats c)
+{
+  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  typedef std::int64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
+  doubles const product = __builtin_convertvector(a, doubles) * __builtin_convertvector(b, doubles);
+  doubles const addend  = __builtin_convertvector(c, doubles);
+  doubles const sum     = product + addend;
+  doubles const part    = sum - product;
+  doubles const lost    = (product - (sum - part)) + (addend - part);
+  longs const bits      = (longs)sum;
+  longs const inexact   = (longs)(lost != 0.0) & (longs)(lost == lost) & ((bits & 1) - 1);
+  longs const away      = (longs)((lost > 0.0) == (sum > 0.0));
+  longs const odd       = bits + (inexact & ((away & 2) - 1));
+  return __builtin_convertvector((doubles)odd, floats);
+}
+#endif
+
+//! @brief a * b + c with one rounding.
 TERSUM_SIMD floats fma(floats a, floats b, floats c)
 {
 #if TERSUM_SIMD_WIDTH == 16
@@ -19,18 +38,7 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
   }
   return sum;
 #else
-  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
-  typedef std::int64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
-  doubles const product = __builtin_convertvector(a, doubles) * __builtin_convertvector(b, doubles);
-  doubles const addend  = __builtin_convertvector(c, doubles);
-  doubles const sum     = product + addend;
-  doubles const part    = sum - product;
-  doubles const lost    = (product - (sum - part)) + (addend - part);
-  longs const bits      = (longs)sum;
-  longs const inexact   = (longs)(lost != 0.0) & (longs)(lost == lost) & (longs)((bits & 1) == 0);
-  longs const away      = (longs)((lost > 0.0) == (sum > 0.0));
-  longs const odd       = bits + (inexact & ((away & 2) - 1));
-  return __builtin_convertvector((doubles)odd, floats);
+  return fma_in_double(a, b, c);
 #endif
 }
 

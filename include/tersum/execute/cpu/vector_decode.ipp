@@ -116,7 +116,6 @@ TERSUM_TARGET inline void decode_chunk(int world,
   if constexpr (Codec::rotates_chunks) { chunk_signs<size>(chunk, sign_key, signs); }
   decoded_counts counts;
   for (int block = 0; block < shape::blocks; ++block) {
-    TERSUM_UNROLL
     for (int part = 0; part < shape::split; ++part) {
       decode_block<Codec>(world, block, part, chunk_words, rows, counts);
     }

@@ -224,7 +224,6 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   if constexpr (Codec::rotates_chunks) { chunk_signs<size>(chunk, sign_key, signs); }
   rotate_rows<Codec>(from, signs, rows);
   for (int block = 0; block < shape::blocks; ++block) {
-    TERSUM_UNROLL
     for (int part = 0; part < shape::split; ++part) {
       encode_block<Codec, Codec::feeds_back>(
         codec, key, chunk, scale, block, part, rows, chunk_words);
