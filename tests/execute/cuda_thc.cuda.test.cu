@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: presets of THC.
+
+#include "support/compare_executors.cuh"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[cuda_executor] presets of THC equal the CPU executor")
+{
+  SUBCASE("thc_wide4") { compare_all<float>(presets::thc_wide4); }
+  SUBCASE("thc_wide4_partial") { compare_all<float>(presets::thc_wide4_partial); }
+  SUBCASE("thc_wide4_unrotated") { compare_all<float>(presets::thc_wide4_unrotated); }
+  SUBCASE("thc_sat2") { compare_all<float>(presets::thc_sat2); }
+  SUBCASE("thc_sat4") { compare_all<float>(presets::thc_sat4); }
+  SUBCASE("thc_sat8") { compare_all<float>(presets::thc_sat8); }
+}
