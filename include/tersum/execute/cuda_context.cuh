@@ -69,6 +69,19 @@ struct cuda_context {
     }
   }
 
+  //! a b on tensor cores, of tiles of halves laid out as for `multiply_tiles`, summed in half: rows l/4 and l/4 + 8 of
+  //! columns 2 (l % 4) and the next, for lane l, a row in a word.
+  __device__ __forceinline__ void multiply_tiles_to_half(std::uint32_t (&d)[2],
+                                                         std::uint32_t const (&a)[4],
+                                                         std::uint32_t b0,
+                                                         std::uint32_t b1) const
+  {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+                 "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%8};"
+                 : "=r"(d[0]), "=r"(d[1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(0));
+  }
+
   __device__ __forceinline__ void* shared() const
   {
     extern __shared__ word4 tersum_shared[];
