@@ -38,6 +38,13 @@ struct cuda_context {
     return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
   }
 
+  //! The value of lane `from` modulo 32.
+  template <class T>
+  __device__ __forceinline__ T shuffle(T value, std::uint32_t from) const
+  {
+    return __shfl_sync(0xffffffffu, value, static_cast<int>(from));
+  }
+
   __device__ __forceinline__ std::uint32_t warp_sum(std::uint32_t value) const
   {
     return __reduce_add_sync(0xffffffffu, value);

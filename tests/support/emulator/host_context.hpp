@@ -48,6 +48,15 @@ class host_context {
     return std::bit_cast<T>(words[(thread_ % block::warp_threads) ^ mask]);
   }
 
+  template <class T>
+  [[nodiscard]] T shuffle(T value, std::uint32_t from) const
+  {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::uint32_t>);
+    auto const word   = std::bit_cast<std::uint32_t>(value);
+    auto const* words = block_->exchange(thread_, activity::shuffle, word);
+    return std::bit_cast<T>(words[from % block::warp_threads]);
+  }
+
   [[nodiscard]] std::uint32_t warp_sum(std::uint32_t value) const
   {
     auto const* words = block_->exchange(thread_, activity::warp_sum, value);
