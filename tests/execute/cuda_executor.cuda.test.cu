@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of the CUDA executor are captured in graphs, and errors come back as a status.
+//! Exchanges of the CUDA executor are captured in graphs, errors come back as a status, and chunks of any size give the
+//! CPU executor's bytes.
 
 #include "support/compare_executors.cuh"
 
@@ -24,6 +25,27 @@ using tracked = codec<fixed_chunks<Size>,
                       rms_range<tracked_correlation>,
                       stochastic_quantizer<4>,
                       saturating_sum<4>>;
+
+template <int Size>
+using fed_back = codec<fixed_chunks<Size>,
+                       partial_hadamard<Size>,
+                       absmax_range<tracked_correlation, bfloat16>,
+                       nearest_quantizer<8>,
+                       saturating_sum<8>,
+                       error_feedback>;
+
+TEST_CASE_TEMPLATE("[cuda_executor] other sizes of chunks equal the CPU executor",
+                   Codec,
+                   tracked<128>,
+                   tracked<512>,
+                   tracked<4096>,
+                   tracked<32768>,
+                   fed_back<256>,
+                   fed_back<2048>,
+                   fed_back<16384>)
+{
+  compare_all<float>(Codec{});
+}
 
 TEST_CASE("[cuda_executor] a captured exchange equals direct calls, step after step")
 {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: presets of THC.
+//! The CUDA executor equals the CPU executor byte for byte: presets that rotate.
 
 #include "support/compare_executors.cuh"
 
@@ -21,4 +21,14 @@ TEST_CASE("[cuda_executor] presets of THC equal the CPU executor")
   SUBCASE("thc_sat2") { compare_all<float>(presets::thc_sat2); }
   SUBCASE("thc_sat4") { compare_all<float>(presets::thc_sat4); }
   SUBCASE("thc_sat8") { compare_all<float>(presets::thc_sat8); }
+}
+
+TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")
+{
+  SUBCASE("rotated_sat2") { compare_all<float>(presets::rotated_sat2); }
+  SUBCASE("rotated_sat4") { compare_all<float>(presets::rotated_sat4); }
+  SUBCASE("rotated_sat8") { compare_all<float>(presets::rotated_sat8); }
+  SUBCASE("rotated_sat2_ef") { compare_all<float>(presets::rotated_sat2_ef); }
+  SUBCASE("rotated_sat4_ef") { compare_all<float>(presets::rotated_sat4_ef); }
+  SUBCASE("rotated_sat8_ef") { compare_all<float>(presets::rotated_sat8_ef); }
 }
