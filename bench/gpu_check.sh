@@ -2,9 +2,11 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# One call on a machine with a GPU: builds what only nvcc can build, runs the CUDA tests, the same under
-# compute-sanitizer, and the benchmarks. Needs the CUDA toolkit, cmake, ninja or make, and g++; no network.
-# Ends within nine minutes. Without a GPU it builds, says so and exits with 0.
+# One call on a machine with a GPU: builds the CUDA programs, runs the tests (the CPU executor's bytes over presets and
+# sizes, captured graphs, NCCL ranks that share the GPU), the same under compute-sanitizer on small sizes, and the
+# benchmarks; then looks at the three slowest of them with ncu. Needs the CUDA toolkit, cmake 3.25, ninja or make, and
+# g++; no network. Ends within nine minutes: what does not fit is left out, and said. Without a GPU it builds, says so
+# and exits with 0.
 #
 #   OUT            folder of text and JSON (default bench/results/<device>)
 #   BUILD          build folder (default build/gpu-check)
@@ -42,6 +44,10 @@ if ! command -v nvcc >/dev/null; then
   echo "gpu_check.sh: nvcc is not on PATH nor in /usr/local/cuda/bin" >&2
   exit 1
 fi
+if ! command -v cmake >/dev/null; then
+  echo "gpu_check.sh: cmake is not on PATH" >&2
+  exit 1
+fi
 device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 || true)
 [[ $device == *[Ff]ailed* || $device == *"No devices"* ]] && device=
 slug=$(tr '[:upper:] ' '[:lower:]-' <<<"${device:-no-gpu}" | tr -cd 'a-z0-9-')
@@ -74,6 +80,9 @@ package() {
 }
 
 arguments=() prefixes=()
+# Code for the device at hand alone: nothing is left to compile when programs start.
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+[[ ! $capability =~ ^[0-9]+$ ]] || arguments+=("-DCMAKE_CUDA_ARCHITECTURES=$capability-real")
 if package doctest "${DOCTEST_DIR:-}"; then
   tests=ON
 else
@@ -95,15 +104,17 @@ fi
 echo "== configure and build ($jobs jobs)"
 list=$(IFS=';' && echo "${prefixes[*]:-}")
 if ! timeout "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-  "-DTERSUM_BUILD_BENCH=$bench" -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
-  "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
+  "-DTERSUM_BUILD_BENCH=$bench" -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF \
+  -DFETCHCONTENT_FULLY_DISCONNECTED=ON "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
   tail -n 20 "$log"
   echo "gpu_check.sh: cmake failed; see $log" >&2
   exit 1
 fi
+# What an earlier build left must not pass for this one's.
+rm -f "$build"/bin/tersum.{test,bench}.*.cuda "$build/bin/tersum.test.interop.nccl"
 begin=$SECONDS
-timeout "$(seconds 240)" cmake --build "$build" -j "$jobs" --target tersum.cuda -- "${keep_going[@]}" >>"$log" 2>&1 ||
-  fail "the build, in part or in time; see $log"
+timeout "$(seconds 240)" cmake --build "$build" -j "$jobs" --target tersum.cuda.programs -- "${keep_going[@]}" \
+  >>"$log" 2>&1 || fail "the build, in part or in time; see $log"
 note "build: $((SECONDS - begin)) s"
 
 if [ -z "$device" ]; then
@@ -111,59 +122,65 @@ if [ -z "$device" ]; then
   exit $((failures > 0))
 fi
 
+# run_program PROGRAM DEADLINE FOLDER: prints the verdict on one program.
+run_program() {
+  local name=${1##*/} left=$(($2 - $(date +%s)))
+  timeout "$((left < 1 ? 1 : left))" "$1" >"$3/$name.txt" 2>&1
+  local code=$?
+  case $code in
+    0) echo "passed: $name" ;;
+    77) echo "skipped: $name" ;;
+    124) echo "FAILED: $name (out of time)" ;;
+    *) echo "FAILED: $name (exit $code; $3/$name.txt)" ;;
+  esac
+}
+
+# sanitize PROGRAM DEADLINE FOLDER TOOL: the same under compute-sanitizer. The test of refused calls is for others.
+sanitize() {
+  local what="$4 ${1##*/}" text=$3/sanitizer.$4.${1##*/}.txt left=$(($2 - $(date +%s)))
+  ((left > 75)) && left=75
+  if ((left < 5)); then
+    echo "out of time: $what"
+    return
+  fi
+  TERSUM_SMALL=1 timeout "$left" compute-sanitizer --tool "$4" --error-exitcode 9 "$1" \
+    '--test-case-exclude=*refused calls*' >"$text" 2>&1
+  local code=$?
+  case $code in
+    0 | 77) echo "passed: $what" ;;
+    124) echo "out of time: $what" ;;
+    *) echo "FAILED: $what (exit $code; $text)" ;;
+  esac
+}
+export -f run_program sanitize
+
+# tell PREFIX FILE: notes the verdicts of a file.
+tell() {
+  local line
+  while read -r line; do
+    if [[ $line == FAILED* ]]; then fail "$1${line#FAILED: }"; else note "$1$line"; fi
+  done <"$2"
+}
+
 shopt -s nullglob
 programs=("$build"/bin/tersum.test.*.cuda)
 if ((${#programs[@]})); then
   echo "== CUDA tests"
-  for program in "${programs[@]}"; do
-    name=${program##*/}
-    timeout "$(seconds 60)" "$program" >"$out/$name.txt" 2>&1
-    case $? in
-      0) note "passed: $name" ;;
-      77) note "skipped: $name" ;;
-      *) fail "$name" && tail -n 30 "$out/$name.txt" ;;
-    esac
-  done
-
-  echo "== compute-sanitizer"
-  if command -v compute-sanitizer >/dev/null; then
-    sanitize() {
-      local tool=$1 program=$2 limit=$3
-      local text=$4/sanitizer.$tool.${program##*/}.txt
-      TERSUM_SMALL=1 timeout "$limit" compute-sanitizer --tool "$tool" --error-exitcode 9 "$program" >"$text" 2>&1
-      local code=$?
-      case $code in
-        0 | 77) echo "passed: $tool ${program##*/}" ;;
-        124) echo "out of time: $tool ${program##*/}" ;;
-        *) echo "FAILED: $tool ${program##*/} (exit $code; $text)" ;;
-      esac
-    }
-    export -f sanitize
-    for tool in memcheck racecheck initcheck synccheck; do
-      for program in "${programs[@]}"; do printf '%s\0%s\0' "$tool" "$program"; done
-    done | timeout "$(seconds 150)" xargs -0 -n 2 -P 4 \
-      bash -c 'sanitize "$2" "$3" "$0" "$1"' "$(seconds 75)" "$out" >"$out/sanitizer.txt"
-    (($? == 0)) || note "compute-sanitizer: not everything ran in time"
-    while read -r line; do
-      if [[ $line == FAILED* ]]; then fail "compute-sanitizer ${line#FAILED: }"; else note "compute-sanitizer $line"; fi
-    done <"$out/sanitizer.txt"
-  else
-    note "skipped: compute-sanitizer is not on PATH"
-  fi
+  deadline=$(($(date +%s) + $(seconds 120)))
+  printf '%s\0' "${programs[@]}" |
+    OMP_NUM_THREADS=$((jobs > 4 ? jobs / 4 : 1)) xargs -0 -n 1 -P 4 \
+      bash -c 'run_program "$2" "$0" "$1"' "$deadline" "$out" >"$out/tests.txt"
+  tell "" "$out/tests.txt"
 fi
 
-results=()
-if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
-  echo "== benchmarks"
-  for operation in encode decode norms local reduce rotate select sort; do
-    json=$out/cuda.$operation.json
-    program=$build/bin/tersum.test.interop.nccl
+program=$build/bin/tersum.test.interop.nccl
 if [ -x "$program" ]; then
   echo "== NCCL, ranks that share the GPU"
   for ranks in 1 2 4; do
-    timeout "$(seconds 60)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$out/nccl.$ranks.txt" 2>&1
+    timeout "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$out/nccl.$ranks.txt" 2>&1
     case $? in
       0) note "passed: $ranks NCCL ranks" ;;
+      77) note "skipped: $ranks NCCL ranks" ;;
       *) fail "$ranks NCCL ranks" && tail -n 30 "$out/nccl.$ranks.txt" ;;
     esac
   done
@@ -171,21 +188,90 @@ else
   note "skipped: NCCL ranks; NCCL is not here, or the tests are not built"
 fi
 
-program=$build/bin/tersum.bench.cuda.cuda
-    [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
-    if timeout "$(seconds 60)" "$program" "--benchmark_filter=^$operation/" --benchmark_min_time=0.02 \
-      "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.txt" 2>&1; then
-      results+=("$json")
-    else
-      rm -f "$json"
-      fail "the benchmarks of $operation, or their time ran out; see $out/cuda.$operation.txt"
-    fi
-  done
+# The largest size of every operation first; the others while there is time.
+results=()
+measure() {
+  local operation=$1 size=$2 pattern=$3 program=$build/bin/tersum.bench.cuda.cuda
+  local json=$out/cuda.$operation.$size.json
+  [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
+  [ -x "$program" ] || return
+  timeout "$(seconds 45)" "$program" "--benchmark_filter=^$operation/$pattern" --benchmark_min_time=0.02 \
+    "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.$size.txt" 2>&1
+  local code=$?
+  if ((code == 0)) && [ -s "$json" ]; then
+    results+=("$json")
+    return
+  fi
+  rm -f "$json"
+  if ((code == 124)); then
+    note "out of time: the benchmarks of $operation, $size; see $out/cuda.$operation.$size.txt"
+  else
+    fail "the benchmarks of $operation, $size (exit $code); see $out/cuda.$operation.$size.txt"
+  fi
+}
+largest=268435456
+if [ "$bench" = ON ]; then
+  echo "== benchmarks"
+  for operation in encode decode norms local reduce; do measure "$operation" "$largest" ".*/n:$largest/"; done
+  for operation in select sort rotate; do measure "$operation" all ''; done
 fi
-if [ -x "$build/bin/tersum.bench.low_rank.cuda" ]; then
-  timeout "$(seconds 60)" "$build/bin/tersum.bench.low_rank.cuda" --benchmark_min_time=0.02 \
-    >"$out/cuda.low_rank.txt" 2>&1 ||
-    fail "the benchmarks of low-rank steps, or their time ran out; see $out/cuda.low_rank.txt"
+
+if ((${#programs[@]})); then
+  echo "== compute-sanitizer"
+  if command -v compute-sanitizer >/dev/null; then
+    deadline=$(($(date +%s) + $(seconds 150)))
+    for tool in memcheck racecheck initcheck synccheck; do
+      for program in "${programs[@]}"; do printf '%s\0%s\0' "$program" "$tool"; done
+    done | xargs -0 -n 2 -P 6 bash -c 'sanitize "$2" "$0" "$1" "$3"' "$deadline" "$out" >"$out/sanitizer.txt"
+    tell "compute-sanitizer " "$out/sanitizer.txt"
+  else
+    note "skipped: compute-sanitizer is not on PATH"
+  fi
+fi
+
+if ((${#results[@]})) && command -v python3 >/dev/null; then
+  echo "== ncu, the three slowest"
+  if command -v ncu >/dev/null; then
+    number=0
+    while read -r name; do
+      number=$((number + 1))
+      program=$build/bin/tersum.bench.cuda.cuda
+      text=$out/ncu.$number.txt
+      kernel=${name%%/*}
+      [[ $name != */fp16/* && $name != */bf16/* && $name != */topkc_b*/* ]] || kernel=cast
+      timeout "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:detail[0-9]+${kernel}_" \
+        --launch-count 2 --section SpeedOfLight --section LaunchStats --section Occupancy \
+        --section WarpStateStats "$program" "--benchmark_filter=^$name" --benchmark_min_time=0.001 >"$text" 2>&1
+      code=$?
+      if ((code == 0)) && grep -q Throughput "$text"; then
+        note "ncu: $name in $text"
+      elif grep -q ERR_NVGPUCTRPERM "$text"; then
+        note "skipped: ncu may not read the counters here"
+        break
+      else
+        note "ncu: nothing of $name (exit $code; $text)"
+      fi
+    done < <(python3 bench/report.py "${results[@]}" --filter "^(encode|decode|norms|reduce)/.*/n:$largest/" --slowest 3)
+  else
+    note "skipped: ncu is not on PATH"
+  fi
+fi
+
+if [ "$bench" = ON ]; then
+  echo "== benchmarks of smaller sizes"
+  for operation in encode decode norms local reduce; do
+    (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
+    measure "$operation" smaller '.*/n:(6553600|16777216)/'
+  done
+  if [ -x "$build/bin/tersum.bench.low_rank.cuda" ]; then
+    timeout "$(seconds 45)" "$build/bin/tersum.bench.low_rank.cuda" --benchmark_min_time=0.02 \
+      >"$out/cuda.low_rank.txt" 2>&1
+    case $? in
+      0) note "low-rank steps: $out/cuda.low_rank.txt" ;;
+      124) note "out of time: the benchmarks of low-rank steps; see $out/cuda.low_rank.txt" ;;
+      *) fail "the benchmarks of low-rank steps; see $out/cuda.low_rank.txt" ;;
+    esac
+  fi
 fi
 
 {
@@ -200,7 +286,7 @@ echo
 cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
   python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
-  python3 bench/report.py "${results[@]}" --brief --filter '/n:268435456/' || true
+  python3 bench/report.py "${results[@]}" --brief --filter "/n:$largest/" || true
 fi
 echo "$failures failed, $SECONDS s, results in $out"
 exit $((failures > 0))

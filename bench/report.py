@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns JSON files of the benchmarks into Markdown tables, one for each size.
 
-    bench/report.py FILE... [--filter REGEX] [--brief]
+    bench/report.py FILE... [--filter REGEX] [--brief | --slowest N]
 
 Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count.
 """
@@ -40,11 +40,15 @@ def read(paths, pattern):
     return list(best.values()), failed
 
 
+def share_of_copy(result):
+    """Its bytes a second over those of a copy, which reads and writes."""
+    return result["bytes"] / (2 * result["copied_bytes"]) * result["copy_ns"] / result["best_ns"]
+
+
 def row(result, brief):
     """One line of the table."""
     work, copy = result["best_ns"], result["copy_ns"]
-    over = work / copy
-    share = result["bytes"] / (2 * result["copied_bytes"]) / over
+    over, share = work / copy, share_of_copy(result)
     cells = [result["operation"], result["preset"], result["element"]]
     if not brief:
         cells += [result["executor"], result["threads"], result["compiler"]]
@@ -59,8 +63,14 @@ def main():
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--filter", default="", help="only names that this regular expression finds")
     parser.add_argument("--brief", action="store_true", help="no executor, threads and compiler")
+    parser.add_argument("--slowest", type=int, metavar="N", help="the names alone of those with the least of_copy")
     options = parser.parse_args()
     results, failed = read(options.files, options.filter)
+    if options.slowest:
+        results.sort(key=share_of_copy)
+        for result in results[:options.slowest]:
+            print("{operation}/{preset}/{element}/{executor}/n:{n}/threads:{threads}".format(**result))
+        return 0 if results else 1
     heads = ["operation", "preset", "gradient"] + ([] if options.brief else ["executor", "threads", "compiler"])
     texts = len(heads)
     heads += ["best time", "bytes a coordinate", "over_copy", "of_copy"]

@@ -57,8 +57,10 @@ if(OpenMP_CXX_FOUND)
   target_compile_options(tersum.openmp INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${OpenMP_CXX_FLAGS}>")
 endif()
 
-# Builds all that only nvcc can build.
+# Builds all that only nvcc can build; and of that, the programs alone.
 add_custom_target(tersum.cuda)
+add_custom_target(tersum.cuda.programs)
+add_dependencies(tersum.cuda tersum.cuda.programs)
 
 # tersum_add_program(<target> <source>...): a program of ours, in bin/.
 function(tersum_add_program target)
@@ -66,7 +68,7 @@ function(tersum_add_program target)
   target_link_libraries(${target} PRIVATE tersum.flags tersum.openmp)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   if("${ARGN}" MATCHES "\\.cu(;|$)")
-    add_dependencies(tersum.cuda ${target})
+    add_dependencies(tersum.cuda.programs ${target})
   endif()
 endfunction()
 

@@ -9,13 +9,16 @@
 
 #include <tersum/tersum.cuh>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
+#include <string>
 
 namespace compare_codecs {
 
 namespace {
 
-//! @brief Device memory, events for a clock, and the executor on a stream of its own.
+//! @brief Device memory, events for a clock, and the executor on a stream of its own. Errors are kept, the first of them.
 struct cuda_device {
   class buffer {
    public:
@@ -36,45 +39,51 @@ struct cuda_device {
   };
 
   tersum::cuda_executor executor;
+  cudaError_t* error;
+
+  void keep(cudaError_t result) const
+  {
+    if (*error == cudaSuccess) { *error = result; }
+  }
 
   [[nodiscard]] buffer allocate(std::size_t bytes) const { return buffer{bytes}; }
 
   void upload(void* to, void const* from, std::size_t bytes) const
   {
-    cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, executor.stream);
-    cudaStreamSynchronize(executor.stream);
+    keep(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, executor.stream));
+    keep(cudaStreamSynchronize(executor.stream));
   }
 
   void download(void* to, void const* from, std::size_t bytes) const
   {
-    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, executor.stream);
-    cudaStreamSynchronize(executor.stream);
+    keep(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, executor.stream));
+    keep(cudaStreamSynchronize(executor.stream));
   }
 
   void copy(std::byte* to, float const* from, std::size_t bytes) const
   {
-    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, executor.stream);
+    keep(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, executor.stream));
   }
 
   template <class Prepare, class Work>
   [[nodiscard]] double best_ns(int repeat, Prepare const& prepare, Work const& work) const
   {
-    cudaEvent_t begin, end;
-    cudaEventCreate(&begin);
-    cudaEventCreate(&end);
+    cudaEvent_t begin = nullptr, end = nullptr;
+    keep(cudaEventCreate(&begin));
+    keep(cudaEventCreate(&end));
     double best = std::numeric_limits<double>::infinity();
     for (int i = 0; i < repeat; ++i) {
       prepare();
-      cudaEventRecord(begin, executor.stream);
+      keep(cudaEventRecord(begin, executor.stream));
       work();
-      cudaEventRecord(end, executor.stream);
-      cudaEventSynchronize(end);
+      keep(cudaEventRecord(end, executor.stream));
+      keep(cudaEventSynchronize(end));
       float milliseconds = 0;
-      cudaEventElapsedTime(&milliseconds, begin, end);
+      keep(cudaEventElapsedTime(&milliseconds, begin, end));
       best = std::min(best, milliseconds * 1e6);
     }
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
+    keep(cudaEventDestroy(begin));
+    keep(cudaEventDestroy(end));
     return best;
   }
 };
@@ -100,16 +109,13 @@ run_outcome run_on_cuda(std::string_view name,
   if (cudaError_t const error = cudaStreamCreate(&stream); error != cudaSuccess) {
     return {{}, std::string("no CUDA stream: ") + cudaGetErrorString(error)};
   }
+  cudaError_t error = cudaSuccess;
+  cuda_device const device{.executor = {stream}, .error = &error};
   run_outcome outcome = run_named(
-    cuda_device{.executor = {stream}},
-    [](auto const& visit) { for_each_codec(visit); },
-    name,
-    gradients,
-    layers,
-    settings);
-  cudaError_t const error = cudaStreamSynchronize(stream);
+    device, [](auto const& visit) { for_each_codec(visit); }, name, gradients, layers, settings);
+  device.keep(cudaStreamSynchronize(stream));
+  device.keep(cudaStreamDestroy(stream));
   if (outcome.error.empty() && error != cudaSuccess) { outcome.error = cudaGetErrorString(error); }
-  cudaStreamDestroy(stream);
   return outcome;
 }
 

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <span>
 #include <vector>
@@ -82,6 +83,60 @@ void compare_executors(exchange_case<Codec, Element> const& c)
     record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
   exchange_trace const want = record_exchange<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
   CHECK(difference(got, want) == "");
+}
+
+//! @brief Tools that look at every access take a thousand times as long: with TERSUM_SMALL set large gradients are left
+//! out.
+[[nodiscard]] inline std::uint64_t most_coordinates()
+{
+  return std::getenv("TERSUM_SMALL") == nullptr ? ~std::uint64_t{0} : 300000;
+}
+
+//! @brief A codec on one gradient.
+template <class Element, class Codec>
+void compare_one(Codec const& codec, std::uint64_t coordinates = 100003)
+{
+  if (coordinates > most_coordinates()) { return; }
+  compare_executors<Codec, Element>(
+    {.codec = codec, .gradient = {.coordinates = coordinates}, .world = 2, .steps = 2});
+}
+
+//! @brief A codec on sizes about its chunk's and up to a million, on buckets, aligned and not, with values that are not finite.
+template <class Element, class Codec>
+void compare_all(Codec const& codec)
+{
+  constexpr std::uint64_t size = Codec::chunk_size;
+  struct shape {
+    std::uint64_t coordinates;
+    int world;
+    bool misaligned;
+  };
+  for (auto const [coordinates, world, misaligned] : {shape{0, 2, false},
+                                                      shape{1, 3, false},
+                                                      shape{size - 1, 4, true},
+                                                      shape{size, 1, false},
+                                                      shape{size + 1, 2, true},
+                                                      shape{prime_from(6 * size), 3, false},
+                                                      shape{prime_from(1000000), 4, false},
+                                                      shape{prime_from(500000), 2, true}}) {
+    if (coordinates > most_coordinates()) { continue; }
+    compare_executors<Codec, Element>({.codec      = codec,
+                                       .gradient   = {.coordinates = coordinates},
+                                       .world      = world,
+                                       .misaligned = misaligned});
+  }
+  compare_executors<Codec, Element>({.codec           = codec,
+                                     .gradient        = {.coordinates = prime_from(9 * size)},
+                                     .world           = 2,
+                                     .steps           = 4,
+                                     .non_finite_step = 1});
+  for (bool const misaligned : {false, true}) {
+    compare_executors<Codec, Element>({.codec           = codec,
+                                       .gradient        = odd_bucket().gradient(),
+                                       .world           = 3,
+                                       .misaligned      = misaligned,
+                                       .non_finite_step = misaligned ? 1 : -1});
+  }
 }
 
 //! @brief Ranks with memory of one executor.

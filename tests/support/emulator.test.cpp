@@ -218,6 +218,41 @@ TEST_CASE_TEMPLATE("[emulator] multiply_tiles adds the product of tiles laid out
   }
 }
 
+TEST_CASE(
+  "[emulator] multiply_tiles_to_half gives the product rounded to half, two of a row in a word")
+{
+  // Row r of a is r + 1 in column 0 and 2^-12 in column 15; row 0 of b is its column, row 15 is one: sums of r < 16 and
+  // c < 8 round to 11 bits.
+  words a_words(32 * 4), b_words(32 * 2);
+  auto const bits = [](float value) {
+    return std::uint32_t{tersum::from_float<tersum::half>(value).bits};
+  };
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    unsigned const row = lane / 4;
+    if (lane % 4 == 0) {
+      a_words[lane * 4]     = bits(static_cast<float>(row + 1));
+      a_words[lane * 4 + 1] = bits(static_cast<float>(row + 9));
+      b_words[lane * 2]     = bits(static_cast<float>(row));
+    }
+    if (lane % 4 == 3) {
+      a_words[lane * 4 + 2] = a_words[lane * 4 + 3] = bits(0x1p-12F) << 16;
+      b_words[lane * 2 + 1]                         = bits(1.0F) << 16;
+    }
+  }
+  launch({.threads = 32}, emulator::thread_orders[0], [&](host_context& ctx) {
+    unsigned const lane           = ctx.thread_rank();
+    std::uint32_t const* const at = a_words.data() + lane * 4;
+    std::uint32_t const factor[4]{at[0], at[1], at[2], at[3]};
+    std::uint32_t got[2];
+    ctx.multiply_tiles_to_half(got, factor, b_words[lane * 2], b_words[lane * 2 + 1]);
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned const row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      float const exact = static_cast<float>((row + 1) * column) + 0x1p-12F;
+      CHECK((got[i / 2] >> 16 * (i % 2) & 0xffffU) == bits(exact));
+    }
+  });
+}
+
 TEST_CASE("[emulator] a full block transposes a matrix through shared memory")
 {
   constexpr unsigned side = 32;

@@ -47,13 +47,14 @@ TERSUM_BODY void store_norm(Context const& ctx,
 }
 
 //! @brief How blocks of 128 threads share chunks out for their norms: 256 bytes of gradient a thread, where chunks are
-//! long enough and a warp can do with one, so that what a thread does once does not weigh.
+//! long enough and a warp can do with one, so that what a thread does once does not weigh. Four threads share the
+//! shortest: fewer would read a few bytes each of many lines.
 template <class Codec, class Element>
 struct norm_share {
   static constexpr int bytes =
     Codec::chunk_size * static_cast<int>(Codec::rotates_all ? sizeof(float) : sizeof(Element));
-  static constexpr int lanes =
-    minimum(maximum(bytes / 256, 8), 32);  //!< Threads that share a chunk.
+  static constexpr int lanes = minimum(maximum(bytes / 256, minimum(maximum(bytes / 128, 4), 8)),
+                                       32);  //!< Threads that share a chunk.
   //! Of the 256 accumulators, or of as many as a chunk fills, on a thread.
   static constexpr int octets           = maximum(minimum(Codec::chunk_size, 256) / 8 / lanes, 1);
   static constexpr int chunks_per_warp  = 32 / lanes;

@@ -38,6 +38,13 @@ struct cuda_context {
     return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
   }
 
+  //! The value of lane `from` modulo 32.
+  template <class T>
+  __device__ __forceinline__ T shuffle(T value, std::uint32_t from) const
+  {
+    return __shfl_sync(0xffffffffu, value, static_cast<int>(from));
+  }
+
   __device__ __forceinline__ std::uint32_t warp_sum(std::uint32_t value) const
   {
     return __reduce_add_sync(0xffffffffu, value);
@@ -67,6 +74,19 @@ struct cuda_context {
                    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     }
+  }
+
+  //! a b on tensor cores, of tiles of halves laid out as for `multiply_tiles`, summed in half: rows l/4 and l/4 + 8 of
+  //! columns 2 (l % 4) and the next, for lane l, a row in a word.
+  __device__ __forceinline__ void multiply_tiles_to_half(std::uint32_t (&d)[2],
+                                                         std::uint32_t const (&a)[4],
+                                                         std::uint32_t b0,
+                                                         std::uint32_t b1) const
+  {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+                 "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%8};"
+                 : "=r"(d[0]), "=r"(d[1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(0));
   }
 
   __device__ __forceinline__ void* shared() const

@@ -132,9 +132,40 @@ TERSUM_BODY void store_codes(Context const& ctx,
   }
 }
 
+//! @brief A codebook whose entries lie one a lane, where a shuffle looks up: in fewer instructions than shared memory.
+//!
+//! All lanes of the warp must look up together.
+template <class Quantizer>
+struct codebook_lanes {
+  //! Whether it fits a warp, with the points of its grid.
+  static constexpr bool serves = Quantizer::magnitudes > 1 && Quantizer::magnitudes <= 8;
+
+  std::uint32_t cell;  //!< Of the point of the grid with this lane's number.
+  float boundary;      //!< At the end of that cell.
+  float level;         //!< Of the code with this lane's number, modulo codes, with its sign.
+
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static codebook_lanes make(Context const& ctx,
+                                                       std::uint32_t const* tables)
+  {
+    constexpr unsigned half         = Quantizer::magnitudes;
+    std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
+    auto const* const values        = reinterpret_cast<float const*>(mine);
+    unsigned const lane             = ctx.thread_rank() % 32;
+    unsigned const point            = lane % static_cast<unsigned>(cell_grid<Quantizer>::count);
+    codebook_lanes out{};
+    out.cell                  = mine[2 * half + point / 4] >> 8 * (point % 4) & 0xffu;
+    out.boundary              = values[half + out.cell];
+    std::uint32_t const level = Context::bits(values[lane % half]);
+    out.level                 = Context::from_bits(level | (lane / half % 2) << 31);
+    return out;
+  }
+};
+
 //! @brief The words of a thread's values times `scale`, one over the root mean square, and the sum of |v| * level.
-template <class Quantizer, class Context>
-TERSUM_BODY float code_values(Context const&,
+//! @tparam InStep  All lanes of the warp call.
+template <class Quantizer, bool InStep, class Context>
+TERSUM_BODY float code_values(Context const& ctx,
                               std::uint32_t const* tables,
                               float scale,
                               float const (&v)[32],
@@ -146,6 +177,9 @@ TERSUM_BODY float code_values(Context const&,
   auto const* const levels        = reinterpret_cast<float const*>(mine);
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) { words[w] = 0; }
+  constexpr bool shuffles = InStep && codebook_lanes<Quantizer>::serves;
+  codebook_lanes<Quantizer> book{};
+  if constexpr (shuffles) { book = codebook_lanes<Quantizer>::make(ctx, tables); }
   float product = 0.0f;
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) {
@@ -161,15 +195,23 @@ TERSUM_BODY float code_values(Context const&,
         Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
                            -0x4b000000,
                            cell_grid<Quantizer>::count - 1);
-      cell = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
-      cell += normal >= levels[half + static_cast<int>(cell)] ? 1u : 0u;
+      float boundary = 0.0f;
+      if constexpr (shuffles) {
+        cell     = ctx.shuffle(book.cell, static_cast<std::uint32_t>(point));
+        boundary = ctx.shuffle(book.boundary, static_cast<std::uint32_t>(point));
+      } else {
+        cell     = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
+        boundary = levels[half + static_cast<int>(cell)];
+      }
+      cell += normal >= boundary ? 1u : 0u;
     }
-    product                  = Context::fma(magnitude, levels[cell], product);
-    std::uint32_t const code = cell | (value >> 31) << (bits - 1);
+    float const level        = shuffles ? ctx.shuffle(book.level, cell) : levels[cell];
+    product                  = Context::fma(magnitude, level, product);
+    std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
     constexpr int all        = 32;
     int const word           = k * bits / all;
     int const shift          = k * bits % all;
-    words[word] |= code << shift;
+    words[word] += code << shift;
     if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
   }
   return product;
@@ -197,7 +239,8 @@ TERSUM_BODY void add_level(Context const&,
 }
 
 //! @brief Adds scale times the levels of a thread's codes to its values.
-template <class Quantizer, class Context>
+//! @tparam InStep  All lanes of the warp call.
+template <class Quantizer, bool InStep, class Context>
 TERSUM_BODY void add_codes(Context const& ctx,
                            std::uint32_t const* tables,
                            std::uint32_t const* from,
@@ -206,8 +249,18 @@ TERSUM_BODY void add_codes(Context const& ctx,
 {
   std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
+  constexpr int bits = Quantizer::bits;
+  // Lanes repeat the codes, so that bits above the code's do no harm.
+  if constexpr (InStep && codebook_lanes<Quantizer>::serves && 32 % bits == 0) {
+    float const level = codebook_lanes<Quantizer>::make(ctx, tables).level;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      v[k] = Context::fma(ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32), scale, v[k]);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
+  }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -35,6 +35,11 @@ struct part_share {
   static constexpr float unit =
     1.0f / static_cast<float>(size);  //!< Rotated values are unnormalized.
 
+  //! Whether all lanes of a warp encode and decode codes of the same width; those that have none left before: see
+  //! `all_idle`.
+  static constexpr bool in_step =
+    hadamard::threads >= 32 && !Codec::several_bits && !Codec::selects;
+
   Context const& ctx;
   args_type const& args;
   part_map map;
@@ -67,7 +72,9 @@ struct part_share {
   //! Adds factor times what a part says of this chunk to the values in wire order.
   TERSUM_BODY void add(std::uint32_t const* part, float factor, float (&v)[32]) const
   {
-    if (!mine.active || place.level == 0) { return; }
+    if constexpr (!in_step) {
+      if (!mine.active || place.level == 0) { return; }
+    }
     float const scale = Context::multiply(scale_in(part), factor);
     at_level(args.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
@@ -80,7 +87,7 @@ struct part_share {
                               scale,
                               v);
       } else {
-        add_codes<quantizer>(ctx, tables, codes + mine.thread * quantizer::bits, scale, v);
+        add_codes<quantizer, in_step>(ctx, tables, codes + mine.thread * quantizer::bits, scale, v);
       }
     });
   }
@@ -157,11 +164,11 @@ struct part_share {
     float const root =
       Context::square_root(Context::divide(static_cast<float>(size), sound ? energy : 1.0f));
     float product = 0.0f;
-    if (mine.active && place.level > 0) {
+    if (in_step || (mine.active && place.level > 0)) {
       at_level(args.codec, place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
         std::uint32_t words[quantizer::bits];
-        product = code_values<quantizer>(ctx, tables, root, v, words);
+        product = code_values<quantizer, in_step>(ctx, tables, root, v, words);
         TERSUM_UNROLL
         for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
         store_codes(ctx, part + (place.word + mine.thread * quantizer::bits), words);

@@ -39,6 +39,7 @@ enum class activity : unsigned char {
   sync_block,
   sync_warp,
   shuffle_xor,
+  shuffle,
   warp_sum,
   warp_max,
   multiply_tiles,
@@ -215,6 +216,7 @@ class block {
                                       "at sync_block",
                                       "at sync_warp",
                                       "at shuffle_xor",
+                                      "at shuffle",
                                       "at warp_sum",
                                       "at warp_max",
                                       "at multiply_tiles"};

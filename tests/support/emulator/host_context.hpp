@@ -48,6 +48,15 @@ class host_context {
     return std::bit_cast<T>(words[(thread_ % block::warp_threads) ^ mask]);
   }
 
+  template <class T>
+  [[nodiscard]] T shuffle(T value, std::uint32_t from) const
+  {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, std::uint32_t>);
+    auto const word   = std::bit_cast<std::uint32_t>(value);
+    auto const* words = block_->exchange(thread_, activity::shuffle, word);
+    return std::bit_cast<T>(words[from % block::warp_threads]);
+  }
+
   [[nodiscard]] std::uint32_t warp_sum(std::uint32_t value) const
   {
     auto const* words = block_->exchange(thread_, activity::warp_sum, value);
@@ -70,24 +79,22 @@ class host_context {
                       std::uint32_t b0,
                       std::uint32_t b1) const
   {
-    auto const* lanes = block_->exchange(
-      thread_, activity::multiply_tiles, tile_operands{a[0], a[1], a[2], a[3], b0, b1});
-    auto const value_at = [&](unsigned lane, unsigned word, unsigned place) {
-      std::uint32_t const bits = lanes[lane][word] >> 16 * place;
-      return static_cast<double>(to_float(Element{static_cast<std::uint16_t>(bits)}));
-    };
-    unsigned const lane = thread_ % block::warp_threads;
-    for (unsigned i = 0; i < 4; ++i) {
-      unsigned const row    = lane / 4 + i / 2 * 8;
-      unsigned const column = lane % 4 * 2 + i % 2;
-      auto sum              = static_cast<double>(c[i]);
-      for (unsigned k = 0; k < 16; ++k) {
-        unsigned const in_group = k % 8 / 2;
-        sum += value_at(row % 8 * 4 + in_group, row / 8 + k / 8 * 2, k % 2) *
-               value_at(column * 4 + in_group, 4 + k / 8, k % 2);
-      }
-      c[i] = static_cast<float>(sum);
-    }
+    add_tile_products<Element>(a, b0, b1, [&](unsigned i, auto const& product) {
+      c[i] = static_cast<float>(product(static_cast<double>(c[i])));
+    });
+  }
+
+  //! @brief The same product of halves, rounded once to half: the two of a row in a word.
+  void multiply_tiles_to_half(std::uint32_t (&d)[2],
+                              std::uint32_t const (&a)[4],
+                              std::uint32_t b0,
+                              std::uint32_t b1) const
+  {
+    d[0] = d[1] = 0;
+    add_tile_products<half>(a, b0, b1, [&](unsigned i, auto const& product) {
+      std::uint32_t const bits = from_float<half>(static_cast<float>(product(0.0))).bits;
+      d[i / 2] |= bits << 16 * (i % 2);
+    });
   }
 
   //! @brief One access of sizeof(T) bytes.
@@ -200,6 +207,34 @@ class host_context {
   //! @}
 
  private:
+  //! Calls each(i, product) for the four elements of this lane's part of a b; product(start) adds theirs to `start`.
+  template <class Element, class Each>
+  void add_tile_products(std::uint32_t const (&a)[4],
+                         std::uint32_t b0,
+                         std::uint32_t b1,
+                         Each const& each) const
+  {
+    auto const* lanes = block_->exchange(
+      thread_, activity::multiply_tiles, tile_operands{a[0], a[1], a[2], a[3], b0, b1});
+    auto const value_at = [&](unsigned lane, unsigned word, unsigned place) {
+      std::uint32_t const bits = lanes[lane][word] >> 16 * place;
+      return static_cast<double>(to_float(Element{static_cast<std::uint16_t>(bits)}));
+    };
+    unsigned const lane = thread_ % block::warp_threads;
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned const row    = lane / 4 + i / 2 * 8;
+      unsigned const column = lane % 4 * 2 + i % 2;
+      each(i, [&](double sum) {
+        for (unsigned k = 0; k < 16; ++k) {
+          unsigned const in_group = k % 8 / 2;
+          sum += value_at(row % 8 * 4 + in_group, row / 8 + k / 8 * 2, k % 2) *
+                 value_at(column * 4 + in_group, 4 + k / 8, k % 2);
+        }
+        return sum;
+      });
+    }
+  }
+
   template <class T>
   void check_access(T const* address, char const* verb) const
   {
