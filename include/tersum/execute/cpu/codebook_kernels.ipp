@@ -14,7 +14,7 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
 {
   using shape     = rows_of<Size>;
   int const upper = shape::joined && lane >= 8 ? shape::upper_block : 0;
-  return (shape::wire_block(block) + upper) * 8 + 4 * part + lane % 8;
+  return (block + upper) * 8 + 4 * part + lane % 8;
 }
 
 //! @brief The first of the 32 rows of a row block.

@@ -28,25 +28,24 @@ TERSUM_SIMD void decode_block(int world,
   constexpr int stride  = shape::split * width;
 
   words packed[runs];
-  int const at              = shape::wire_block(block);
   std::uint32_t* const from = const_cast<std::uint32_t*>(chunk_words);
   TERSUM_UNROLL
   for (int r = 0; r < runs; ++r) {
-    if constexpr (shape::joined && runs == 1) {
-      alignas(64) std::uint32_t both[width];
-      __builtin_memcpy(both, block_words<Codec>(from, at, 0), sizeof(both) / 2);
-      __builtin_memcpy(
-        both + width / 2, block_words<Codec>(from, at + shape::upper_block, 0), sizeof(both) / 2);
-      packed[r] = load_words(both);
+    if constexpr (shape::halved) {
+      packed[r] = load_words(from + r * width);
     } else if constexpr (shape::joined) {
       int const upper = r / (runs / 2);
-      packed[r]       = load_words(block_words<Codec>(from, at + upper * shape::upper_block, 0) +
+      packed[r]       = load_words(block_words<Codec>(from, block + upper * shape::upper_block, 0) +
                              (r % (runs / 2)) * width);
     } else {
-      packed[r] = load_words(block_words<Codec>(from, at, part) + r * width);
+      packed[r] = load_words(block_words<Codec>(from, block, part) + r * width);
     }
   }
   unzip(packed);
+  if constexpr (shape::halved) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = part_halves(packed[r]); }
+  }
 
   float* const first_row = rows + (block * shape::in_block * shape::split + part) * width;
   floats squares         = {};

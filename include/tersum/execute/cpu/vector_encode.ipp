@@ -128,14 +128,13 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   if constexpr (dither::rounds > 0) {
     words neighbour = lane_index() & 7u;
     if constexpr (width == 4) { neighbour += static_cast<std::uint32_t>(4 * part); }
-    words place = neighbour * static_cast<std::uint32_t>(draws);
+    words place = neighbour * static_cast<std::uint32_t>(chunk_order<size>::rows / 16);
     if constexpr (shape::joined) {
-      place += (lane_index() >> 3) *
-               static_cast<std::uint32_t>(shape::upper_block * chunk_order<size>::block / 16);
+      constexpr int upper = shape::halved ? 1 : shape::upper_block * chunk_order<size>::block / 16;
+      place += (lane_index() >> 3) * static_cast<std::uint32_t>(upper);
     }
     std::uint64_t const first =
-      chunk * (size / 16) +
-      static_cast<unsigned>(shape::wire_block(block) * (chunk_order<size>::block / 16));
+      chunk * (size / 16) + static_cast<unsigned>(block * (chunk_order<size>::block / 16));
     philox_block const counter = dither::counter(first, key);
     TERSUM_UNROLL
     for (int d = 0; d < draws; ++d) {
@@ -183,25 +182,22 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = broadcast(Codec::zero_word); }
   }
+  if constexpr (shape::halved) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = alternate_halves(packed[r]); }
+  }
   zip(packed);
-  int const at = shape::wire_block(block);
   TERSUM_UNROLL
   for (int r = 0; r < runs; ++r) {
-    if constexpr (shape::joined && runs == 1) {
-      // One vector holds the words of two wire blocks.
-      alignas(64) std::uint32_t both[width];
-      store(both, packed[0]);
-      __builtin_memcpy(block_words<Codec>(chunk_words, at, 0), both, sizeof(both) / 2);
-      __builtin_memcpy(block_words<Codec>(chunk_words, at + shape::upper_block, 0),
-                       both + width / 2,
-                       sizeof(both) / 2);
+    if constexpr (shape::halved) {
+      store(chunk_words + r * width, packed[r]);
     } else if constexpr (shape::joined) {
       int const upper = r / (runs / 2);
-      store(block_words<Codec>(chunk_words, at + upper * shape::upper_block, 0) +
+      store(block_words<Codec>(chunk_words, block + upper * shape::upper_block, 0) +
               (r % (runs / 2)) * width,
             packed[r]);
     } else {
-      store(block_words<Codec>(chunk_words, at, part) + r * width, packed[r]);
+      store(block_words<Codec>(chunk_words, block, part) + r * width, packed[r]);
     }
   }
 }

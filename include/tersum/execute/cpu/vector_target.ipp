@@ -129,6 +129,20 @@ TERSUM_SIMD Vector join_halves(Vector a, Vector b)
   return __builtin_shufflevector(a, b, TERSUM_HIGH_HALVES);
 }
 
+//! Lanes of the two halves alternating.
+template <class Vector>
+TERSUM_SIMD Vector alternate_halves(Vector v)
+{
+  return interleave<0>(v, join_halves<1>(v, v));
+}
+
+//! Undoes it.
+template <class Vector>
+TERSUM_SIMD Vector part_halves(Vector v)
+{
+  return join_halves<0>(even(v, v), odd(v, v));
+}
+
 #undef TERSUM_EVEN
 #undef TERSUM_ODD
 #undef TERSUM_LOW_PAIRS
