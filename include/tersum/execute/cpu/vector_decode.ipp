@@ -11,11 +11,12 @@ struct decoded_counts {
 };
 
 //! @brief Unpacks one block of rows and begins the inverse transform.
-template <class Codec>
+template <class Codec, class Element>
 TERSUM_SIMD void decode_block(int world,
                               int block,
                               int part,
                               std::uint32_t const* chunk_words,
+                              Element const* to,
                               float* rows,
                               decoded_counts& counts)
 {
@@ -77,7 +78,10 @@ TERSUM_SIMD void decode_block(int world,
     }
     if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
     TERSUM_UNROLL
-    for (int c = 0; c < 4; ++c) { store(first_row + (4 * m + c) * stride, v[c]); }
+    for (int c = 0; c < 4; ++c) {
+      fetch_ahead<size, true>(to, block, part, 4 * m + c);
+      store(first_row + (4 * m + c) * stride, v[c]);
+    }
   }
   if constexpr (levels > 2) {
     TERSUM_UNROLL
@@ -117,7 +121,7 @@ TERSUM_TARGET inline void decode_chunk(int world,
   for (int block = 0; block < shape::blocks; ++block) {
     TERSUM_UNROLL
     for (int part = 0; part < shape::split; ++part) {
-      decode_block<Codec>(world, block, part, chunk_words, rows, counts);
+      decode_block<Codec>(world, block, part, chunk_words, to, rows, counts);
     }
   }
   invert_rows<Codec>(rows);

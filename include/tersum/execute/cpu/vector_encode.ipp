@@ -73,9 +73,12 @@ TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 }
 
 //! @brief The last butterflies of the rows c, c + 4, c + 8 ... of a block, their codes, and where those go.
-template <class Codec, bool Keep, int C, int Draws, int Runs>
+template <class Codec, bool Keep, int C, class Element, int Draws, int Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
+                             Element const* from,
+                             int block,
+                             int part,
                              float* first_row,
                              words const (&random)[Draws][4],
                              words (&packed)[Runs])
@@ -91,6 +94,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
+    fetch_ahead<Codec::chunk_size, false>(from, block, part, 4 * m + C);
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
@@ -103,11 +107,12 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
 }
 
 //! @brief Finishes the transform of one block of rows, rounds and packs it.
-template <class Codec, bool Keep>
+template <class Codec, bool Keep, class Element>
 TERSUM_SIMD void encode_block(Codec const& codec,
                               dither_key const& key,
                               std::uint64_t chunk,
                               float scale,
+                              Element const* from,
                               int block,
                               int part,
                               float* rows,
@@ -168,10 +173,10 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
   words packed[runs] = {};
-  encode_rows<Codec, Keep, 0>(codec, scale, first_row, random, packed);
-  encode_rows<Codec, Keep, 1>(codec, scale, first_row, random, packed);
-  encode_rows<Codec, Keep, 2>(codec, scale, first_row, random, packed);
-  encode_rows<Codec, Keep, 3>(codec, scale, first_row, random, packed);
+  encode_rows<Codec, Keep, 0>(codec, scale, from, block, part, first_row, random, packed);
+  encode_rows<Codec, Keep, 1>(codec, scale, from, block, part, first_row, random, packed);
+  encode_rows<Codec, Keep, 2>(codec, scale, from, block, part, first_row, random, packed);
+  encode_rows<Codec, Keep, 3>(codec, scale, from, block, part, first_row, random, packed);
   if constexpr (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
       lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);
@@ -223,7 +228,7 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
     TERSUM_UNROLL
     for (int part = 0; part < shape::split; ++part) {
       encode_block<Codec, Codec::feeds_back>(
-        codec, key, chunk, scale, block, part, rows, chunk_words);
+        codec, key, chunk, scale, from, block, part, rows, chunk_words);
     }
   }
   if constexpr (Codec::feeds_back) {
