@@ -21,22 +21,26 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
 template <int Size>
 TERSUM_SIMD int first_row_of(int block, int part)
 {
-  using shape = rows_of<Size>;
-  return (block * shape::in_block * shape::split + part) * width;
+  return rows_of<Size>::number(block, part, 0) * width;
 }
 
-//! @brief The butterflies of index bits 3 to 7, the last forward and the first backward.
-template <int Size>
-TERSUM_SIMD void wire_rows(float* rows)
+//! @brief The butterflies of index bits 3 to 7, the last forward and the first backward; meanwhile asks for what lies beyond
+//! the chunk's gradient, which is read or written.
+template <int Size, bool Write, class Element>
+TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
 {
   using shape          = rows_of<Size>;
   constexpr int stride = shape::split * width;
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      float* const first = rows + first_row_of<Size>(block, part);
+      int const start    = first_row_of<Size>(block, part);
+      float* const first = rows + start;
       floats v[shape::in_block];
       TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) { v[k] = load(first + k * stride); }
+      for (int k = 0; k < shape::in_block; ++k) {
+        fetch_beyond<Write>(gradient + start + k * stride);
+        v[k] = load(first + k * stride);
+      }
       row_butterflies<0, shape::wire_levels>(v);
       TERSUM_UNROLL
       for (int k = 0; k < shape::in_block; ++k) { store(first + k * stride, v[k]); }
@@ -55,7 +59,7 @@ TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
   chunk_signs<Size>(chunk, sign_key, signs);
   load_rows<Size, true>(from, signs, rows);
   middle_rows<Size>(rows);
-  wire_rows<Size>(rows);
+  wire_rows<Size, false>(rows, from);
 }
 
 //! @brief Rotates back, multiplied by `scale`. Overwrites the rows.
@@ -65,7 +69,7 @@ TERSUM_TARGET void rotate_from_rows(
 {
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size>(chunk, sign_key, signs);
-  wire_rows<Size>(rows);
+  wire_rows<Size, true>(rows, to);
   middle_rows<Size>(rows);
   store_rows<Size, true>(to, signs, scale, rows);
 }

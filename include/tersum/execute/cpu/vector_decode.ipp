@@ -48,7 +48,7 @@ TERSUM_SIMD void decode_block(int world,
     for (int r = 0; r < runs; ++r) { packed[r] = part_halves(packed[r]); }
   }
 
-  float* const first_row = rows + (block * shape::in_block * shape::split + part) * width;
+  float* const first_row = rows + shape::number(block, part, 0) * width;
   floats squares         = {};
   integers limits        = {};
   TERSUM_UNROLL
@@ -79,7 +79,7 @@ TERSUM_SIMD void decode_block(int world,
     if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
     TERSUM_UNROLL
     for (int c = 0; c < 4; ++c) {
-      fetch_ahead<size, true>(to, block, part, 4 * m + c);
+      fetch_beyond<true>(to + (first_row - rows) + (4 * m + c) * stride);
       store(first_row + (4 * m + c) * stride, v[c]);
     }
   }

@@ -77,8 +77,6 @@ template <class Codec, bool Keep, int C, class Element, int Draws, int Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
                              Element const* from,
-                             int block,
-                             int part,
                              float* first_row,
                              words const (&random)[Draws][4],
                              words (&packed)[Runs])
@@ -94,7 +92,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
-    fetch_ahead<Codec::chunk_size, false>(from, block, part, 4 * m + C);
+    fetch_beyond<false>(from + (4 * m + C) * stride);
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
@@ -159,7 +157,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
 
-  float* const first_row = rows + (block * shape::in_block * shape::split + part) * width;
+  float* const first_row = rows + shape::number(block, part, 0) * width;
   constexpr int stride   = shape::split * width;
   if constexpr (levels > 0) {
     TERSUM_UNROLL
@@ -173,10 +171,11 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
   words packed[runs] = {};
-  encode_rows<Codec, Keep, 0>(codec, scale, from, block, part, first_row, random, packed);
-  encode_rows<Codec, Keep, 1>(codec, scale, from, block, part, first_row, random, packed);
-  encode_rows<Codec, Keep, 2>(codec, scale, from, block, part, first_row, random, packed);
-  encode_rows<Codec, Keep, 3>(codec, scale, from, block, part, first_row, random, packed);
+  from += first_row - rows;
+  encode_rows<Codec, Keep, 0>(codec, scale, from, first_row, random, packed);
+  encode_rows<Codec, Keep, 1>(codec, scale, from, first_row, random, packed);
+  encode_rows<Codec, Keep, 2>(codec, scale, from, first_row, random, packed);
+  encode_rows<Codec, Keep, 3>(codec, scale, from, first_row, random, packed);
   if constexpr (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
       lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);

@@ -21,23 +21,15 @@ struct rows_of {
   static constexpr int wire_levels = log < 10 ? log - 5 : 5;  //!< As in block_hadamard.
   static constexpr int middle_end  = log - 2;  //!< Index bits 8 .. middle_end-1 come before.
   static constexpr int blocks      = count / (in_block * split);  //!< Row blocks.
+  //! The number of row k of a part of a row block.
+  static constexpr int number(int block, int part, int k) noexcept
+  {
+    return (block * in_block + k) * split + part;
+  }
   static constexpr int upper_block =
     joined && !halved ? blocks
                       : 0;  //!< The distance, in wire blocks, to the one in the upper lanes.
 };
-
-//! @brief Asks for memory that a chunk some way ahead will need, a row's worth at a time and between computations: the
-//! processor's own prefetchers stop where pages end. What lies there does not matter; nothing is accessed.
-template <int Size, bool Write, class Element>
-TERSUM_SIMD void fetch_ahead(Element const* chunk, int block, int part, int k)
-{
-  using shape             = rows_of<Size>;
-  constexpr int ahead     = Write ? 4096 : 8192;  // bytes: of these two what measured better
-  int const row           = (block * shape::in_block + k) * shape::split + part;
-  std::uintptr_t const at = reinterpret_cast<std::uintptr_t>(chunk) + ahead +
-                            static_cast<unsigned>(row * width) * sizeof(Element);
-  __builtin_prefetch(reinterpret_cast<void const*>(at), Write ? 1 : 0, 3);
-}
 
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of vectors, ascending.
 template <int First, int Last, int Count>
