@@ -135,6 +135,11 @@ TERSUM_SIMD floats look_up(float const* table, words number)
 #else
     return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
 #endif
+#if TERSUM_SIMD_WIDTH == 16
+  } else if constexpr (Count == 2 * width) {
+    return (floats)_mm512_permutex2var_ps(
+      (__m512)load(table), (__m512i)number, (__m512)load(table + width));
+#endif
   } else if constexpr (Count <= 8 * width) {
     floats const low  = look_up<Count / 2>(table, number);
     floats const high = look_up<Count / 2>(table + Count / 2, number);

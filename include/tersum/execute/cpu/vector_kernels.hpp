@@ -219,9 +219,10 @@ template <class Quantizer, int Size>
 }
 
 template <class Quantizer, int Size>
-void add_levels(instruction_set set, std::uint32_t const* from, float scale, float* rows)
+void add_levels(
+  instruction_set set, std::uint32_t const* from, float scale, bool fresh, float* rows)
 {
-  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows));
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, fresh, rows));
 }
 
 template <class Quantizer, int Size>

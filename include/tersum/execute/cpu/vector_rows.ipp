@@ -21,6 +21,7 @@ struct rows_of {
   static constexpr int wire_levels = log < 10 ? log - 5 : 5;  //!< As in block_hadamard.
   static constexpr int middle_end  = log - 2;  //!< Index bits 8 .. middle_end-1 come before.
   static constexpr int blocks      = count / (in_block * split);  //!< Row blocks.
+  static constexpr int parts       = blocks * split;              //!< Parts of row blocks.
   //! The number of row k of a part of a row block.
   static constexpr int number(int block, int part, int k) noexcept
   {
