@@ -119,8 +119,12 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
                 float factor,
                 To* to) const
   {
-    alignas(64) float rows[size] = {};
-    add_estimate(map, place, words, factor, rows);
+    alignas(64) float rows[size];
+    float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
+    at_level(args_.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      set_rows<quantizer, size>(set_, words + place.word, scale, rows);
+    });
     from_rows(chunk, rows, to);
   }
 

@@ -58,65 +58,74 @@ TERSUM_SIMD words rounded_bits(floats v, float scale)
 #endif
 }
 
-//! @brief The two halves of the products of 32-bit words.
-TERSUM_SIMD void multiply_wide(words a, std::uint32_t b, words& high, words& low)
+typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+
+//! @brief The products of the lower halves of 64-bit lanes.
+TERSUM_SIMD longs multiply_lower(longs a, std::uint32_t b)
 {
 #if TERSUM_SIMD_WIDTH == 16
-  // The masked forms, with every lane chosen: the plain ones of g++ 12 warn of their own undefined operands.
-  typedef std::uint64_t longs __attribute__((vector_size(64)));
-  __m512i const factor = _mm512_set1_epi32(static_cast<int>(b));
-  __m512i const evens  = _mm512_maskz_mul_epu32(0xff, (__m512i)a, factor);
-  __m512i const odds   = _mm512_maskz_mul_epu32(0xff, (__m512i)((longs)a >> 32), factor);
-  high = (words)_mm512_mask_blend_epi32(0xaaaa, (__m512i)((longs)evens >> 32), odds);
-  low  = (words)_mm512_mask_blend_epi32(0xaaaa, evens, (__m512i)((longs)odds << 32));
+  // The masked form, with every lane chosen: the plain one of g++ 12 warns of its own undefined operand.
+  return (longs)_mm512_maskz_mul_epu32(0xff, (__m512i)a, _mm512_set1_epi32(static_cast<int>(b)));
 #elif TERSUM_SIMD_WIDTH == 8
-  __m256i const factor = _mm256_set1_epi32(static_cast<int>(b));
-  __m256i const evens  = _mm256_mul_epu32((__m256i)a, factor);
-  __m256i const odds   = _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), factor);
-  high                 = (words)_mm256_blend_epi32(_mm256_srli_epi64(evens, 32), odds, 0xaa);
-  low                  = (words)_mm256_blend_epi32(evens, _mm256_slli_epi64(odds, 32), 0xaa);
+  return (longs)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi32(static_cast<int>(b)));
 #elif defined(__SSE2__)
-  __m128i const factor = _mm_set1_epi32(static_cast<int>(b));
-  __m128i const mask   = _mm_set1_epi64x(0xffffffff);
-  __m128i const evens  = _mm_mul_epu32((__m128i)a, factor);
-  __m128i const odds   = _mm_mul_epu32(_mm_srli_epi64((__m128i)a, 32), factor);
-  high = (words)_mm_or_si128(_mm_srli_epi64(evens, 32), _mm_andnot_si128(mask, odds));
-  low  = (words)_mm_or_si128(_mm_and_si128(mask, evens), _mm_slli_epi64(odds, 32));
+  return (longs)_mm_mul_epu32((__m128i)a, _mm_set1_epi32(static_cast<int>(b)));
 #else
-  for (int lane = 0; lane < width; ++lane) {
-    std::uint64_t const product = static_cast<std::uint64_t>(a[lane]) * b;
-    high[lane]                  = static_cast<std::uint32_t>(product >> 32);
-    low[lane]                   = static_cast<std::uint32_t>(product);
-  }
+  return (a & 0xffffffffu) * b;
+#endif
+}
+
+//! @brief The lower halves of the 64-bit lanes of `evens`, between them those of `odds`.
+TERSUM_SIMD words merge_lower(longs evens, longs odds)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_mask_shuffle_epi32(
+    (__m512i)evens, 0xaaaa, (__m512i)odds, static_cast<_MM_PERM_ENUM>(0xa0));
+#else
+  return (words)((evens & 0xffffffffu) | odds << 32);
 #endif
 }
 
 //! @brief Philox4x32 in every lane of several vectors; lanes differ in the first counter word only, which out[.][0] brings.
+//! Even and odd lanes take their rounds apart, each in the lower halves of 64-bit lanes; the upper halves are undefined.
 template <int Rounds, int Draws>
 TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&out)[Draws][4])
 {
   using constants = philox_constants;
-  words k0        = broadcast(static_cast<std::uint32_t>(key));
-  words k1        = broadcast(static_cast<std::uint32_t>(key >> 32));
+  longs k0        = (longs)broadcast(static_cast<std::uint32_t>(key));
+  longs k1        = (longs)broadcast(static_cast<std::uint32_t>(key >> 32));
+  longs state[Draws][2][4];
   TERSUM_UNROLL
   for (int d = 0; d < Draws; ++d) {
     TERSUM_UNROLL
-    for (int w = 1; w < 4; ++w) { out[d][w] = broadcast(counter.word[w]); }
+    for (int odd = 0; odd < 2; ++odd) {
+      state[d][odd][0] = (longs)out[d][0] >> (32 * odd);
+      TERSUM_UNROLL
+      for (int w = 1; w < 4; ++w) { state[d][odd][w] = (longs)broadcast(counter.word[w]); }
+    }
   }
   TERSUM_UNROLL
   for (int round = 0; round < Rounds; ++round) {
     TERSUM_UNROLL
     for (int d = 0; d < Draws; ++d) {
-      words high0, low0, high1, low1;
-      multiply_wide(out[d][0], constants::multiplier_0, high0, low0);
-      multiply_wide(out[d][2], constants::multiplier_1, high1, low1);
-      out[d][0] = high1 ^ out[d][1] ^ k0;
-      out[d][1] = low1;
-      out[d][2] = high0 ^ out[d][3] ^ k1;
-      out[d][3] = low0;
+      TERSUM_UNROLL
+      for (int odd = 0; odd < 2; ++odd) {
+        longs(&c)[4]   = state[d][odd];
+        longs const p0 = multiply_lower(c[0], constants::multiplier_0);
+        longs const p1 = multiply_lower(c[2], constants::multiplier_1);
+        c[0]           = (p1 >> 32) ^ c[1] ^ k0;
+        c[1]           = p1;
+        c[2]           = (p0 >> 32) ^ c[3] ^ k1;
+        c[3]           = p0;
+      }
     }
-    k0 += constants::weyl_0;
-    k1 += constants::weyl_1;
+    k0 = (longs)((words)k0 + constants::weyl_0);
+    k1 = (longs)((words)k1 + constants::weyl_1);
+  }
+  TERSUM_UNROLL
+  for (int d = 0; d < Draws; ++d) {
+    TERSUM_UNROLL
+    for (int w = 0; w < 4; ++w) { out[d][w] = merge_lower(state[d][0][w], state[d][1][w]); }
   }
 }
 
@@ -133,6 +142,11 @@ TERSUM_SIMD floats look_up(float const* table, words number)
     return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
 #else
     return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
+#endif
+#if TERSUM_SIMD_WIDTH == 16
+  } else if constexpr (Count == 2 * width) {
+    return (floats)_mm512_permutex2var_ps(
+      (__m512)load(table), (__m512i)number, (__m512)load(table + width));
 #endif
   } else if constexpr (Count <= 8 * width) {
     floats const low  = look_up<Count / 2>(table, number);

@@ -11,11 +11,12 @@ struct decoded_counts {
 };
 
 //! @brief Unpacks one block of rows and begins the inverse transform.
-template <class Codec>
+template <class Codec, class Element>
 TERSUM_SIMD void decode_block(int world,
                               int block,
                               int part,
                               std::uint32_t const* chunk_words,
+                              Element const* to,
                               float* rows,
                               decoded_counts& counts)
 {
@@ -28,27 +29,26 @@ TERSUM_SIMD void decode_block(int world,
   constexpr int stride  = shape::split * width;
 
   words packed[runs];
-  int const at              = shape::wire_block(block);
   std::uint32_t* const from = const_cast<std::uint32_t*>(chunk_words);
   TERSUM_UNROLL
   for (int r = 0; r < runs; ++r) {
-    if constexpr (shape::joined && runs == 1) {
-      alignas(64) std::uint32_t both[width];
-      __builtin_memcpy(both, block_words<Codec>(from, at, 0), sizeof(both) / 2);
-      __builtin_memcpy(
-        both + width / 2, block_words<Codec>(from, at + shape::upper_block, 0), sizeof(both) / 2);
-      packed[r] = load_words(both);
+    if constexpr (shape::halved) {
+      packed[r] = load_words(from + r * width);
     } else if constexpr (shape::joined) {
       int const upper = r / (runs / 2);
-      packed[r]       = load_words(block_words<Codec>(from, at + upper * shape::upper_block, 0) +
+      packed[r]       = load_words(block_words<Codec>(from, block + upper * shape::upper_block, 0) +
                              (r % (runs / 2)) * width);
     } else {
-      packed[r] = load_words(block_words<Codec>(from, at, part) + r * width);
+      packed[r] = load_words(block_words<Codec>(from, block, part) + r * width);
     }
   }
   unzip(packed);
+  if constexpr (shape::halved) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = part_halves(packed[r]); }
+  }
 
-  float* const first_row = rows + (block * shape::in_block * shape::split + part) * width;
+  float* const first_row = rows + shape::number(block, part, 0) * width;
   floats squares         = {};
   integers limits        = {};
   TERSUM_UNROLL
@@ -78,7 +78,10 @@ TERSUM_SIMD void decode_block(int world,
     }
     if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
     TERSUM_UNROLL
-    for (int c = 0; c < 4; ++c) { store(first_row + (4 * m + c) * stride, v[c]); }
+    for (int c = 0; c < 4; ++c) {
+      fetch_beyond<true>(to + (first_row - rows) + (4 * m + c) * stride);
+      store(first_row + (4 * m + c) * stride, v[c]);
+    }
   }
   if constexpr (levels > 2) {
     TERSUM_UNROLL
@@ -117,7 +120,7 @@ TERSUM_TARGET inline void decode_chunk(int world,
   decoded_counts counts;
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      decode_block<Codec>(world, block, part, chunk_words, rows, counts);
+      decode_block<Codec>(world, block, part, chunk_words, to, rows, counts);
     }
   }
   invert_rows<Codec>(rows);

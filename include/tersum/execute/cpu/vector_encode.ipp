@@ -73,9 +73,10 @@ TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 }
 
 //! @brief The last butterflies of the rows c, c + 4, c + 8 ... of a block, their codes, and where those go.
-template <class Codec, bool Keep, int C, int Draws, int Runs>
+template <class Codec, bool Keep, int C, class Element, int Draws, int Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
+                             Element const* from,
                              float* first_row,
                              words const (&random)[Draws][4],
                              words (&packed)[Runs])
@@ -91,6 +92,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
+    fetch_beyond<false>(from + (4 * m + C) * stride);
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
@@ -103,11 +105,12 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
 }
 
 //! @brief Finishes the transform of one block of rows, rounds and packs it.
-template <class Codec, bool Keep>
+template <class Codec, bool Keep, class Element>
 TERSUM_SIMD void encode_block(Codec const& codec,
                               dither_key const& key,
                               std::uint64_t chunk,
                               float scale,
+                              Element const* from,
                               int block,
                               int part,
                               float* rows,
@@ -128,14 +131,13 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   if constexpr (dither::rounds > 0) {
     words neighbour = lane_index() & 7u;
     if constexpr (width == 4) { neighbour += static_cast<std::uint32_t>(4 * part); }
-    words place = neighbour * static_cast<std::uint32_t>(draws);
+    words place = neighbour * static_cast<std::uint32_t>(chunk_order<size>::rows / 16);
     if constexpr (shape::joined) {
-      place += (lane_index() >> 3) *
-               static_cast<std::uint32_t>(shape::upper_block * chunk_order<size>::block / 16);
+      constexpr int upper = shape::halved ? 1 : shape::upper_block * chunk_order<size>::block / 16;
+      place += (lane_index() >> 3) * static_cast<std::uint32_t>(upper);
     }
     std::uint64_t const first =
-      chunk * (size / 16) +
-      static_cast<unsigned>(shape::wire_block(block) * (chunk_order<size>::block / 16));
+      chunk * (size / 16) + static_cast<unsigned>(block * (chunk_order<size>::block / 16));
     philox_block const counter = dither::counter(first, key);
     TERSUM_UNROLL
     for (int d = 0; d < draws; ++d) {
@@ -155,7 +157,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
 
-  float* const first_row = rows + (block * shape::in_block * shape::split + part) * width;
+  float* const first_row = rows + shape::number(block, part, 0) * width;
   constexpr int stride   = shape::split * width;
   if constexpr (levels > 0) {
     TERSUM_UNROLL
@@ -169,10 +171,11 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
   words packed[runs] = {};
-  encode_rows<Codec, Keep, 0>(codec, scale, first_row, random, packed);
-  encode_rows<Codec, Keep, 1>(codec, scale, first_row, random, packed);
-  encode_rows<Codec, Keep, 2>(codec, scale, first_row, random, packed);
-  encode_rows<Codec, Keep, 3>(codec, scale, first_row, random, packed);
+  from += first_row - rows;
+  encode_rows<Codec, Keep, 0>(codec, scale, from, first_row, random, packed);
+  encode_rows<Codec, Keep, 1>(codec, scale, from, first_row, random, packed);
+  encode_rows<Codec, Keep, 2>(codec, scale, from, first_row, random, packed);
+  encode_rows<Codec, Keep, 3>(codec, scale, from, first_row, random, packed);
   if constexpr (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
       lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);
@@ -183,25 +186,22 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = broadcast(Codec::zero_word); }
   }
+  if constexpr (shape::halved) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = alternate_halves(packed[r]); }
+  }
   zip(packed);
-  int const at = shape::wire_block(block);
   TERSUM_UNROLL
   for (int r = 0; r < runs; ++r) {
-    if constexpr (shape::joined && runs == 1) {
-      // One vector holds the words of two wire blocks.
-      alignas(64) std::uint32_t both[width];
-      store(both, packed[0]);
-      __builtin_memcpy(block_words<Codec>(chunk_words, at, 0), both, sizeof(both) / 2);
-      __builtin_memcpy(block_words<Codec>(chunk_words, at + shape::upper_block, 0),
-                       both + width / 2,
-                       sizeof(both) / 2);
+    if constexpr (shape::halved) {
+      store(chunk_words + r * width, packed[r]);
     } else if constexpr (shape::joined) {
       int const upper = r / (runs / 2);
-      store(block_words<Codec>(chunk_words, at + upper * shape::upper_block, 0) +
+      store(block_words<Codec>(chunk_words, block + upper * shape::upper_block, 0) +
               (r % (runs / 2)) * width,
             packed[r]);
     } else {
-      store(block_words<Codec>(chunk_words, at, part) + r * width, packed[r]);
+      store(block_words<Codec>(chunk_words, block, part) + r * width, packed[r]);
     }
   }
 }
@@ -226,7 +226,7 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       encode_block<Codec, Codec::feeds_back>(
-        codec, key, chunk, scale, block, part, rows, chunk_words);
+        codec, key, chunk, scale, from, block, part, rows, chunk_words);
     }
   }
   if constexpr (Codec::feeds_back) {

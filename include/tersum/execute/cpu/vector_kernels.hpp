@@ -91,18 +91,19 @@ namespace cpu_avx512 {
 }  // namespace cpu_avx512
 #endif
 
-//! @brief Calls one kernel of the instruction set: 16-lane rows need chunks of 1024 coordinates at least.
+//! @brief Calls one kernel of the instruction set; `wide` says whether there is one for vectors of 16. The rows of codes need
+//! chunks of 256 coordinates for that; those of codebooks, whose lanes hold 32 positions of the wire, 512.
 #if defined(__x86_64__)
-#define TERSUM_DISPATCH(instructions, size, ...)                                                   \
+#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
   do {                                                                                             \
-    if constexpr ((size) >= 1024) {                                                                \
+    if constexpr (wide) {                                                                          \
       if ((instructions) == instruction_set::avx512) { return cpu_avx512::__VA_ARGS__; }           \
     }                                                                                              \
     if ((instructions) != instruction_set::baseline) { return cpu_avx2::__VA_ARGS__; }             \
     return cpu_baseline::__VA_ARGS__;                                                              \
   } while (false)
 #else
-#define TERSUM_DISPATCH(instructions, size, ...) return cpu_baseline::__VA_ARGS__
+#define TERSUM_DISPATCH(instructions, wide, ...) return cpu_baseline::__VA_ARGS__
 #endif
 
 template <class Codec, class Element>
@@ -117,7 +118,7 @@ void encode_chunk(instruction_set set,
                   float* own)
 {
   TERSUM_DISPATCH(set,
-                  Codec::chunk_size,
+                  Codec::chunk_size >= 256,
                   encode_chunk(codec, key, sign_key, chunk, scale, from, chunk_words, own));
 }
 
@@ -132,14 +133,14 @@ void decode_chunk(instruction_set set,
                   chunk_step& step)
 {
   TERSUM_DISPATCH(set,
-                  Codec::chunk_size,
+                  Codec::chunk_size >= 256,
                   decode_chunk<Codec>(world, sign_key, chunk, scale, chunk_words, to, step));
 }
 
 template <int Size, class Element>
 [[nodiscard]] float square_norm(instruction_set set, Element const* from)
 {
-  TERSUM_DISPATCH(set, Size, square_norm<Size>(from));
+  TERSUM_DISPATCH(set, true, square_norm<Size>(from));
 }
 
 template <class Codec, class Element>
@@ -148,7 +149,7 @@ template <class Codec, class Element>
                                               std::uint64_t chunk,
                                               Element const* from)
 {
-  TERSUM_DISPATCH(set, Codec::chunk_size, largest_magnitude<Codec>(sign_key, chunk, from));
+  TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
 }
 
 inline void full_pass(instruction_set set,
@@ -160,34 +161,34 @@ inline void full_pass(instruction_set set,
                       std::uint64_t share,
                       std::uint64_t shares)
 {
-  TERSUM_DISPATCH(set, 1024, full_pass(data, begin, end, first, levels, share, shares));
+  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
 }
 
 inline void fused_add(
   instruction_set set, float factor, float const* a, float const* b, int count, float* to)
 {
-  TERSUM_DISPATCH(set, 1024, fused_add(factor, a, b, count, to));
+  TERSUM_DISPATCH(set, true, fused_add(factor, a, b, count, to));
 }
 
 template <class From, class To>
 [[nodiscard]] bool convert_values(
   instruction_set set, From const* from, To* to, float factor, std::size_t count)
 {
-  TERSUM_DISPATCH(set, 1024, convert_values(from, to, factor, count));
+  TERSUM_DISPATCH(set, true, convert_values(from, to, factor, count));
 }
 
 template <class Element>
 void add_values(
   instruction_set set, Element const* a, Element const* b, Element* to, std::size_t count)
 {
-  TERSUM_DISPATCH(set, 1024, add_values(a, b, to, count));
+  TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
 }
 
 template <int Size>
 void flip_signs(
   instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
 {
-  TERSUM_DISPATCH(set, Size, flip_signs<Size>(chunk, sign_key, from, to));
+  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
 template <int Size, class Element>
@@ -197,7 +198,7 @@ void rotate_to_rows(instruction_set set,
                     Element const* from,
                     float* rows)
 {
-  TERSUM_DISPATCH(set, Size, rotate_to_rows<Size>(sign_key, chunk, from, rows));
+  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size>(sign_key, chunk, from, rows));
 }
 
 template <int Size, class Element>
@@ -208,19 +209,20 @@ void rotate_from_rows(instruction_set set,
                       float* rows,
                       Element* to)
 {
-  TERSUM_DISPATCH(set, Size, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+  TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
 }
 
 template <class Quantizer, int Size>
 [[nodiscard]] float quantize_rows(instruction_set set, float const* rows, std::uint32_t* to)
 {
-  TERSUM_DISPATCH(set, Size, quantize_rows<Quantizer, Size>(rows, to));
+  TERSUM_DISPATCH(set, Size >= 512, quantize_rows<Quantizer, Size>(rows, to));
 }
 
 template <class Quantizer, int Size>
-void add_levels(instruction_set set, std::uint32_t const* from, float scale, float* rows)
+void add_levels(
+  instruction_set set, std::uint32_t const* from, float scale, bool fresh, float* rows)
 {
-  TERSUM_DISPATCH(set, Size, add_levels<Quantizer, Size>(from, scale, rows));
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, fresh, rows));
 }
 
 template <class Quantizer, int Size>
@@ -229,13 +231,13 @@ template <class Quantizer, int Size>
                                   std::uint32_t const* thresholds,
                                   std::uint32_t* to)
 {
-  TERSUM_DISPATCH(set, Size, encode_blocks<Quantizer, Size>(values, thresholds, to));
+  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, thresholds, to));
 }
 
 template <class Quantizer, int Size>
 void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
 {
-  TERSUM_DISPATCH(set, Size, add_blocks<Quantizer, Size>(from, whole, values));
+  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size>(from, whole, values));
 }
 
 #undef TERSUM_DISPATCH

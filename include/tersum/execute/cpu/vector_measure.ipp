@@ -25,12 +25,14 @@ TERSUM_SIMD float norm_of(Element const* from)
   floats sums[vectors];
   TERSUM_UNROLL
   for (int i = 0; i < vectors; ++i) {
+    fetch_beyond<false>(from + i * width);
     floats const v = load_values(from + i * width);
     sums[i]        = fma(v, v, floats{});
   }
   for (int block = 256; block < Size; block += 256) {
     TERSUM_UNROLL
     for (int i = 0; i < vectors; ++i) {
+      fetch_beyond<false>(from + block + i * width);
       floats const v = load_values(from + block + i * width);
       sums[i]        = fma(v, v, sums[i]);
     }

@@ -5,35 +5,31 @@
 //! How a chunk lies in vectors, and the butterflies of its rotation but those of single wire blocks. The arrangement:
 //!
 //! A *row* is one vector. Its lanes hold 8 neighbouring coordinates (4 of them in vectors of 4; 16-lane vectors hold 8
-//! of a quarter of the chunk and the 8 across from them in the next quarter), so that all butterflies but the first
+//! of the first half of the chunk and the 8 across from them in the second), so that all butterflies but the first
 //! three are between rows, and every lane packs whole wire words of its own.
 
 //! @brief The rows of a chunk of `Size` coordinates.
 template <int Size>
 struct rows_of {
   static constexpr int log     = log2_exact(Size);
-  static constexpr bool joined = width == 16;         //!< Lanes 8 to 15 are a quarter further.
-  static constexpr int split   = width == 4 ? 2 : 1;  //!< Vectors that make up 8 neighbours.
-  static constexpr int count   = Size / width;        //!< Rows.
-  static constexpr int in_block =
-    chunk_order<Size>::rows;  //!< Groups of 8 neighbours in a transposed block.
+  static constexpr bool joined = width == 16;  //!< Lanes 8 to 15 are half a chunk further.
+  static constexpr bool halved = joined && Size == 256;  //!< Which then is half a wire block.
+  static constexpr int split   = width == 4 ? 2 : 1;     //!< Vectors that make up 8 neighbours.
+  static constexpr int count   = Size / width;           //!< Rows.
+  //! Rows that belong to a row block, whose first lanes hold the wire block of the same number: positions of the wire in a lane.
+  static constexpr int in_block    = chunk_order<Size>::rows / (halved ? 2 : 1);
   static constexpr int wire_levels = log < 10 ? log - 5 : 5;  //!< As in block_hadamard.
   static constexpr int middle_end  = log - 2;  //!< Index bits 8 .. middle_end-1 come before.
-  static constexpr int blocks =
-    Size / chunk_order<Size>::block / (joined ? 2 : 1);  //!< Row blocks.
-
-  //! The number of the 256-block on the wire that row block a holds in its first eight lanes.
-  static constexpr int wire_block(int a) noexcept
+  static constexpr int blocks      = count / (in_block * split);  //!< Row blocks.
+  static constexpr int parts       = blocks * split;              //!< Parts of row blocks.
+  //! The number of row k of a part of a row block.
+  static constexpr int number(int block, int part, int k) noexcept
   {
-    if constexpr (joined) {
-      constexpr int low = log - 10;  // bits of a below the joined one
-      return (a & ((1 << low) - 1)) | (a >> low) << (low + 1);
-    }
-    return a;
+    return (block * in_block + k) * split + part;
   }
-
-  //! The distance, in wire blocks, to the one in the upper eight lanes.
-  static constexpr int upper_block = joined ? 1 << (log - 10) : 0;
+  static constexpr int upper_block =
+    joined && !halved ? blocks
+                      : 0;  //!< The distance, in wire blocks, to the one in the upper lanes.
 };
 
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of vectors, ascending.
@@ -58,13 +54,12 @@ TERSUM_SIMD void row_butterflies(floats (&v)[Count])
 template <int Bit>
 TERSUM_SIMD floats lane_butterfly(floats v)
 {
-  // Which form is faster is a matter of measurement: the product for 8 lanes, the flipped sign for 16.
   auto const upper = (lane_index() & static_cast<std::uint32_t>(Bit)) != 0;
-  if constexpr (width == 8) {
-    return fma(v, upper ? broadcast(-1.0f) : broadcast(1.0f), exchange<Bit>(v));
-  } else {
+  if constexpr (width == 4) {  // where fma is slow
     words const flip = upper ? broadcast(0x80000000u) : broadcast(0u);
     return exchange<Bit>(v) + from_bits(to_bits(v) ^ flip);
+  } else {
+    return fma(v, upper ? broadcast(-1.0f) : broadcast(1.0f), exchange<Bit>(v));
   }
 }
 
@@ -155,11 +150,11 @@ TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, floa
     for (int s = 0; s < shape::split; ++s) {
       if constexpr (Rotate) { row_butterflies<0, 2>(v[s]); }
       if constexpr (shape::joined) {
-        // Groups o and o+8 of quarters 0 and 1, then of 2 and 3.
-        store(rows + 2 * o, join_halves<0>(v[s][0], v[s][1]));
-        store(rows + 2 * o + 16, join_halves<1>(v[s][0], v[s][1]));
-        store(rows + 2 * (quarter + o), join_halves<0>(v[s][2], v[s][3]));
-        store(rows + 2 * (quarter + o) + 16, join_halves<1>(v[s][2], v[s][3]));
+        // Groups o and o+8 of quarters 0 and 2, then of 1 and 3.
+        store(rows + 2 * o, join_halves<0>(v[s][0], v[s][2]));
+        store(rows + 2 * o + 16, join_halves<1>(v[s][0], v[s][2]));
+        store(rows + 2 * (quarter + o), join_halves<0>(v[s][1], v[s][3]));
+        store(rows + 2 * (quarter + o) + 16, join_halves<1>(v[s][1], v[s][3]));
       } else {
         TERSUM_UNROLL
         for (int q = 0; q < 4; ++q) { store(rows + q * quarter + o + s * width, v[s][q]); }
@@ -183,8 +178,8 @@ TERSUM_SIMD void store_rows(Element* to, std::uint32_t const* signs, float scale
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) {
         if constexpr (shape::joined) {
-          float const* const pair = rows + 2 * (q / 2 * quarter + o);
-          if (q % 2 == 0) {
+          float const* const pair = rows + 2 * (q % 2 * quarter + o);
+          if (q < 2) {
             eight[s] = join_halves<0>(load(pair), load(pair + 16));
           } else {
             eight[s] = join_halves<1>(load(pair), load(pair + 16));

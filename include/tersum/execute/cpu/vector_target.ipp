@@ -32,6 +32,17 @@ TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
 
 TERSUM_SIMD words to_bits(floats v) { return (words)v; }
 
+//! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
+//! pages end. Nothing is accessed, whatever lies there.
+template <bool Write, class Element>
+TERSUM_SIMD void fetch_beyond(Element const* at)
+{
+  constexpr std::uintptr_t distance = Write ? 4096 : 8192;  // of these two what measured better
+  __builtin_prefetch(reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(at) + distance),
+                     Write ? 1 : 0,
+                     3);
+}
+
 //! The numbers 0 .. width-1.
 TERSUM_SIMD words lane_index()
 {
@@ -127,6 +138,20 @@ TERSUM_SIMD Vector join_halves(Vector a, Vector b)
 {
   if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_HALVES); }
   return __builtin_shufflevector(a, b, TERSUM_HIGH_HALVES);
+}
+
+//! Lanes of the two halves alternating.
+template <class Vector>
+TERSUM_SIMD Vector alternate_halves(Vector v)
+{
+  return interleave<0>(v, join_halves<1>(v, v));
+}
+
+//! Undoes it.
+template <class Vector>
+TERSUM_SIMD Vector part_halves(Vector v)
+{
+  return join_halves<0>(even(v, v), odd(v, v));
 }
 
 #undef TERSUM_EVEN
