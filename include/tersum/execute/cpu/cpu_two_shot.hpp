@@ -233,7 +233,7 @@ void cpu_two_shot<Codec, Element>::decode() const
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
     if (!(scale > 0.0f)) {
       // Zeros, or NaN where a gradient was not finite.
-      std::fill_n(to, entry.length, from_float<Element>(0.0f * scale));
+      fill_chunk(to, entry.length, 0.0f * scale);
     } else if (entry.length == size) {
       estimate(map, place, chunk, words, share, to);
     } else {

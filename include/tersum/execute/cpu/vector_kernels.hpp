@@ -16,6 +16,7 @@
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +56,25 @@ namespace tersum::inline v0::detail {
 //! @brief Where the rounding of a row leaves its code: this many bits up, above the fraction if there is one.
 template <class Quantizer>
 inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
+
+//! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
+//! pages end. Nothing is accessed, whatever lies there.
+template <bool Write>
+[[gnu::always_inline]] inline void fetch_beyond(void const* at)
+{
+  constexpr std::uintptr_t distance = Write ? 4096 : 8192;  // of these two what measured better
+  std::uintptr_t const beyond       = reinterpret_cast<std::uintptr_t>(at) + distance;
+  __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
+}
+
+//! @brief What a chunk becomes that has not travelled: zeros, or NaNs.
+template <class Element>
+void fill_chunk(Element* to, std::uint32_t count, float value)
+{
+  constexpr std::uint32_t line = 64 / sizeof(Element);
+  for (std::uint32_t i = 0; i < count; i += line) { fetch_beyond<true>(to + i); }
+  std::fill_n(to, count, from_float<Element>(value));
+}
 
 namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4

@@ -32,17 +32,6 @@ TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
 
 TERSUM_SIMD words to_bits(floats v) { return (words)v; }
 
-//! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
-//! pages end. Nothing is accessed, whatever lies there.
-template <bool Write, class Element>
-TERSUM_SIMD void fetch_beyond(Element const* at)
-{
-  constexpr std::uintptr_t distance = Write ? 4096 : 8192;  // of these two what measured better
-  __builtin_prefetch(reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(at) + distance),
-                     Write ? 1 : 0,
-                     3);
-}
-
 //! The numbers 0 .. width-1.
 TERSUM_SIMD words lane_index()
 {
