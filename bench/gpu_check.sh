@@ -8,7 +8,8 @@
 # g++; no network. Ends within nine minutes: what does not fit is left out, and said. Without a GPU it builds, says so
 # and exits with 0.
 #
-#   OUT            folder of text and JSON (default bench/results/<device>)
+#   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.json, log.txt and
+#                  details.tar.gz, what every program said
 #   BUILD          build folder (default build/gpu-check)
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
 #                  installed; needed where the system has none. What cannot be built is skipped, in so many words.
@@ -58,7 +59,9 @@ elif [ -n "$device" ]; then
 else
   out=$build/results
 fi
-mkdir -p "$out" "$build"
+details=$out/details
+rm -rf "$details"
+mkdir -p "$details" "$build"
 log=$out/log.txt
 : >"$log"
 
@@ -119,6 +122,7 @@ note "build: $((SECONDS - begin)) s"
 
 if [ -z "$device" ]; then
   note "no GPU here: nothing was run"
+  rmdir "$details"
   exit $((failures > 0))
 fi
 
@@ -154,11 +158,16 @@ sanitize() {
 }
 export -f run_program sanitize
 
-# tell PREFIX FILE: notes the verdicts of a file.
+# tell PREFIX FILE: notes the verdicts of a file, and shows the ends of what has failed.
 tell() {
   local line
   while read -r line; do
-    if [[ $line == FAILED* ]]; then fail "$1${line#FAILED: }"; else note "$1$line"; fi
+    if [[ $line != FAILED* ]]; then
+      note "$1$line"
+      continue
+    fi
+    fail "$1${line#FAILED: }"
+    [[ ! $line =~ \;\ (.*)\)$ ]] || tail -n 15 "${BASH_REMATCH[1]}"
   done <"$2"
 }
 
@@ -169,19 +178,19 @@ if ((${#programs[@]})); then
   deadline=$(($(date +%s) + $(seconds 120)))
   printf '%s\0' "${programs[@]}" |
     OMP_NUM_THREADS=$((jobs > 4 ? jobs / 4 : 1)) xargs -0 -n 1 -P 4 \
-      bash -c 'run_program "$2" "$0" "$1"' "$deadline" "$out" >"$out/tests.txt"
-  tell "" "$out/tests.txt"
+      bash -c 'run_program "$2" "$0" "$1"' "$deadline" "$details" >"$details/tests.txt"
+  tell "" "$details/tests.txt"
 fi
 
 program=$build/bin/tersum.test.interop.nccl
 if [ -x "$program" ]; then
   echo "== NCCL, ranks that share the GPU"
   for ranks in 1 2 4; do
-    timeout "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$out/nccl.$ranks.txt" 2>&1
+    timeout "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$details/nccl.$ranks.txt" 2>&1
     case $? in
       0) note "passed: $ranks NCCL ranks" ;;
       77) note "skipped: $ranks NCCL ranks" ;;
-      *) fail "$ranks NCCL ranks" && tail -n 30 "$out/nccl.$ranks.txt" ;;
+      *) fail "$ranks NCCL ranks" && tail -n 30 "$details/nccl.$ranks.txt" ;;
     esac
   done
 else
@@ -192,11 +201,11 @@ fi
 results=()
 measure() {
   local operation=$1 size=$2 pattern=$3 program=$build/bin/tersum.bench.cuda.cuda
-  local json=$out/cuda.$operation.$size.json
+  local json=$details/cuda.$operation.$size.json
   [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
   [ -x "$program" ] || return
   timeout "$(seconds 45)" "$program" "--benchmark_filter=^$operation/$pattern" --benchmark_min_time=0.02 \
-    "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.$size.txt" 2>&1
+    "--benchmark_out=$json" --benchmark_out_format=json >"$details/cuda.$operation.$size.txt" 2>&1
   local code=$?
   if ((code == 0)) && [ -s "$json" ]; then
     results+=("$json")
@@ -204,9 +213,9 @@ measure() {
   fi
   rm -f "$json"
   if ((code == 124)); then
-    note "out of time: the benchmarks of $operation, $size; see $out/cuda.$operation.$size.txt"
+    note "out of time: the benchmarks of $operation, $size; see $details/cuda.$operation.$size.txt"
   else
-    fail "the benchmarks of $operation, $size (exit $code); see $out/cuda.$operation.$size.txt"
+    fail "the benchmarks of $operation, $size (exit $code); see $details/cuda.$operation.$size.txt"
   fi
 }
 largest=268435456
@@ -222,8 +231,8 @@ if ((${#programs[@]})); then
     deadline=$(($(date +%s) + $(seconds 150)))
     for tool in memcheck racecheck initcheck synccheck; do
       for program in "${programs[@]}"; do printf '%s\0%s\0' "$program" "$tool"; done
-    done | xargs -0 -n 2 -P 6 bash -c 'sanitize "$2" "$0" "$1" "$3"' "$deadline" "$out" >"$out/sanitizer.txt"
-    tell "compute-sanitizer " "$out/sanitizer.txt"
+    done | xargs -0 -n 2 -P 6 bash -c 'sanitize "$2" "$0" "$1" "$3"' "$deadline" "$details" >"$details/sanitizer.txt"
+    tell "compute-sanitizer " "$details/sanitizer.txt"
   else
     note "skipped: compute-sanitizer is not on PATH"
   fi
@@ -236,7 +245,7 @@ if ((${#results[@]})) && command -v python3 >/dev/null; then
     while read -r name; do
       number=$((number + 1))
       program=$build/bin/tersum.bench.cuda.cuda
-      text=$out/ncu.$number.txt
+      text=$details/ncu.$number.txt
       kernel=${name%%/*}
       [[ $name != */fp16/* && $name != */bf16/* && $name != */topkc_b*/* ]] || kernel=cast
       timeout "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:detail[0-9]+${kernel}_" \
@@ -265,11 +274,11 @@ if [ "$bench" = ON ]; then
   done
   if [ -x "$build/bin/tersum.bench.low_rank.cuda" ]; then
     timeout "$(seconds 45)" "$build/bin/tersum.bench.low_rank.cuda" --benchmark_min_time=0.02 \
-      >"$out/cuda.low_rank.txt" 2>&1
+      >"$details/cuda.low_rank.txt" 2>&1
     case $? in
-      0) note "low-rank steps: $out/cuda.low_rank.txt" ;;
-      124) note "out of time: the benchmarks of low-rank steps; see $out/cuda.low_rank.txt" ;;
-      *) fail "the benchmarks of low-rank steps; see $out/cuda.low_rank.txt" ;;
+      0) note "low-rank steps: $details/cuda.low_rank.txt" ;;
+      124) note "out of time: the benchmarks of low-rank steps; see $details/cuda.low_rank.txt" ;;
+      *) fail "the benchmarks of low-rank steps; see $details/cuda.low_rank.txt" ;;
     esac
   fi
 fi
@@ -286,7 +295,9 @@ echo
 cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
   python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json"
   python3 bench/report.py "${results[@]}" --brief --filter "/n:$largest/" || true
 fi
+tar -czf "$out/details.tar.gz" -C "$out" details && rm -rf "$details"
 echo "$failures failed, $SECONDS s, results in $out"
 exit $((failures > 0))

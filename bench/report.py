@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns JSON files of the benchmarks into Markdown tables, one for each size.
 
-    bench/report.py FILE... [--filter REGEX] [--brief | --slowest N]
+    bench/report.py FILE... [--filter REGEX] [--brief | --slowest N | --merge]
 
 Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count.
 """
@@ -64,7 +64,16 @@ def main():
     parser.add_argument("--filter", default="", help="only names that this regular expression finds")
     parser.add_argument("--brief", action="store_true", help="no executor, threads and compiler")
     parser.add_argument("--slowest", type=int, metavar="N", help="the names alone of those with the least of_copy")
+    parser.add_argument("--merge", action="store_true", help="one JSON file of the same runs, without --filter")
     options = parser.parse_args()
+    if options.merge:
+        documents = []
+        for path in options.files:
+            with open(path, encoding="utf-8") as file:
+                documents.append(json.load(file))
+        documents[0]["benchmarks"] = [run for document in documents for run in document["benchmarks"]]
+        json.dump(documents[0], sys.stdout, indent=1)
+        return 0
     results, failed = read(options.files, options.filter)
     if options.slowest:
         results.sort(key=share_of_copy)

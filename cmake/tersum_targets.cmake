@@ -138,8 +138,9 @@ function(tersum_add_compile_failure source)
 endfunction()
 
 # tersum_add_codegen_test(<architecture> <source>...): compiles the sources to cubins, and adds the test
-# tersum.codegen.<architecture> that holds them to tests/codegen/budgets.json.
+# tersum.codegen.<architecture> that holds them to tests/codegen/budgets*.json.
 function(tersum_add_codegen_test architecture)
+  file(GLOB budgets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/codegen/budgets*.json")
   set(cubins)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source STEM name)
@@ -161,8 +162,8 @@ function(tersum_add_codegen_test architecture)
     add_custom_target(tersum.codegen.${architecture} ALL DEPENDS ${cubins})
     add_dependencies(tersum.cuda tersum.codegen.${architecture})
     add_test(NAME tersum.codegen.${architecture}
-             COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/codegen/check.py" --budgets
-                     "${PROJECT_SOURCE_DIR}/tests/codegen/budgets.json" --arch ${architecture} ${cubins})
+             COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/codegen/check.py" --budgets ${budgets} --kernels
+                     "${PROJECT_SOURCE_DIR}/include/tersum/execute/cuda_kernels.cuh" --arch ${architecture} ${cubins})
     set_tests_properties(tersum.codegen.${architecture} PROPERTIES LABELS "codegen;cuda")
   endif()
 endfunction()

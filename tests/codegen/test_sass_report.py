@@ -106,11 +106,19 @@ class Budgets(unittest.TestCase):
                     self.faults(budget_of(), kernel_of(**change)), [f"encode: {phrase}"]
                 )
 
-    def test_local_memory_is_a_fault_without_a_budget_too(self):
+    def test_a_kernel_without_a_budget_is_a_fault_and_so_is_its_local_memory(self):
         spiller = kernel_of(name="other", local_accesses=2)
         self.assertEqual(
             self.faults(budget_of(), kernel_of(), spiller),
-            ["other: 2 accesses to 0 bytes of local memory"],
+            ["other: 2 accesses to 0 bytes of local memory", "other: no budget"],
+        )
+
+    def test_local_memory_is_allowed_by_a_budget_alone(self):
+        spiller = kernel_of(stack_bytes=8, local_accesses=2)
+        self.assertEqual(self.faults(budget_of(local_accesses_allowed=2), spiller), [])
+        self.assertEqual(
+            self.faults(budget_of(local_accesses_allowed=1), spiller),
+            ["encode: 2 accesses to 8 bytes of local memory"],
         )
 
     def test_a_budget_that_matches_no_kernel_is_a_fault(self):
@@ -124,6 +132,18 @@ class Budgets(unittest.TestCase):
         self.assertTrue(both.applies_to("sm_80") and both.applies_to("sm_90"))
         self.assertFalse(both.applies_to("sm_100"))
         self.assertFalse(budget_of(arch="sm_100").applies_to("sm_10"))
+
+    def test_an_object_without_arch_has_a_budget_for_each_of_its_architectures(self):
+        line = {"kernel": "encode", "coordinates_per_thread": 32}
+        line["max_instructions_per_coordinate"] = {"sm_80": 12, "sm_90": 10}
+        line["max_registers"] = {"sm_80": 48, "sm_90": 40}
+        self.assertEqual(
+            check.budgets_of(line),
+            [
+                check.Budget("encode", "sm_80", 32, 12, 48),
+                check.Budget("encode", "sm_90", 32, 10, 40),
+            ],
+        )
 
     def test_a_misspelt_field_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -224,42 +244,99 @@ class Cubins(unittest.TestCase):
         with self.assertRaisesRegex(sass_report.CubinError, "not a cubin"):
             sass_report.read_cubin(self.folder / "kernels.cu")
 
-    def run_check(self, cubin, budget, arch="sm_90"):
+    def run_check(self, cubin, *budgets, arch="sm_90", more=()):
         path = self.folder / "budgets.json"
-        path.write_text(json.dumps([budget]))
+        path.write_text(json.dumps(budgets))
         out, err = io.StringIO(), io.StringIO()
         with (
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             self.assertRaises(SystemExit) as end,
         ):
-            check.main(["--budgets", str(path), "--arch", arch, str(cubin)])
+            check.main(["--budgets", str(path), "--arch", arch, *more, str(cubin)])
         return end.exception.code, out.getvalue(), err.getvalue()
 
+    BUDGET = {
+        "kernel": "^_Z4copyI5word4",
+        "arch": ["sm_90"],
+        "coordinates_per_thread": 4,
+        "max_instructions_per_coordinate": 8,
+        "max_registers": 32,
+    }
+    REST = {
+        "kernel": "^(endless|dynamic_index|multiply_add|copy<[uf])",
+        "arch": ["sm_80", "sm_90"],
+        "coordinates_per_thread": 1,
+        "max_instructions_per_coordinate": 1000,
+        "max_registers": 255,
+        "scalar_global_accesses_allowed": 100,
+    }
+
     def test_check_ends_with_status_1_on_a_fault_and_names_it(self):
-        budget = {
-            "kernel": "^_Z4copyI5word4",
-            "arch": ["sm_90"],
-            "coordinates_per_thread": 4,
-            "max_instructions_per_coordinate": 8,
-            "max_registers": 32,
-        }
-        code, out, err = self.run_check(self.cubins["sm_90"], budget)
+        code, out, err = self.run_check(self.cubins["sm_90"], self.BUDGET, self.REST)
         self.assertEqual(code, 1)  # for the local memory of another kernel alone
         self.assertRegex(err, r"\Acheck: dynamic_index: \d+ accesses to \d+ bytes of .*\n\Z")
         self.assertRegex(out, r"copy<word4>` \| \d.\d\d of 8 \| \d+ of 32 \| 0 of 0 .* kept \|")
-        self.assertRegex(out, r"endless.*no budget")
 
         clean, _ = self.compile(SOURCE.split("__global__ void dynamic_index")[0], "sm_90")
-        self.assertEqual(self.run_check(clean, budget)[::2], (0, ""))
-        code, _, err = self.run_check(clean, budget | {"kernel": "^copy<float>$"})
+        rest = self.REST | {"kernel": "^copy<[uf]"}
+        self.assertEqual(self.run_check(clean, self.BUDGET, rest)[::2], (0, ""))
+        narrow = rest | {"scalar_global_accesses_allowed": 1}
+        code, _, err = self.run_check(clean, self.BUDGET, narrow)
         self.assertEqual(code, 1)
-        self.assertEqual(err, "check: copy<float>: 2 global accesses below 128 bits, budget 0\n")
+        self.assertIn("check: copy<float>: 2 global accesses below 128 bits, budget 1\n", err)
+        code, out, err = self.run_check(clean, rest)
+        self.assertEqual((code, err), (1, "check: copy<word4>: no budget\n"))
+        self.assertRegex(out, "copy<word4>.*no budget")
 
-        code, _, _ = self.run_check(self.cubins["sm_80"], budget, arch="sm_80")
+        code, _, _ = self.run_check(self.cubins["sm_80"], self.BUDGET, arch="sm_80")
         self.assertRegex(code, "has no budget for sm_80")
-        code, _, _ = self.run_check(self.cubins["sm_80"], budget)
+        code, _, _ = self.run_check(self.cubins["sm_80"], self.BUDGET)
         self.assertRegex(code, "is for sm_80, not sm_90")
+
+    def test_a_kernel_that_is_in_no_cubin_is_named(self):
+        source = self.folder / "kernels.cuh"
+        clean, _ = self.compile("__global__ void a_kernel(int* p) { *p = 1; }", "sm_90")
+        budget = self.REST | {"kernel": "^a_kernel"}
+        for text, expected in [
+            ("__global__ void a_kernel(int* p)", ""),
+            ("void a_kernel(int* p) void b_kernel(", f"check: b_kernel of {source} is in no cubin\n"),
+        ]:
+            source.write_text(text)
+            code, _, err = self.run_check(clean, budget, more=["--kernels", str(source)])
+            self.assertEqual((code, err), (1 if expected else 0, expected))
+
+    def test_the_table_has_a_line_a_kernel_and_a_column_an_architecture(self):
+        budgets, table = self.folder / "budgets.json", self.folder / "table.md"
+        budgets.write_text(json.dumps([self.BUDGET, self.REST]))
+        cubins = [self.cubins[arch] for arch in ("sm_90", "sm_80")]
+        check.main(["--budgets", str(budgets), "--table", str(table), *map(str, cubins)])
+        text = table.read_text()
+        self.assertIn("| kernel | coordinates | sm_80 | sm_90 | loads (bits) |", text)
+        line = next(line for line in text.splitlines() if line.startswith("| `copy<word4>`"))
+        self.assertRegex(line, r"\| 4 \| - \| [\d.]+ of 8; \d+ of 32 \| 1 x 128 \| 1 x 128 \|$")
+
+    def test_the_rest_gets_budgets_that_it_keeps(self):
+        cubin = self.cubins["sm_90"]
+        budgets, rest = self.folder / "budgets.json", self.folder / "rest.json"
+        budgets.write_text(json.dumps([self.BUDGET]))
+        write = ["--budgets", str(budgets), "--rest", str(rest), str(cubin)]
+        check.main(write)
+        lines = json.loads(rest.read_text())
+        self.assertEqual(len(lines), 7)  # all but copy<word4>
+        for line in lines:
+            line["coordinates_per_thread"] = 4
+        rest.write_text(json.dumps(lines))
+        check.main(write)
+        self.assertEqual({line["coordinates_per_thread"] for line in json.loads(rest.read_text())}, {4})
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            self.assertRaises(SystemExit) as end,
+        ):
+            check.main(["--budgets", str(budgets), str(rest), "--arch", "sm_90", str(cubin)])
+        self.assertEqual((end.exception.code, err.getvalue()), (0, ""))
 
 
 if __name__ == "__main__":

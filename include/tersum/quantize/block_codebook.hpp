@@ -166,7 +166,7 @@ struct codebook_lanes {
 
 //! @brief The words of a thread's values times `scale`, one over the root mean square, and the sum of |v| * level.
 //! @tparam InStep  All lanes of the warp call.
-template <class Quantizer, bool InStep, class Context>
+template <class Quantizer, bool InStep = false, class Context>
 TERSUM_BODY float code_values(Context const& ctx,
                               std::uint32_t const* tables,
                               float scale,
@@ -242,7 +242,7 @@ TERSUM_BODY void add_level(Context const&,
 
 //! @brief Adds scale times the levels of a thread's codes to its values.
 //! @tparam InStep  All lanes of the warp call.
-template <class Quantizer, bool InStep, class Context>
+template <class Quantizer, bool InStep = false, class Context>
 TERSUM_BODY void add_codes(Context const& ctx,
                            std::uint32_t const* tables,
                            std::uint32_t const* from,

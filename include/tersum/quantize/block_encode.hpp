@@ -21,11 +21,20 @@ namespace tersum::inline v0::detail {
 template <class Codec>
 inline constexpr int field_shift = Codec::quantizer_type::fraction_bits == 8 ? 8 : 0;
 
+//! @brief Whether a quantizer rounds to a table of which a warp holds the part that it looks up: a step a lane.
+template <class Quantizer>
+inline constexpr bool table_in_lanes = false;
+
+template <class Quantizer>
+requires requires { Quantizer::table::lowest; }
+inline constexpr bool table_in_lanes<Quantizer> =
+  Quantizer::table::granularity - Quantizer::table::lowest < 32;
+
 //! @brief Rounds the 16 values that share one draw. A field holds code + max_level, which is not negative, `field_shift`
 //! bits up.
 //! @param draw  Number of the draw: the first value's position on the wire, over the whole payload, by 16.
 template <class Codec, class Context>
-TERSUM_BODY void round_sixteen(Context const&,
+TERSUM_BODY void round_sixteen(Context const& ctx,
                                Codec const& codec,
                                dither_key const& key,
                                std::uint32_t mask,
@@ -41,6 +50,15 @@ TERSUM_BODY void round_sixteen(Context const&,
   if constexpr (dither::rounds > 0) {
     random =
       philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
+  }
+  // Where chunks are chosen a warp may be about several things.
+  constexpr bool shuffles = table_in_lanes<quantizer> && !Codec::selects;
+  std::uint32_t step      = 0;
+  if constexpr (shuffles) {
+    constexpr unsigned lowest = quantizer::table::lowest;
+    unsigned const mine       = lowest + (ctx.thread_rank() - lowest) % 32;
+    step                      = static_cast<std::uint32_t>(
+      quantizer::table::enclose_packed(static_cast<std::int32_t>(256 * mine)));
   }
   TERSUM_UNROLL
   for (int i = 0; i < 16; ++i) {
@@ -59,6 +77,13 @@ TERSUM_BODY void round_sixteen(Context const&,
         Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
                            static_cast<std::int32_t>(addend),
                            2 * limit * unit + unit - 1));
+    } else if constexpr (shuffles) {
+      std::uint32_t const byte = (word >> (8 * (i % 4))) & 0xffu;
+      std::int32_t const x     = quantizer::place(v[i], scale);
+      auto const between       = quantizer::table::unpack(
+        static_cast<std::int32_t>(ctx.shuffle(step, static_cast<std::uint32_t>(x >> 8))));
+      fields[i] = static_cast<std::uint32_t>(quantizer::choose(x, between, v[i], byte) + limit)
+                  << field_shift<Codec>;
     } else {
       std::uint32_t const byte = (word >> (8 * (i % 4))) & 0xffu;
       fields[i] = static_cast<std::uint32_t>(codec.quantizer.encode(v[i], scale, byte) + limit)

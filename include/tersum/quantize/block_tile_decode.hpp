@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Narrow codes of chunks of 1024 back to coordinates by products of tiles, in the registers of a warp: kernel body.
+//! Codes of chunks of 1024 back to coordinates by products of tiles, in the registers of a warp: kernel body.
 
 #pragma once
 
@@ -17,17 +17,18 @@ namespace tersum::inline v0::detail {
 //! @brief Whether whole, aligned chunks of a codec are decoded by `tile_decode`.
 template <class Codec>
 inline constexpr bool decodes_on_tiles =
-  Codec::chunk_size == 1024 && !Codec::selects && lane_values<Codec>::packed;
+  Codec::chunk_size == 1024 && !Codec::selects && Codec::rotates_chunks &&
+  !Codec::reducer_type::biased && Codec::lanes::bits <= 8;
 
 //! @brief A warp's packed sums to its chunk, transformed and not normalized, without shared memory.
 //!
-//! All of it is exact, whatever the order in which products are added: lanes of at most 4 bits are small integers, those
-//! of four, then of sixteen times as many are below 2^10 and so are halves, and the last sums are below 2^24. So are its
-//! bits those of `block_hadamard::to_loaded`, and this is no policy.
+//! All of it is exact, whatever the order in which products are added: lanes are small integers, those of four, or of 8
+//! bits themselves, and sixteen times as many are at most 2^11 and so are halves, and the last sums are below 2^24. So are
+//! its bits those of `block_hadamard::to_loaded`, and this is no policy.
 //!
 //! Bits of the index within the chunk, before (f) and after (e) their butterflies. i0, i1, i2 are the three that number
-//! the eight words of bytes, j0 and j1 those of a byte in its word: f3, f6, f7 and f4, f5 at 4 bits a lane, f3, f4, f7
-//! and f5, f6 at 2.
+//! the eight words of bytes, j0 and j1 those of a byte in its word: f3, f4, f7 and f5, f6 at 2 bits a lane, f3, f6, f7 and
+//! f4, f5 at 4, f5, f6, f7 and f3, f4 at 8, where i1 and i2 come last.
 //!
 //!                      lane bits 0 to 4    registers
 //!     on the wire      f0 f1 f2 f8 f9      i0 i1 i2, j0, j1 (halves of a word)
@@ -38,16 +39,19 @@ inline constexpr bool decodes_on_tiles =
 //! A thread ends with four rows of eight neighbours, numbered by i1 and i2.
 template <class Codec>
 struct tile_decode {
-  using lanes                   = typename Codec::lanes;
-  static constexpr bool is_four = lanes::bits == 4;
+  using lanes               = typename Codec::lanes;
+  static constexpr int bits = lanes::bits;
   static constexpr int row =
-    is_four ? 64 : 16;  //!< Coordinates from a row to the next but one of i1.
+    bits == 2 ? 16 : 64;                  //!< Coordinates from a row to the next one of i1.
+  static constexpr int byte = 64 / bits;  //!< Coordinates from a byte to the next one of j0.
+  static constexpr int word =
+    bits == 8 ? 32 : 8;  //!< Coordinates from a word to the next one of i0.
 
   //! The first coordinate of a row of eight: additive over lane and row.
   [[nodiscard]] TERSUM_BODY static unsigned coordinate(unsigned lane, unsigned number)
   {
-    unsigned const low = (lane & 3u) * (is_four ? 16 : 32) + (lane >> 2 & 1u) * 8;
-    return low + (lane >> 3) * 256 + number % 2 * row + number / 2 * 128;
+    return (lane & 3u) * byte + (lane >> 2 & 1u) * word + (lane >> 3) * 256 + number % 2 * row +
+           number / 2 * 128;
   }
 
   //! @brief This lane's signs, bit 8 r + j for register j of row r.
@@ -60,8 +64,8 @@ struct tile_decode {
                                                        std::uint64_t key,
                                                        unsigned lane)
   {
-    unsigned const word     = coordinate(lane & 7u, lane >> 3) / 8;
-    std::uint32_t mine      = sign_bits(chunk * 32 + word, key);
+    unsigned const number   = coordinate(lane & 7u, lane >> 3) / 8;
+    std::uint32_t mine      = sign_bits(chunk * 32 + number, key);
     std::uint32_t const one = ctx.shuffle_xor(mine, 8);
     mine = Context::select_bytes(mine, one, (lane & 8u) == 0 ? 0x6240u : 0x3715u);
     std::uint32_t const two = ctx.shuffle_xor(mine, 16);
@@ -78,7 +82,7 @@ struct tile_decode {
   {
     std::uint32_t bytes[8];
     lane_values<Codec>::spread(ctx, words, bytes);
-    lane_values<Codec>::template transform_bytes<1, 3>(ctx, bytes);
+    if constexpr (bits < 8) { lane_values<Codec>::template transform_bytes<1, 3>(ctx, bytes); }
 
     // As halves, integers are multiples of 2^-24; the factors make that 2^-9 and then one.
     std::uint32_t a[4], b[4];
@@ -96,8 +100,14 @@ struct tile_decode {
       TERSUM_UNROLL
       for (int i0 = 0; i0 < 2; ++i0) {
         std::uint32_t const four = bytes[2 * r + i0];
-        ctx.multiply_tiles_to_half(
-          d[i0], a, four & 0x00ff00ffu, Context::select_bytes(four, 0, 0x4341u));
+        std::uint32_t even       = four & 0x00ff00ffu;
+        std::uint32_t odd        = Context::select_bytes(four, 0, 0x4341u);
+        if constexpr (bits == 8) {
+          // Sums of lanes that count from below would not be halves.
+          even = Context::add_halves(even, 0x80808080u);
+          odd  = Context::add_halves(odd, 0x80808080u);
+        }
+        ctx.multiply_tiles_to_half(d[i0], a, even, odd);
       }
       TERSUM_UNROLL
       for (int e1 = 0; e1 < 2; ++e1) {
@@ -107,10 +117,14 @@ struct tile_decode {
         for (int q = 0; q < 4; ++q) { v[8 * r + q % 2 + 2 * e1 + q / 2 * 4] = c[q]; }
       }
     }
-    // Lanes count from below, differences of bytes too: what that adds up to is in the first coordinate of each row.
-    float const zero = lane == 0 ? 1024.0f * (lanes::limit + 1) : 0.0f;
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) { v[8 * r] = Context::subtract(v[8 * r], zero); }
+    if constexpr (bits == 8) {
+      butterflies<3, 5>(ctx, v);
+    } else {
+      // Lanes count from below, differences of bytes too: that adds up in the first coordinate of each row.
+      float const zero = lane == 0 ? 1024.0f * (lanes::limit + 1) : 0.0f;
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) { v[8 * r] = Context::subtract(v[8 * r], zero); }
+    }
   }
 
  private:

@@ -47,11 +47,24 @@ struct lookup_table {
     std::int32_t gap;  //!< From there to the next.
   };
 
+  //! The lowest value that `enclose` gives.
+  static constexpr int lowest = value[count / 2 - 1];
+
   //! @brief Where x / 256 lies, in the upper half of the table: granularity / 2 <= x / 256 <= granularity.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval enclose(std::int32_t x) noexcept
   {
-    // Both numbers in one: each level is a comparison and a selection.
-    std::int32_t const both = find(x, std::make_integer_sequence<int, count / 2 - 1>{});
+    return unpack(enclose_packed(x));
+  }
+
+  //! The same as one number: each level is a comparison and a selection.
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::int32_t enclose_packed(
+    std::int32_t x) noexcept
+  {
+    return find(x, std::make_integer_sequence<int, count / 2 - 1>{});
+  }
+
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval unpack(std::int32_t both) noexcept
+  {
     return {both & 0xffff, both >> 16};
   }
 
@@ -111,15 +124,29 @@ struct lookup_quantizer {
                                                        float scale,
                                                        std::uint32_t random) const noexcept
   {
+    std::int32_t const x = place(value, scale);
+    return choose(x, Table::enclose(x), value, random);
+  }
+
+  //! @brief 256 times the place of a value's magnitude in the table, which is in its upper half.
+  [[nodiscard]] TERSUM_HOST_DEVICE static std::int32_t place(float value, float scale) noexcept
+  {
     // Of the magnitude, so that the expectation is odd whatever ties there are.
-    std::uint32_t const bits_of = detail::float_bits(value);
-    float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
+    float const magnitude = detail::bits_float(detail::float_bits(value) & 0x7fffffffu);
     // 256 steps of a grid of 1/256, without dither.
-    std::int32_t const x = round_to_grid<256 * max_level, 0>(magnitude, scale, 0) + 256 * max_level;
-    auto const [low, gap]   = Table::enclose(x);
+    return round_to_grid<256 * max_level, 0>(magnitude, scale, 0) + 256 * max_level;
+  }
+
+  //! @brief The code of a value whose place is x, between these two.
+  [[nodiscard]] TERSUM_HOST_DEVICE static std::int32_t choose(std::int32_t x,
+                                                              typename Table::interval between,
+                                                              float value,
+                                                              std::uint32_t random) noexcept
+  {
+    auto const [low, gap]   = between;
     bool const up           = static_cast<std::int32_t>(2 * random + 1) * gap < 2 * x - 512 * low;
     std::int32_t const code = low + (up ? gap : 0) - max_level;
-    return bits_of >> 31 != 0 ? -code : code;
+    return detail::float_bits(value) >> 31 != 0 ? -code : code;
   }
 };
 

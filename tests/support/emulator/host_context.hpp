@@ -97,6 +97,17 @@ class host_context {
     });
   }
 
+  [[nodiscard]] static std::uint32_t add_halves(std::uint32_t a, std::uint32_t b)
+  {
+    std::uint32_t sum = 0;
+    for (unsigned shift = 0; shift < 32; shift += 16) {
+      float const first  = to_float(half{static_cast<std::uint16_t>(a >> shift)});
+      float const second = to_float(half{static_cast<std::uint16_t>(b >> shift)});
+      sum |= std::uint32_t{from_float<half>(first + second).bits} << shift;
+    }
+    return sum;
+  }
+
   //! @brief One access of sizeof(T) bytes.
   template <class T>
   [[nodiscard]] T load(T const* address) const

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel instances around those that rotate chunks, whose machine code budgets.json limits: beginnings and ends of an
+//! exchange, casts, rotation of all chunks together, guard lanes, and what transports sum natively.
+
+#include <tersum/tersum.cuh>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace {
+
+using namespace tersum;
+
+template <auto const& Preset>
+using codec_of = std::remove_cvref_t<decltype(Preset)>;
+
+// Naming a kernel's address has it compiled.
+template <class... Kernel>
+void compile(Kernel*... kernels)
+{
+  void const* volatile kernel = nullptr;
+  ((kernel = reinterpret_cast<void const*>(kernels)), ...);
+  (void)kernel;
+}
+
+template <class Codec, class Element>
+void compile_ends()
+{
+  compile(&detail::initialize_kernel<Codec, Element>,
+          &detail::bypass_kernel<true, Codec, Element>,
+          &detail::bypass_kernel<false, Codec, Element>);
+}
+
+template <class Codec>
+void compile_full_rotation()
+{
+  compile(&detail::full_forward_kernel<Codec, float>,
+          &detail::norms_kernel<false, Codec, float>,
+          &detail::tensor_norms_kernel<Codec, float>,
+          &detail::settle_kernel<Codec, float>,
+          &detail::encode_kernel<false, Codec, float>,
+          &detail::decode_kernel<false, Codec, float>,
+          &detail::full_backward_kernel<Codec, float>);
+}
+
+template <class Codec, class Element>
+void compile_casts()
+{
+  compile(&detail::cast_kernel<true, Codec, Element>, &detail::cast_kernel<false, Codec, Element>);
+}
+
+template <class Codec>
+void compile_codes()
+{
+  compile(&detail::settle_kernel<Codec, float>,
+          &detail::encode_kernel<false, Codec, float>,
+          &detail::decode_kernel<false, Codec, float>);
+}
+
+template <class Op>
+void compile_sum()
+{
+  compile(&detail::reduce_vectors_kernel<Op>, &detail::reduce_elements_kernel<Op>);
+}
+
+template <class Codec>
+void compile_parts()
+{
+  compile(&detail::clear_parts_kernel<Codec, float>, &detail::inspect_parts_kernel<Codec, float>);
+}
+
+template <class Codec, class Element, class... Kernel>
+void compile_low_rank(Kernel...)
+{
+  compile(&detail::low_rank_kernel<Kernel, Codec, Element>...);
+}
+
+using guarded = codec<fixed_chunks<1024>,
+                      partial_hadamard<1024>,
+                      rms_range<literal>,
+                      stochastic_quantizer<2>,
+                      guard_lanes<4>>;
+
+}  // namespace
+
+void compile_exchange()
+{
+  compile_ends<codec_of<presets::rotated_sat4>, float>();
+  compile_ends<codec_of<presets::rotated_sat4>, bfloat16>();
+  compile_full_rotation<codec_of<presets::thc_wide4>>();
+  compile_casts<codec_of<presets::fp16>, float>();
+  compile_casts<codec_of<presets::bf16>, tersum::half>();
+  compile_codes<guarded>();
+  compile_sum<native_sum<std::uint32_t>>();
+  compile_sum<native_sum<float>>();
+  compile_sum<native_sum<tersum::half>>();
+  compile_sum<native_sum<bfloat16>>();
+  compile_parts<codec_of<presets::two_shot_4>>();
+  compile_parts<codec_of<presets::allocated_4>>();
+  using namespace tersum::detail;
+  compile_low_rank<codec_of<presets::powersgd_r4>, float>(write_header{},
+                                                          write_records{},
+                                                          write_matrices{},
+                                                          start_warm{},
+                                                          bypass_all<true>{},
+                                                          bypass_all<false>{},
+                                                          receive_all{},
+                                                          advance_step{});
+}
