@@ -39,9 +39,8 @@ TERSUM_BODY void write_rest(Context const& ctx,
                             tile_counts<Op> const& counts,
                             typename Op::element& to)
 {
-  TERSUM_UNROLL
-  for (unsigned w = 0; w < tile_head::words; ++w) {
-    if (w == thread) { ctx.store(to.about.word + w, head.word[w]); }
+  if (thread < tile_head::words) {
+    ctx.store(to.about.word + thread, ctx.load(head.word + thread));
   }
   std::uint32_t const chunks = counts.chunks();
   for (std::uint64_t at = counts.place(chunks).word + thread; at < Op::element::room - chunks;
@@ -80,7 +79,7 @@ TERSUM_BODY void recode_elements(Context const& ctx,
       if (own.mine.active) {
         key = Op::key_of(head, own.scale_in(a[number].word), own.scale_in(b[number].word));
       }
-      if (index == 0) { write_rest(ctx, own.mine.thread, head, counts, to[number]); }
+      if (index == 0) { write_rest<Op>(ctx, own.mine.thread, a[number].about, counts, to[number]); }
     } else {
       own.place = tile_counts<Op>{{0, element::chunks}}.place(index);
     }
