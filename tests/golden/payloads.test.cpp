@@ -144,7 +144,7 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("balanced_2", presets::balanced_2, got);
   describe("blocks_4", presets::blocks_4, got);
   describe("dynamiq_5", presets::dynamiq_5, got);
-  describe("dynamiq_hop_4", presets::dynamiq_hop_4, got, {}, 20'000);
+  describe("dynamiq_hop, 6 bits", presets::dynamiq_hop{.chunker = {.bits = 6}}, got, {}, 12'000);
   using blocks_hop = per_hop_codec<fixed_chunks<512>, no_rotation, block_absmax<4, 32>>;
   describe("block_absmax<4, 32> per hop", blocks_hop{}, got);
 
