@@ -24,8 +24,8 @@ namespace detail {
 //! @brief The quantizer of a level: that of its width, or the only one.
 template <class Quantizer, int Level, int... Widths>
 struct quantizer_of_level {
-  static constexpr int widths[] = {Widths...};
-  using type                    = typename Quantizer::template with_bits<widths[Level - 1]>;
+  static constexpr int widths[sizeof...(Widths)] = {Widths...};
+  using type = typename Quantizer::template with_bits<widths[Level - 1]>;
 };
 
 template <class Quantizer, int Level>
@@ -36,8 +36,8 @@ struct quantizer_of_level<Quantizer, Level> {
 //! @brief Tiles for chunks of these words.
 template <std::uint32_t... ChunkWords>
 struct tile_shape {
-  static constexpr std::uint32_t chunk_words[] = {ChunkWords...};
-  static constexpr tile_size size              = fit_tile(chunk_words);
+  static constexpr std::uint32_t chunk_words[sizeof...(ChunkWords)] = {ChunkWords...};
+  static constexpr tile_size size                                   = fit_tile(chunk_words);
   //! What all tiles together may leave free besides, where one width ends and the next begins.
   static constexpr std::uint32_t between =
     (ChunkWords + ...) - chunk_words[sizeof...(ChunkWords) - 1] - (sizeof...(ChunkWords) - 1);
