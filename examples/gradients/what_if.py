@@ -52,7 +52,7 @@ def lloyd_max(v, widths):
 
 
 def second_widths(ranks, bits, rng, size=512):
-    """Errors of two shots with equal widths, with widths of its own in the second, and with both from known energies."""
+    """Errors of two shots: with equal widths, with widths of its own in the second, with both from known energies."""
     signs = rng.choice([-1.0, 1.0], chunks(ranks[0], size).shape)
     hadamard = np.ones((1, 1))
     while len(hadamard) < size:
@@ -142,8 +142,8 @@ def main():
                 draw = lambda *how: np.mean(
                     [means_apart(ranks, bits, np.random.default_rng(k), how[0], hops, *how[1:]) for k in range(DRAWS)]
                 )
-                line = f"{name}, {bits} bits, {'hops' if hops else 'two shots'}: {draw(False):.5f}, means apart {draw(True):.5f}"
-                print(line + (f", hops to nearest {draw(False, True):.5f}" if hops else ""))
+                line = f"{name}, {bits} bits, {'hops' if hops else 'two shots'}: {draw(False):.5f}"
+                print(f"{line}, means apart {draw(True):.5f}" + (f", hops to nearest {draw(False, True):.5f}" if hops else ""))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ template <class Codec, int Level = 1>
   }
   constexpr int width = Codec::chunker_type::widths[Level - 1];
   if constexpr (has_parts<Codec>) {
-    // Each rank's encoding, whose errors average like the gradients do, and that of the mean; or those of a ring's hops,
-    // of partial sums of 2 to n ranks.
+    // Each rank's encoding, whose errors average like the gradients do, and that of the mean; or those of a ring's
+    // hops, of partial sums of 2 to n ranks.
     float const once   = Codec::quantizer_type::template with_bits<width>::distortion();
     double const times = recoding<Codec> ? (world + 3) / 2.0 - 1.0 / world : 2.0;
     return world > 1 ? static_cast<float>(times * static_cast<double>(once)) : once;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Per-hop codecs whose chunks have several widths or blocks with scales: tiles, hops and means against formulas in double.
+//! Per-hop codecs whose chunks have several widths or blocks with scales: tiles, hops and means against formulas in
+//! double.
 
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
@@ -137,8 +138,8 @@ void check_encoding(tests::mismatches& wrong,
       if constexpr (Dither::rounds > 0) {
         share = (2.0 * dither_byte<Dither>(number * Size + p, key) + 1) / 512;
       }
-      // Up where the fraction of the distance exceeds the share; either where that is a matter of rounding. Near a level the
-      // neighbour below is reached from its other side, with the same outcome.
+      // Up where the fraction of the distance exceeds the share; either where that is a matter of rounding. Near a
+      // level the neighbour below is reached from its other side, with the same outcome.
       double const fraction     = (x - from) / wide;
       std::uint32_t const want  = l + (fraction > share ? 1u : 0u);
       bool const close          = std::abs(fraction - share) * wide <= 2 * off;
@@ -430,10 +431,9 @@ TEST_CASE("[per_hop_tiles] zeros, a tail, and what is not finite")
 
 TEST_CASE("[per_hop_tiles] dithered hops are unbiased in every coordinate")
 {
-  // With one width all chunks travel. Errors of an encoding lie within the distance of two levels, at most 1/7 of a block's
-  // scale, and vary by a quarter of its square at most; a partial sum's scale is below that of the ranks' sum of largest
-  // magnitudes M, doubled by rounding it up to a power of two. The sum has four errors of ranks, in partial sums of one,
-  // and three of hops, of two to four ranks: 2 M / 7 / 2 sqrt(4 + 4 + 9 + 16) at most if M is that of one rank.
+  // With one width all chunks travel. An error lies within the distance of two levels, at most 1/7 of a block's scale, so
+  // that it deviates by half of that at most. A block's scale is at most its chunk's, the largest magnitude: M of a rank's
+  // values, k M of a partial sum of k ranks. There are four encodings of ranks, and of sums of two, three and four.
   constexpr int steps = 400, world = 4;
   constexpr std::size_t d = 512;
   auto const in           = draw(world, d);
@@ -450,7 +450,7 @@ TEST_CASE("[per_hop_tiles] dithered hops are unbiased in every coordinate")
     auto const& out = run.exchange(in)[0];
     for (std::size_t i = 0; i < d; ++i) { sum[i] += static_cast<double>(out[i]) / steps; }
   }
-  double const sigma = most / 7 * std::sqrt(33.0) / world / std::sqrt(steps);
+  double const sigma = most / 14 * std::sqrt(4.0 + 4 + 9 + 16) / world / std::sqrt(steps);
   double squares     = 0;
   for (std::size_t i = 0; i < d; ++i) {
     REQUIRE(std::abs(sum[i] - truth[i]) <= 5 * sigma);

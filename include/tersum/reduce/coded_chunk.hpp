@@ -38,8 +38,8 @@ void write_code(std::uint32_t* words, int p, std::uint32_t code) noexcept
   if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
 }
 
-//! @brief A chunk of `Size` positions: `estimate` is what its words and scale say of a value, `encode` makes them of values,
-//! writes to zeros and returns the scale.
+//! @brief A chunk of `Size` positions: `estimate` is what its words and scale say of a value, `encode` makes them of
+//! values, writes to zeros and returns the scale.
 template <class Quantizer, int Size>
 struct coded_chunk;
 
@@ -154,7 +154,8 @@ struct coded_chunk<Quantizer, Size> {
  private:
   static constexpr int code_words = Size / 32 * bits;
 
-  //! The number of the scale: those of the four blocks that begin at the same place in the chunk's quarters are neighbours.
+  //! The number of the scale: those of the four blocks that begin at the same place in the chunk's quarters are
+  //! neighbours.
   [[nodiscard]] static constexpr int block_of(int p) noexcept
   {
     return p / 32 / (Quantizer::block / 8) * 4 + p % 32 / 8;

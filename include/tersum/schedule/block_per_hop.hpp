@@ -49,10 +49,11 @@ TERSUM_BODY void write_rest(Context const& ctx,
   }
 }
 
-//! @brief to[i] = op(a[i], b[i]) for `count` elements, all arrays aligned to 16 bytes; `to` may be `a` or `b`. One pass.
+//! @brief to[i] = op(a[i], b[i]) for `count` elements, all arrays aligned to 16 bytes; `to` may be `a` or `b`. One
+//! pass.
 //!
-//! Chunks are numbered as if all elements held as many as one can. Heads are the same in both, so that it is of no account
-//! which thread writes one when.
+//! Chunks are numbered as if all elements held as many as one can. Heads are the same in both, so that it is of no
+//! account which thread writes one when.
 template <recoding Op, class Context>
 TERSUM_BODY void recode_elements(Context const& ctx,
                                  typename Op::element* to,

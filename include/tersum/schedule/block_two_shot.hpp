@@ -17,8 +17,8 @@ namespace tersum::inline v0::detail {
 
 inline constexpr int part_threads = 256;
 
-//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the mean. Tiles
-//! get their heads.
+//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the
+//! mean. Tiles get their heads.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_parts(Context const& ctx,
                              exchange_args<Codec, Element> const& args,

@@ -28,7 +28,8 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! @brief What hops do to the payload: `recoded_sum` to chunks of a codebook, all of one width, otherwise `recoded_tiles`.
+//! @brief What hops do to the payload: `recoded_sum` to chunks of a codebook, all of one width, otherwise
+//! `recoded_tiles`.
 template <class Chunker, class Quantizer>
 struct hop_op {
   using type = recoded_tiles<Quantizer, Chunker::chunk_size>;
@@ -51,12 +52,13 @@ struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
 
 }  // namespace detail
 
-//! @brief Chunks are rounded to codes; the payload's reduction, `recoded_sum` or `recoded_tiles`, decodes and encodes again.
+//! @brief Chunks are rounded to codes; the payload's reduction, `recoded_sum` or `recoded_tiles`, decodes and encodes
+//! again.
 //!
-//! The payload is an array of `coded_block` or `coded_tile`, which any all-reduce carries that takes a function object on
-//! elements of its choice: MPI, Gloo, a ring of your own. Every chunk has a scale of its own on every rank. Under
-//! `allocated_chunks` there is a round of norms before, which decides widths; tiles, all of one size, say which they hold.
-//! Under a codebook all ranks rotate a chunk by the same signs, so that hops add without rotating.
+//! The payload is an array of `coded_block` or `coded_tile`, which any all-reduce carries that takes a function object
+//! on elements of its choice: MPI, Gloo, a ring of your own. Every chunk has a scale of its own on every rank. Under
+//! `allocated_chunks` there is a round of norms before, which decides widths; tiles, all of one size, say which they
+//! hold. Under a codebook all ranks rotate a chunk by the same signs, so that hops add without rotating.
 //!
 //! Each hop loses the codes' distortion of the partial sum's energy, so that the error grows with the ranks: n
 //! independent gradients lose about (n + 3) / 2 - 1 / n encodings in a ring, and what they lose depends on the order of the

@@ -34,7 +34,8 @@ struct tile_counts {
     return all;
   }
 
-  //! @brief The place of number `index`, which may be the one behind the last: then of level 0, at the end of the codes.
+  //! @brief The place of number `index`, which may be the one behind the last: then of level 0, at the end of the
+  //! codes.
   template <int Level = Op::levels>
   [[nodiscard]] TERSUM_INLINE part_place place(std::uint32_t index,
                                                std::uint32_t before = 0,
@@ -54,8 +55,8 @@ struct tile_counts {
   }
 };
 
-//! @brief The chunks that travel, widest first and each width in order, fill one element after the other; a chunk that an
-//! element has no room for begins the next.
+//! @brief The chunks that travel, widest first and each width in order, fill one element after the other; a chunk that
+//! an element has no room for begins the next.
 template <class Op>
 struct tile_map {
   using element                       = typename Op::element;
@@ -107,7 +108,8 @@ struct tile_map {
   }
 
  private:
-  //! Where the next chunk goes if there is room: all before it have `word` words of codes in this tile, and a scale each.
+  //! Where the next chunk goes if there is room: all before it have `word` words of codes in this tile, and a scale
+  //! each.
   struct spot {
     std::uint32_t tile, index, word;
   };
