@@ -123,7 +123,7 @@ void cpu_stages<Codec, Element>::select() const
                   selection.scratch->histogram[0],
                   selection.scratch->header,
                   selection.places);
-    if constexpr (!recompressing<Codec>) {
+    if constexpr (!has_parts<Codec>) {
       std::uint64_t const words =
         static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
       std::uint64_t const used = selection.scratch->header.base[0];
