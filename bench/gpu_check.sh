@@ -152,12 +152,7 @@ if ((${#programs[@]})); then
   fi
 fi
 
-results=()
-if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
-  echo "== benchmarks"
-  for operation in encode decode norms local reduce rotate select sort; do
-    json=$out/cuda.$operation.json
-    program=$build/bin/tersum.test.interop.nccl
+program=$build/bin/tersum.test.interop.nccl
 if [ -x "$program" ]; then
   echo "== NCCL, ranks that share the GPU"
   for ranks in 1 2 4; do
@@ -171,7 +166,13 @@ else
   note "skipped: NCCL ranks; NCCL is not here, or the tests are not built"
 fi
 
-program=$build/bin/tersum.bench.cuda.cuda
+results=()
+if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
+  echo "== benchmarks"
+  for operation in encode decode norms local encode_feedback recompress reduce reduce_once rotate_local exchange \
+    select sort; do
+    json=$out/cuda.$operation.json
+    program=$build/bin/tersum.bench.cuda.cuda
     [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
     if timeout "$(seconds 60)" "$program" "--benchmark_filter=^$operation/" --benchmark_min_time=0.02 \
       "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.txt" 2>&1; then
@@ -199,7 +200,7 @@ fi
 echo
 cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
-  python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/report.py "${results[@]}" --svg "$out/cuda.svg" >"$out/cuda.md" || fail "a benchmark reported an error"
   python3 bench/report.py "${results[@]}" --brief --filter '/n:268435456/' || true
 fi
 echo "$failures failed, $SECONDS s, results in $out"
