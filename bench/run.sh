@@ -46,8 +46,11 @@ command=(bash bench/run.sh)
 [ -z "$filter" ] || command+=(--filter "'$filter'")
 [ "$seconds" = .2 ] || command+=(--seconds "$seconds")
 [ ${#operations[@]} -eq 0 ] || command+=("${operations[@]}")
-[ ${#operations[@]} -gt 0 ] ||
+everything=false
+[ ${#operations[@]} -gt 0 ] || {
+  everything=true
   operations=(alternatives norms encode encode_feedback decode recompress reduce exchange rotate select low_rank)
+}
 
 install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 /usr/include/benchmark/benchmark.h:libbenchmark-dev
 install_missing /usr/include/zstd.h:libzstd-dev /usr/include/lz4.h:liblz4-dev ||
@@ -74,10 +77,16 @@ cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 slug=$(tr '[:upper:] ' '[:lower:]-' <<<"${cpu:-cpu}" | tr -cd 'a-z0-9-' | sed 's/--*/-/g')
 out=${out:-bench/results/$slug}
 mkdir -p "$out"
+# Results of other compilers stay; old ones of this one would be mixed with the new ones.
+if $everything; then
+  for file in "$out"/*.json; do
+    [[ $file == */compile_time.json || $file == *.*++.json && $file != *".$compiler.json" ]] || rm -f "$file"
+  done
+fi
 
 flags=$(grep -m 1 '^flags' /proc/cpuinfo || true)
-executor=cpu-baseline
-if [[ $flags == *avx512bw*avx512vl* ]]; then executor=cpu-avx512; elif [[ $flags == *avx2* ]]; then executor=cpu-avx2; fi
+executor="cpu-baseline"
+if [[ $flags == *avx512bw*avx512vl* ]]; then executor="cpu-avx512"; elif [[ $flags == *avx2* ]]; then executor="cpu-avx2"; fi
 types='[a-z0-9]+'
 [ $presets = few ] || types=float
 failures=0
@@ -92,15 +101,23 @@ for operation in "${operations[@]}"; do
   [ -s "$out/$operation.$compiler.json" ] || rm -f "$out/$operation.$compiler.json"
 done
 
-shopt -s nullglob
-results=("$out"/*.json)
-results=("${results[@]/"$out/compile_time.json"/}")
-report() { python3 bench/report.py $(printf '%s\n' "${results[@]}") "$@" || failures=1; }
+results=()
+for file in "$out"/*.json; do
+  [[ $file == */compile_time.json ]] || results+=("$file")
+done
+
+# section TITLE TEXT ARGUMENT...: a part of the page, if there are results for it.
+section() {
+  local tables
+  tables=$(python3 bench/report.py "${results[@]}" "${@:3}" 2>/dev/null) || true
+  [ -z "$tables" ] || printf '\n## %s\n\n%s\n\n%s\n' "$1" "$2" "$tables"
+}
+
 {
   echo "# ${cpu:-CPU}, $(nproc) processors"
   echo
-  echo "$(date -u +%F), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), \`${command[*]}\`; last compiler:" \
-    "$("${CXX:-g++}" --version | head -n 1)."
+  echo "$(date -u +%F), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), \`${command[*]}\`; compiler of the last" \
+    "run: $("${CXX:-g++}" --version | head -n 1)."
   echo
   echo "\`over_copy\` is the time over that of a memcpy of the input (\`reduce\`: of a payload, \`select\` and \`nth_element\`: of the"
   echo "norms, \`orthogonalize\`: of the factor) on as many threads between the runs, best times both; \`of_copy\` the share of its"
@@ -108,14 +125,14 @@ report() { python3 bench/report.py $(printf '%s\n' "${results[@]}") "$@" || fail
   echo
   echo "![Time over copy](plot.svg)"
   [ ! -s "$out/compile_time.md" ] || printf '\n[Compile times](compile_time.md)\n'
-  printf '\n## Against what one would try first\n\nTime over that of memcpy.\n\n'
-  report --ratios --filter '^(de)?compress/' 2>/dev/null
-  printf '\n## Rotations\n\nTime over that of memcpy: of a rotation alone, and of all that a rank computes before 4-bit codes travel.\n\n'
-  report --ratios --filter '^rotate' 2>/dev/null
-  printf '\n## Everything\n\n'
-  report --svg "$out/plot.svg" --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
-  report --filter '^(select|nth_element|orthogonalize)/' 2>/dev/null
+  section "Against what one would try first" "Time over that of memcpy." --ratios --filter '^(de)?compress/'
+  section "Rotations" \
+    "Time over that of memcpy: of a rotation alone, and of all that a rank computes before 4-bit codes travel." \
+    --ratios --filter '^rotate'
+  section "Codecs" "Four ranks in one memory for \`exchange\`, one rank for the rest." \
+    --svg "$out/plot.svg" --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
+  section "Parts of a codec" "Choosing chunks, orthonormal columns." --filter '^(select|nth_element|orthogonalize)/'
 } >"$out/README.md"
-grep -h '^failed: ' "$out/README.md" && failures=1
+! grep -h '^failed: ' "$out/README.md" || failures=1
 echo "written: $out/README.md, plot.svg and JSON"
 exit $failures

@@ -208,21 +208,19 @@ class local_bench {
   [[nodiscard]] bytes output(part what)
   {
     memory const& m = ranks_[0];
-    switch (what) {
-      case part::norms: return m.workspace.subspan(plan_.agreed_offset(), plan_.agreed_bytes());
-      case part::decode: return std::as_writable_bytes(m.gradient);
-      default: break;
-    }
+    if (what == part::decode) { return std::as_writable_bytes(m.gradient); }
     if constexpr (tersum::recompressing<Codec> || tersum::gathering<Codec>) {
       if (what == part::recompress || tersum::gathering<Codec>) {
         auto const part = gathered_wire(plan_, m.workspace);
         return std::as_writable_bytes(std::span{part.data, part.count});
       }
     }
-    if constexpr (!tersum::gathering<Codec>) {
-      return m.workspace.subspan(plan_.payload_offset(), plan_.payload_bytes());
-    } else {
+    if constexpr (tersum::gathering<Codec>) {
       return {};
+    } else {
+      return what == part::norms
+               ? m.workspace.subspan(plan_.agreed_offset(), plan_.agreed_bytes())
+               : m.workspace.subspan(plan_.payload_offset(), plan_.payload_bytes());
     }
   }
 
