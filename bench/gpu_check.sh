@@ -172,9 +172,11 @@ if [ -x "$build/bin/tersum.bench.cuda.cuda" ]; then
   for operation in encode decode norms local encode_feedback recompress reduce reduce_once rotate_local exchange \
     select sort; do
     json=$out/cuda.$operation.json
-    program=$build/bin/tersum.bench.cuda.cuda
-    [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
-    if timeout "$(seconds 60)" "$program" "--benchmark_filter=^$operation/" --benchmark_min_time=0.02 \
+    program=$build/bin/tersum.bench.cuda.cuda pattern="^$operation/.*/n:(6553600|16777216|268435456)/"
+    if [[ $operation == select || $operation == sort ]]; then
+      program=$build/bin/tersum.bench.select.cuda pattern=^$operation/
+    fi
+    if timeout "$(seconds 60)" "$program" "--benchmark_filter=$pattern" --benchmark_min_time=0.02 \
       "--benchmark_out=$json" --benchmark_out_format=json >"$out/cuda.$operation.txt" 2>&1; then
       results+=("$json")
     else
