@@ -221,8 +221,8 @@ measure() {
 largest=268435456
 if [ "$bench" = ON ]; then
   echo "== benchmarks"
-  for operation in encode decode norms local reduce; do measure "$operation" "$largest" ".*/n:$largest/"; done
-  for operation in select sort rotate; do measure "$operation" all ''; done
+  for operation in encode decode norms local reduce encode_feedback recompress reduce_once exchange; do measure "$operation" "$largest" ".*/n:$largest/"; done
+  for operation in select sort rotate_local; do measure "$operation" all ''; done
 fi
 
 if ((${#programs[@]})); then
@@ -268,7 +268,7 @@ fi
 
 if [ "$bench" = ON ]; then
   echo "== benchmarks of smaller sizes"
-  for operation in encode decode norms local reduce; do
+  for operation in encode decode norms local reduce encode_feedback recompress reduce_once exchange; do
     (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
     measure "$operation" smaller '.*/n:(6553600|16777216)/'
   done
@@ -294,7 +294,7 @@ fi
 echo
 cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
-  python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/report.py "${results[@]}" --svg "$out/cuda.svg" >"$out/cuda.md" || fail "a benchmark reported an error"
   python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json"
   python3 bench/report.py "${results[@]}" --brief --filter "/n:$largest/" || true
 fi
