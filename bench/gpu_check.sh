@@ -218,10 +218,11 @@ measure() {
     fail "the benchmarks of $operation, $size (exit $code); see $details/cuda.$operation.$size.txt"
   fi
 }
+operations=(encode decode norms local reduce encode_feedback recompress reduce_once exchange)
 largest=268435456
 if [ "$bench" = ON ]; then
   echo "== benchmarks"
-  for operation in encode decode norms local reduce encode_feedback recompress reduce_once exchange; do measure "$operation" "$largest" ".*/n:$largest/"; done
+  for operation in "${operations[@]}"; do measure "$operation" "$largest" ".*/n:$largest/"; done
   for operation in select sort rotate_local; do measure "$operation" all ''; done
 fi
 
@@ -268,7 +269,7 @@ fi
 
 if [ "$bench" = ON ]; then
   echo "== benchmarks of smaller sizes"
-  for operation in encode decode norms local reduce encode_feedback recompress reduce_once exchange; do
+  for operation in "${operations[@]}"; do
     (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
     measure "$operation" smaller '.*/n:(6553600|16777216)/'
   done
