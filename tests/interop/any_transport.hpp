@@ -40,6 +40,8 @@ class any_transport : public can_reduce_all<native_sum<float>,
                                             saturating_add<2>,
                                             saturating_add<4>,
                                             saturating_add<8>,
+                                            recoded_sum<lloyd_max<2>, 1024>,
+                                            recoded_sum<lloyd_max<3>, 1024>,
                                             recoded_sum<lloyd_max<4>, 1024>,
                                             presets::dynamiq_hop::payload_op> {
  public:

@@ -253,6 +253,7 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(thc_sat2);
   TERSUM_CHECK(thc_sat4);
   TERSUM_CHECK(thc_sat8);
+  TERSUM_CHECK(thc_lookup4);
   TERSUM_CHECK(rotated_sat2);
   TERSUM_CHECK(rotated_sat8);
   TERSUM_CHECK(rotated_sat2_ef);
@@ -278,6 +279,7 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(topkc_sat4_ef);
   TERSUM_CHECK(allocated_sat_3);
   TERSUM_CHECK(allocated_sat_4);
+  TERSUM_CHECK(allocated_sat_8);
   TERSUM_CHECK(balanced_sat_2);
   TERSUM_CHECK(balanced_sat_4);
   TERSUM_CHECK(allocated_sat_2_ef);
@@ -285,15 +287,44 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(allocated_sat_4_ef);
   TERSUM_CHECK(balanced_sat_2_ef);
   TERSUM_CHECK(balanced_sat_4_ef);
+  TERSUM_CHECK(two_shot_1);
+  TERSUM_CHECK(two_shot_2);
+  TERSUM_CHECK(two_shot_3);
   TERSUM_CHECK(two_shot_4);
+  TERSUM_CHECK(two_shot_8);
   TERSUM_CHECK(two_shot_2_ef);
+  TERSUM_CHECK(two_shot_4_ef);
+  TERSUM_CHECK(per_hop_2);
+  TERSUM_CHECK(per_hop_3);
+  TERSUM_CHECK(per_hop_4);
   TERSUM_CHECK(per_hop_4_ef);
+  TERSUM_CHECK(dynamiq_hop_4);
+  TERSUM_CHECK(dynamiq_hop_5);
   // A tile is more than these gradients are worth at 4 bits.
   s.preset("dynamiq_hop", presets::dynamiq_hop{.chunker = {.bits = 64}});
+  TERSUM_CHECK(allocated_2);
+  TERSUM_CHECK(allocated_3);
   TERSUM_CHECK(allocated_4);
+  TERSUM_CHECK(balanced_1);
+  TERSUM_CHECK(balanced_2);
+  TERSUM_CHECK(balanced_3);
+  TERSUM_CHECK(allocated_2_ef);
+  TERSUM_CHECK(blocks_4);
+  TERSUM_CHECK(blocks_8);
+  TERSUM_CHECK(dynamiq_4);
+  TERSUM_CHECK(dynamiq_5);
   TERSUM_CHECK(powersgd_r1);
+  TERSUM_CHECK(powersgd_r4);
+  TERSUM_CHECK(powersgd_r16);
+  TERSUM_CHECK(powersgd_r64);
+  TERSUM_CHECK(acp_r1);
   TERSUM_CHECK(acp_r4);
+  TERSUM_CHECK(acp_r16);
+  TERSUM_CHECK(acp_r64);
   TERSUM_CHECK(powersgd_r4_sat8);
+  TERSUM_CHECK(powersgd_r16_sat8);
+  TERSUM_CHECK(acp_r16_sat8);
+  TERSUM_CHECK(powersgd_r16_two_shot_8);
 #endif
 #undef TERSUM_CHECK
   return s.failures();
