@@ -86,7 +86,9 @@ class bench {
   template <class Codec>
   void run(char const* name, Codec const& codec)
   {
-    bool const wanted = o_.only.empty() || o_.only.find(name) != std::string::npos;
+    bool const wanted =
+      o_.only.empty() ||
+      ("," + o_.only + ",").find(std::string(",") + name + ",") != std::string::npos;
     if (!wanted && std::strcmp(name, "fp16") != 0) { return; }
     double const whole  = median(codec, 1);
     double const pieces = median(codec, o_.pieces);

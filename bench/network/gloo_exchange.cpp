@@ -4,8 +4,6 @@
 //! @file
 //! One rank of the network benchmark over Gloo, started by run.sh in a network namespace.
 
-#include <tersum/interop/gloo.hpp>
-
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/prefix_store.h>
@@ -13,7 +11,7 @@
 
 #include <csignal>
 #include <exception>
-#include <network/exchange.hpp>
+#include <network/gloo_bench.hpp>
 
 int main(int argc, char** argv)
 {
@@ -38,19 +36,7 @@ int main(int argc, char** argv)
       over.push_back(std::make_unique<gloo_transport const>(context, std::chrono::seconds(120)));
     }
     network::bench b({argc - 5, argv + 5}, std::move(over));
-    b.run("fp16", presets::fp16);
-    b.run("fp32", presets::fp32);
-    b.run("thc_wide4_partial", presets::thc_wide4_partial);
-    b.run("rotated_sat8", presets::rotated_sat8);
-    b.run("rotated_sat4", presets::rotated_sat4);
-    b.run("rotated_sat2", presets::rotated_sat2);
-    b.run("topkc_b2", presets::topkc_b2);
-    b.run("allocated_sat_4", presets::allocated_sat_4);
-    b.run("allocated_sat_2", presets::allocated_sat_2);
-    b.run("two_shot_4", presets::two_shot_4);
-    b.run("allocated_4", presets::allocated_4);
-    b.run("allocated_2", presets::allocated_2);
-    b.run("powersgd_r4", presets::powersgd_r4);
+    run_presets(b);
   } catch (std::exception const& error) {  // Gloo throws while it connects
     return std::fprintf(stderr, "%s\n", error.what()), 1;
   }

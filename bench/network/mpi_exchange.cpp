@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! One rank of the network benchmark over MPI, started by run.sh with mpirun: fewer codecs than over Gloo.
+//! One rank of the network benchmark over MPI, started by run.sh with mpirun.
 
-#include <tersum/interop/mpi.hpp>
-
-#include <network/exchange.hpp>
+#include <network/mpi_bench.hpp>
 
 int main(int argc, char** argv)
 {
@@ -23,9 +21,7 @@ int main(int argc, char** argv)
       over.push_back(std::make_unique<mpi_transport const>(MPI_COMM_WORLD));
     }
     network::bench b({argc - 1, argv + 1}, std::move(over));
-    b.run("fp16", presets::fp16);
-    b.run("fp32", presets::fp32);
-    b.run("rotated_sat4", presets::rotated_sat4);
+    run_presets(b);
   }
   MPI_Finalize();
 }
