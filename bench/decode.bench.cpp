@@ -10,9 +10,8 @@ namespace {
 
 [[maybe_unused]] bool const registered = [] {
   using namespace tersum_bench;
-  name_compiler();
-  add_exchange_part(decode_operation);
-  return true;
+  add_presets({"decode", part::decode});
+  return name_compiler();
 }();
 
 }  // namespace

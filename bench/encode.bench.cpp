@@ -10,10 +10,9 @@ namespace {
 
 [[maybe_unused]] bool const registered = [] {
   using namespace tersum_bench;
-  name_compiler();
-  add_exchange_part(encode_operation);
-  add_exchange_part(local_operation);
-  return true;
+  add_presets({"encode", part::encode});
+  add_presets({"local", part::local});
+  return name_compiler();
 }();
 
 }  // namespace

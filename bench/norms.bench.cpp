@@ -10,9 +10,8 @@ namespace {
 
 [[maybe_unused]] bool const registered = [] {
   using namespace tersum_bench;
-  name_compiler();
-  add_exchange_part(norms_operation);
-  return true;
+  add_presets({"norms", part::norms});
+  return name_compiler();
 }();
 
 }  // namespace

@@ -2,92 +2,126 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Payload + payload, as a hop of an all-reduce does it. The reference copies one payload.
+//! Payload + payload, as a hop of an all-reduce does it (`reduce`; under `per_hop` it decodes, adds and encodes), and the
+//! payloads of eight ranks at once, saturated at the end (`reduce_once`). The reference copies one payload.
 
 #include "support/cpu_bench.hpp"
+
+#include <tersum/reduce/saturate_once.hpp>
+
+#include <array>
 
 namespace {
 
 using namespace tersum_bench;
 
-template <class Codec>
-void run_reduce(benchmark::State& state,
-                Codec const& codec,
-                tersum::cpu_executor const& exec,
-                std::uint64_t n)
+constexpr std::size_t ranks = 8;
+using payloads              = std::array<std::uint32_t const*, ranks>;
+
+template <int Bits>
+inline __attribute__((always_inline)) void sum(std::uint32_t* to,
+                                               payloads const& from,
+                                               std::size_t begin,
+                                               std::size_t end)
 {
-  using op                   = typename Codec::payload_op;
-  using element              = typename op::element;
-  auto const plan            = codec.plan(tersum::layout{n}, tersum::world{});
-  std::size_t const size     = plan.payload_bytes();
-  std::size_t const elements = size / sizeof(element);
-  std::size_t const turns    = turns_for(size);
-  struct memory {
-    std::span<element> a, b, to;
-  };
-  arena room{turns * 3 * arena::rounded(size)};
-  if (!room.ok()) { return state.SkipWithError("not enough memory"); }
-  std::vector<memory> pairs;
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    memory const m{
-      room.take<element>(elements), room.take<element>(elements), room.take<element>(elements)};
-    // Ordinary numbers and codes in every format that is summed here.
-    std::memset(m.a.data(), 0x11, size);
-    std::memset(m.b.data(), 0x31, size);
-    pairs.push_back(m);
+  for (std::size_t i = begin; i < end; ++i) {
+    tersum::saturate_once<Bits> lanes;
+    for (std::uint32_t const* const words : from) { lanes.add(words[i]); }
+    to[i] = lanes.result(ranks);
   }
-  tersum::status failure{};
-  auto const require = [&](tersum::status const& s) {
-    if (!s.ok()) { failure = s; }
-  };
-  // Where each chunk has a width of its own, a choice says where the payload changes it.
-  op sum{};
-  std::vector<std::byte> rank_state, workspace;
-  if constexpr (Codec::several_bits) {
-    std::vector<float> gradient(n);
-    fill_gradient(std::span{gradient});
-    rank_state.resize(plan.state_bytes());
-    workspace.resize(plan.workspace_bytes());
-    require(initialize(exec, plan, rank_state, 1));
-    require(encode(exec, plan, gradient, rank_state, workspace));
-    require(advance(exec, plan, gradient, rank_state, workspace));
-    sum = payload_wire(plan, workspace).op;
+}
+
+template <int Bits>
+void sum_baseline(std::uint32_t* to, payloads const& from, std::size_t begin, std::size_t end)
+{
+  sum<Bits>(to, from, begin, end);
+}
+
+#if defined(__x86_64__)
+template <int Bits>
+__attribute__((target("avx2"))) void sum_avx2(std::uint32_t* to,
+                                              payloads const& from,
+                                              std::size_t begin,
+                                              std::size_t end)
+{
+  sum<Bits>(to, from, begin, end);
+}
+
+template <int Bits>
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2"))) void sum_avx512(
+  std::uint32_t* to, payloads const& from, std::size_t begin, std::size_t end)
+{
+  sum<Bits>(to, from, begin, end);
+}
+#endif
+
+template <int Bits>
+void sum_stretch(tersum::instruction_set set,
+                 std::uint32_t* to,
+                 payloads const& from,
+                 std::size_t begin,
+                 std::size_t end)
+{
+#if defined(__x86_64__)
+  if (set == tersum::instruction_set::avx512) { return sum_avx512<Bits>(to, from, begin, end); }
+  if (set == tersum::instruction_set::avx2) { return sum_avx2<Bits>(to, from, begin, end); }
+#endif
+  sum_baseline<Bits>(to, from, begin, end);
+}
+
+template <int Bits>
+void run_once(benchmark::State& state, tersum::cpu_executor const& exec, std::uint64_t n)
+{
+  std::size_t const words = n * Bits / 32;
+  std::size_t const size  = words * sizeof(std::uint32_t);
+  std::size_t const turns = turns_for(ranks * size);
+  cpu_backend room{exec, turns * (ranks + 1) * (size + arena::alignment)};
+  std::vector<payloads> from(turns);
+  std::vector<std::span<std::uint32_t>> to;
+  for (auto& of_ranks : from) {
+    to.push_back(room.take<std::uint32_t>(words));
+    unsigned char byte = 0x11;
+    for (auto& payload : of_ranks) {
+      auto const codes = room.take<std::uint32_t>(words);
+      std::memset(codes.data(), byte, size);
+      payload = codes.data();
+      byte    = static_cast<unsigned char>(byte + 0x22);
+    }
   }
-  auto const run = [&](std::size_t turn) {
-    memory const& m = pairs[turn];
-    require(exec.reduce(sum, m.to.data(), m.a.data(), m.b.data(), elements));
+  auto const work = [&](std::size_t turn) {
+    constexpr std::size_t stretch = 16384;
+    tersum::detail::parallel_for(
+      exec.threads, (words + stretch - 1) / stretch, [&](std::uint64_t i) {
+        std::size_t const end = std::min(words, (i + 1) * stretch);
+        sum_stretch<Bits>(exec.instructions, to[turn].data(), from[turn], i * stretch, end);
+      });
   };
-  if (!writes_all(std::as_writable_bytes(pairs[0].to), {}, [&] { run(0); })) {
-    return state.SkipWithError("some of the output was not written");
+  if (!room.writes_all(std::as_writable_bytes(to[0]), {}, [&] { work(0); })) {
+    throw std::runtime_error{"some of the output was not written"};
   }
-  best_times const best = alternate(state, turns, run, [&](std::size_t turn) {
-    copy_on_threads(
-      exec.threads, std::as_writable_bytes(pairs[turn].to), std::as_bytes(pairs[turn].a));
+  best_times const best = room.alternate(state, turns, work, [&](std::size_t turn) {
+    room.copy(to[turn], std::span{from[turn][0], words});
   });
-  if (!failure.ok()) { return state.SkipWithError(std::string{failure.message}.c_str()); }
-  auto const payload = static_cast<double>(size);
-  set_counters(
-    state, n, plan.bits_per_coordinate(), 3 * payload, payload, best.work_ns, best.copy_ns);
+  auto const payload    = static_cast<double>(size);
+  set_counters(state, n, Bits, static_cast<double>(ranks + 1) * payload, payload, best);
+}
+
+template <int Bits>
+void add_once()
+{
+  std::string const name = "saturate_once_" + std::to_string(Bits);
+  for_each_cpu_setting([&](auto const& exec, std::string_view executor, std::uint64_t n) {
+    add(result_name("reduce_once", name, "float", executor, n, exec.threads),
+        [=](benchmark::State& state) { run_once<Bits>(state, exec, n); });
+  });
 }
 
 [[maybe_unused]] bool const registered = [] {
-  name_compiler();
-  auto const add = [](std::string_view preset, auto const& codec) {
-    for_each_cpu_setting(
-      [&](tersum::cpu_executor const& exec, std::string_view executor, std::uint64_t n) {
-        std::string const name = result_name("reduce", preset, "float", executor, n, exec.threads);
-        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
-          run_reduce(state, codec, exec, n);
-        })->Unit(benchmark::kMillisecond);
-      });
-  };
-  add("fp32", tersum::presets::fp32);
-  for_each_preset([&](std::string_view preset, auto const& codec) {
-    // Those with feedback and the literal ones send the same words as others here.
-    if (preset == "thc_sat4" || preset == "rotated_sat4_ef") { return; }
-    add(preset, codec);
-  });
-  return true;
+  add_presets({"reduce", part::reduce});
+  add_once<2>();
+  add_once<4>();
+  add_once<8>();
+  return name_compiler();
 }();
 
 }  // namespace

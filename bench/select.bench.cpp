@@ -7,6 +7,8 @@
 
 #include "support/cpu_bench.hpp"
 
+#include <tersum/presets.hpp>
+
 #include <functional>
 #include <random>
 
@@ -37,13 +39,7 @@ void run_on_norms(benchmark::State& state,
   });
   double const size        = static_cast<double>(chunks * sizeof(tersum::bfloat16));
   // Norms are read, a place of four bytes is written for each.
-  set_counters(state,
-               plan.coordinates(),
-               plan.bits_per_coordinate(),
-               3 * size,
-               size,
-               best.work_ns,
-               best.copy_ns);
+  set_counters(state, plan, 3 * size, size, best);
 }
 
 template <class Codec>
@@ -82,9 +78,7 @@ void run_select(benchmark::State& state,
                 norms.data() + turn * chunks,
                 chunks * sizeof(tersum::bfloat16));
   }
-  if (auto const s = initialize(exec, plan, rank_state, 1); !s.ok()) {
-    return state.SkipWithError(std::string{s.message}.c_str());
-  }
+  require(initialize(exec, plan, rank_state, 1));
   run_on_norms(state, plan, turns, norms, copy, [&](std::size_t turn) {
     auto const args =
       tersum::detail::make_args<Codec, float>(plan, nullptr, rank_state, workspaces[turn]);
@@ -95,23 +89,20 @@ void run_select(benchmark::State& state,
 template <class Codec>
 void add_select(std::string_view operation, std::string_view preset, Codec const& codec, bool ours)
 {
-  for (std::uint64_t const n : {bucket, large}) {
-    std::string const name = result_name(operation, preset, "float", "cpu", n, 1);
-    benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
-      run_select(state, codec, {}, n, ours);
-    })->Unit(benchmark::kMicrosecond);
+  for (std::uint64_t const n : sizes) {
+    add(result_name(operation, preset, "float", "cpu", n, 1),
+        [=](benchmark::State& state) { run_select(state, codec, {}, n, ours); });
   }
 }
 
 [[maybe_unused]] bool const registered = [] {
   namespace presets = tersum::presets;
-  name_compiler();
   add_select("select", "topkc_b2", presets::topkc_b2, true);
   add_select("nth_element", "topkc_b2", presets::topkc_b2, false);
   add_select("select", "topkc_b05", presets::topkc_b05, true);
   add_select("nth_element", "topkc_b05", presets::topkc_b05, false);
   add_select("select", "allocated_sat_4", presets::allocated_sat_4, true);
-  return true;
+  return name_compiler();
 }();
 
 }  // namespace

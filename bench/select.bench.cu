@@ -7,6 +7,8 @@
 
 #include "support/cuda_bench.cuh"
 
+#include <tersum/presets.hpp>
+
 #include <cub/device/device_radix_sort.cuh>
 
 #include <cmath>
@@ -46,7 +48,7 @@ void run_on_norms(benchmark::State& state,
 {
   auto const [work_ns, copy_ns] = alternate(state, stream, 1, work, copy);
   auto const size               = static_cast<double>(chunks * sizeof(tersum::bfloat16));
-  set_counters(state, chunks * 64, 0, 3 * size, size, work_ns, copy_ns);
+  set_counters(state, chunks * 64, 0, 3 * size, size, {work_ns, copy_ns});
 }
 
 void run_select(benchmark::State& state, std::size_t chunks)

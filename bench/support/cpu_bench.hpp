@@ -6,14 +6,16 @@
 
 #pragma once
 
-#include "support/preset_list.hpp"
+#include "support/exchange_bench.hpp"
+#include "support/names.hpp"
 #include "support/sample_gradient.hpp"
 #include "support/traffic.hpp"
 
-#include <tersum/collective/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 
 #include <benchmark/benchmark.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,16 +23,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tersum_bench {
-
-using bytes = std::span<std::byte>;
 
 //! Most that the arrays of one benchmark have to take together, so that no run finds its input in a cache.
 [[nodiscard]] inline std::size_t working_set()
@@ -51,25 +51,25 @@ using bytes = std::span<std::byte>;
 //! @brief Memory that benchmarks take one after the other: allocated and touched once.
 class arena {
  public:
+  static constexpr std::size_t alignment = 4096;
+
   //! Makes room and forgets what was taken before.
   explicit arena(std::size_t size)
   {
     auto& memory = storage();
     if (memory.size < size) {
       memory.data.reset();
-      memory.data.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, size)));
-      memory.size = memory.data ? size : 0;
-      if (memory.size > 0) { std::memset(memory.data.get(), 0, size); }
+      memory.size = 0;
+      size        = rounded(size);
+      // What exceeds the machine's memory is promised to everybody, and ends the process when it is touched.
+      if (size < physical_memory() / 4 * 3) {
+        memory.data.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, size)));
+      }
+      if (!memory.data) { throw std::runtime_error{"not enough memory"}; }
+      std::memset(memory.data.get(), 0, size);
+      memory.size = size;
     }
-    ok_   = memory.size >= size;
     next_ = memory.data.get();
-  }
-
-  [[nodiscard]] bool ok() const { return ok_; }
-
-  [[nodiscard]] static std::size_t rounded(std::size_t size)
-  {
-    return (size + alignment - 1) / alignment * alignment;
   }
 
   template <class T>
@@ -77,12 +77,13 @@ class arena {
   {
     std::span<T> const taken{reinterpret_cast<T*>(next_), count};
     next_ += rounded(count * sizeof(T));
+    if (next_ > storage().data.get() + storage().size) {
+      throw std::logic_error{"more memory is taken than was asked for"};
+    }
     return taken;
   }
 
  private:
-  static constexpr std::size_t alignment = 4096;
-
   struct release {
     void operator()(std::byte* data) const { std::free(data); }
   };
@@ -95,8 +96,16 @@ class arena {
     static block memory;
     return memory;
   }
+  [[nodiscard]] static std::size_t rounded(std::size_t size)
+  {
+    return (size + alignment - 1) / alignment * alignment;
+  }
+  [[nodiscard]] static std::size_t physical_memory()
+  {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  }
 
-  bool ok_;
   std::byte* next_;
 };
 
@@ -143,12 +152,14 @@ template <class Work>
   return std::equal(first.begin(), first.end(), out.begin());
 }
 
-struct best_times {
-  double work_ns = std::numeric_limits<double>::infinity();
-  double copy_ns = std::numeric_limits<double>::infinity();
-};
+//! Seconds that runs of one benchmark take together at most, once there were a few: TERSUM_BENCH_SECONDS or a fifth of one.
+[[nodiscard]] inline double seconds_of_runs()
+{
+  char const* const text = std::getenv("TERSUM_BENCH_SECONDS");
+  return text == nullptr ? 0.2 : std::atof(text);
+}
 
-//! @brief Runs `work(turn)` for the benchmark, and between the runs `copy(turn)`, which is not timed by it.
+//! @brief Times runs of `work(turn)`, and between them `copy(turn)`; the benchmark's time is the best of `work`.
 //!
 //! Both go through `turns` inputs, half of them apart, so that neither finds in a cache what the other left there.
 template <class Work, class Copy>
@@ -157,121 +168,96 @@ template <class Work, class Copy>
                                    Work const& work,
                                    Copy const& copy)
 {
+  constexpr std::size_t few = 5;
+  double const limit_ns     = 1e9 * seconds_of_runs();
   best_times best;
-  for (std::size_t turn = 0; turn < turns; ++turn) {  // the pages and the threads are there
-    copy(turn);
-    work(turn);
-  }
-  std::size_t turn = 0;
+  double all_ns    = 0;
+  std::size_t runs = 0;
   for (auto _ : state) {
-    state.PauseTiming();
-    best.copy_ns = std::min(best.copy_ns, time_ns([&] { copy((turn + turns / 2) % turns); }));
-    state.ResumeTiming();
-    best.work_ns = std::min(best.work_ns, time_ns([&] { work(turn); }));
-    turn         = (turn + 1) % turns;
+    for (std::size_t turn = 0; turn < turns; ++turn) {  // the pages and the threads are there
+      copy(turn);
+      work(turn);
+    }
+    for (; runs < few || all_ns < limit_ns; ++runs) {
+      double const copy_ns = time_ns([&] { copy((runs + turns / 2) % turns); });
+      double const work_ns = time_ns([&] { work(runs % turns); });
+      best                 = {std::min(best.work_ns, work_ns), std::min(best.copy_ns, copy_ns)};
+      all_ns += copy_ns + work_ns;
+    }
+    state.SetIterationTime(1e-9 * best.work_ns);
   }
+  state.counters["runs"] = static_cast<double>(runs);
   return best;
 }
 
-//! @brief One rank's memory, and where the reference copies its gradient to.
-template <class Codec, class Element>
-struct rank_memory {
-  std::span<Element> gradient;
-  std::span<Element> copy;
-  bytes state;
-  bytes workspace;
+//! @brief The CPU as `exchange_bench.hpp` wants a back end.
+class cpu_backend {
+ public:
+  using executor = tersum::cpu_executor;
+
+  cpu_backend(executor const& exec, std::size_t size) : exec_(exec), room_(size) {}
+
+  [[nodiscard]] static std::size_t turns_for(std::size_t input_bytes)
+  {
+    return tersum_bench::turns_for(input_bytes);
+  }
+  [[nodiscard]] executor const& exec() const { return exec_; }
+
+  template <class T>
+  [[nodiscard]] std::span<T> take(std::size_t count)
+  {
+    return room_.take<T>(count);
+  }
+
+  template <class T>
+  void fill(std::span<T> gradient) const
+  {
+    fill_gradient(gradient);
+  }
+
+  template <class T, class From>
+  void copy(std::span<T> to, std::span<From> from) const
+  {
+    copy_on_threads(exec_.threads, std::as_writable_bytes(to), std::as_bytes(from));
+  }
+
+  [[nodiscard]] std::vector<std::byte> to_host(bytes from) const
+  {
+    return {from.begin(), from.end()};
+  }
+
+  template <class Work>
+  [[nodiscard]] bool writes_all(bytes out, bytes state, Work const& work) const
+  {
+    return tersum_bench::writes_all(out, state, work);
+  }
+
+  template <class Work, class Copy>
+  [[nodiscard]] best_times alternate(benchmark::State& state,
+                                     std::size_t turns,
+                                     Work const& work,
+                                     Copy const& copy) const
+  {
+    return tersum_bench::alternate(state, turns, work, copy);
+  }
+
+ private:
+  executor exec_;
+  arena room_;
 };
 
-//! @brief An operation on a rank of an exchange.
-struct operation {
-  std::string_view name;
-  bool agrees;   //!< It includes the local part of the first round.
-  bool encodes;  //!< It includes the codes.
-  bool decodes;  //!< It is the decoder.
-};
-
-inline constexpr operation norms_operation{"norms", true, false, false};
-inline constexpr operation encode_operation{"encode", false, true, false};
-inline constexpr operation local_operation{"local", true, true, false};
-inline constexpr operation decode_operation{"decode", false, false, true};
-
-//! @brief Measures an operation of a codec.
-template <class Element, class Codec>
-void run_exchange_part(benchmark::State& state,
-                       operation const& what,
-                       Codec const& codec,
-                       tersum::cpu_executor const& exec,
-                       std::uint64_t n)
+//! @brief Registers a benchmark; `run(state)` may throw.
+template <class Run>
+void add(std::string const& name, Run const& run)
 {
-  auto const plan = codec.plan(tersum::layout{n}, tersum::world{});
-  traffic<Codec, Element> const moved{plan};
-  std::size_t const turns = turns_for(n * sizeof(Element));
-  using memory            = rank_memory<Codec, Element>;
-  arena room{turns * (2 * arena::rounded(n * sizeof(Element)) + arena::rounded(plan.state_bytes()) +
-                      arena::rounded(plan.workspace_bytes()))};
-  if (!room.ok()) { return state.SkipWithError("not enough memory"); }
-
-  tersum::status failure{};
-  auto const require = [&](tersum::status const& s) {
-    if (!s.ok()) { failure = s; }
-  };
-  auto const agree = [&](memory const& m) {
-    require(encode(exec, plan, m.gradient, m.state, m.workspace));
-  };
-  auto const codes = [&](memory const& m) {
-    require(advance(exec, plan, m.gradient, m.state, m.workspace));
-  };
-  auto const run = [&](memory const& m) {
-    // Where nothing is agreed on, the first call makes the codes; there is no second one.
-    if (what.agrees || (!Codec::agrees && what.encodes)) { agree(m); }
-    if (what.encodes) { codes(m); }
-    if (what.decodes) { require(decode(exec, plan, m.gradient, m.state, m.workspace)); }
-  };
-
-  std::vector<memory> ranks;
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    memory const m{room.take<Element>(n),
-                   room.take<Element>(n),
-                   room.take<std::byte>(plan.state_bytes()),
-                   room.take<std::byte>(plan.workspace_bytes())};
-    fill_gradient(m.gradient);
-    require(initialize(exec, plan, m.state, 1));
-    agree(m);
-    codes(m);
-    ranks.push_back(m);
-  }
-  auto const at = [&](std::size_t offset, std::size_t size) {
-    return ranks[0].workspace.subspan(offset, size);
-  };
-  bytes const out = what.decodes   ? std::as_writable_bytes(ranks[0].gradient)
-                    : what.encodes ? at(plan.payload_offset(), plan.payload_bytes())
-                                   : at(plan.agreed_offset(), plan.agreed_bytes());
-  if (!writes_all(out, ranks[0].state, [&] { run(ranks[0]); })) {
-    return state.SkipWithError("some of the output was not written");
-  }
-
-  best_times const best = alternate(
-    state,
-    turns,
-    [&](std::size_t turn) { run(ranks[turn]); },
-    [&](std::size_t turn) {
-      copy_on_threads(exec.threads,
-                      std::as_writable_bytes(ranks[turn].copy),
-                      std::as_bytes(ranks[turn].gradient));
-    });
-  if (!failure.ok()) { return state.SkipWithError(std::string{failure.message}.c_str()); }
-  bool const norms = what.agrees && Codec::agrees;
-  set_counters(state,
-               n,
-               plan.bits_per_coordinate(),
-               (norms ? moved.norms() : 0) + (what.encodes ? moved.encode() : 0) +
-                 (what.decodes ? moved.decode() : 0),
-               moved.gradient(),
-               best.work_ns,
-               best.copy_ns);
+  benchmark::RegisterBenchmark(
+    name.c_str(), [=](benchmark::State& state) { guarded(state, [&] { run(state); }); })
+    ->Unit(benchmark::kMillisecond)
+    ->UseManualTime()
+    ->Iterations(1);
 }
 
-//! @brief Calls visit(executor, its name, n) for what this machine can run.
+//! @brief Calls visit(executor, its name, n) for what this machine can run: all instruction sets, one thread, two, and all.
 template <class Visitor>
 void for_each_cpu_setting(Visitor const& visit)
 {
@@ -280,48 +266,30 @@ void for_each_cpu_setting(Visitor const& visit)
     instruction_set set;
     std::string_view name;
   };
-  static constexpr named sets[]          = {{instruction_set::baseline, "cpu-baseline"},
-                                            {instruction_set::avx2, "cpu-avx2"},
-                                            {instruction_set::avx512, "cpu-avx512"}};
-  static constexpr std::uint64_t sizes[] = {bucket, large};
+  static constexpr named sets[] = {{instruction_set::baseline, "cpu-baseline"},
+                                   {instruction_set::avx2, "cpu-avx2"},
+                                   {instruction_set::avx512, "cpu-avx512"}};
+  std::vector<int> threads{1, 2};
+  if (int const all = benchmark::CPUInfo::Get().num_cpus; all > 2) { threads.push_back(all); }
   for (auto const& [set, name] : sets) {
     if (set > tersum::best_instruction_set()) { continue; }
     for (std::uint64_t const n : sizes) {
-      for (int const threads : {1, 2}) {
-        visit(tersum::cpu_executor{.threads = threads, .instructions = set}, name, n);
+      for (int const count : threads) {
+        visit(tersum::cpu_executor{.threads = count, .instructions = set}, name, n);
       }
     }
   }
 }
 
-//! @brief Registers an operation of a codec for all settings.
-template <class Element, class Codec>
-void add_exchange_part(operation const& what,
-                       std::string_view shown_as,
-                       std::string_view preset,
-                       Codec const& codec)
-{
-  for_each_cpu_setting(
-    [&](tersum::cpu_executor const& exec, std::string_view executor, std::uint64_t n) {
-      std::string const name =
-        result_name(shown_as, preset, element_name<Element>, executor, n, exec.threads);
-      benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
-        run_exchange_part<Element>(state, what, codec, exec, n);
-      })->Unit(benchmark::kMillisecond);
-    });
-}
-
-//! @brief Registers an operation for all presets, and for gradients of 16 bits. Compiled once, in cpu_exchange_part.cpp.
-void add_exchange_part(operation const& what);
-
 //! The compiler goes into the context of the results.
-inline void name_compiler()
+inline bool name_compiler()
 {
 #if defined(__clang__)
   benchmark::AddCustomContext("compiler", "clang++ " __clang_version__);
 #else
   benchmark::AddCustomContext("compiler", "g++ " __VERSION__);
 #endif
+  return true;
 }
 
 }  // namespace tersum_bench

@@ -6,11 +6,11 @@
 
 #pragma once
 
-#include "support/preset_list.hpp"
+#include "support/exchange_bench.hpp"
+#include "support/names.hpp"
 #include "support/sample_gradient.hpp"
 #include "support/traffic.hpp"
 
-#include <tersum/collective/exchange.hpp>
 #include <tersum/tersum.cuh>
 
 #include <benchmark/benchmark.h>
@@ -31,16 +31,9 @@
 
 namespace tersum_bench {
 
-using bytes = std::span<std::byte>;
-
 inline void require(cudaError_t error)
 {
   if (error != cudaSuccess) { throw std::runtime_error{cudaGetErrorString(error)}; }
-}
-
-inline void require(tersum::status const& status)
-{
-  if (!status.ok()) { throw std::runtime_error{std::string{status.message}}; }
 }
 
 //! @brief Device memory of one benchmark, taken piece by piece and freed together.
@@ -193,17 +186,69 @@ template <class Work, class Copy>
   return best;
 }
 
-//! Runs a benchmark's body; what it throws becomes the benchmark's error.
-template <class Body>
-void guarded(benchmark::State& state, Body const& body)
-{
-  try {
-    body();
-  } catch (std::exception const& problem) {
-    state.SkipWithError(problem.what());
-    static_cast<void>(cudaGetLastError());
+//! @brief A device as `exchange_bench.hpp` wants a back end.
+class cuda_backend {
+ public:
+  //! Whatever stream a benchmark makes for itself.
+  struct executor {};
+
+  cuda_backend(executor const&, std::size_t) : exec_{stream_.get()} {}
+
+  [[nodiscard]] static std::size_t turns_for(std::size_t input_bytes)
+  {
+    return tersum_bench::turns_for(input_bytes);
   }
-}
+  [[nodiscard]] tersum::cuda_executor const& exec() const { return exec_; }
+  [[nodiscard]] timed_stream& stream() { return stream_; }
+
+  template <class T>
+  [[nodiscard]] std::span<T> take(std::size_t count)
+  {
+    return room_.take<T>(count);
+  }
+
+  template <class T>
+  void fill(std::span<T> gradient) const
+  {
+    fill_gradient(stream_, gradient);
+  }
+
+  template <class T, class From>
+  void copy(std::span<T> to, std::span<From> from) const
+  {
+    require(exec_.copy(to.data(), from.data(), from.size()));
+  }
+
+  [[nodiscard]] std::vector<std::byte> to_host(bytes from) const
+  {
+    stream_.wait();
+    return tersum_bench::to_host(from);
+  }
+
+  template <class Work>
+  [[nodiscard]] bool writes_all(bytes out, bytes state, Work const& work) const
+  {
+    stream_.wait();
+    // Larger sizes run the same kernels; their outputs would take longer to fetch than all the rest.
+    constexpr std::size_t most = std::size_t{64} << 20;
+    return out.size() > most || tersum_bench::writes_all(stream_, out, state, work);
+  }
+
+  template <class Work, class Copy>
+  [[nodiscard]] best_times alternate(benchmark::State& state,
+                                     std::size_t turns,
+                                     Work const& work,
+                                     Copy const& copy)
+  {
+    auto const [work_ns, copy_ns] = tersum_bench::alternate(state, stream_, turns, work, copy);
+    return {work_ns, copy_ns};
+  }
+
+ private:
+  timed_stream stream_{};
+  device_memory room_{};
+  tersum::cuda_executor exec_;
+};
 
 //! @brief Registers a benchmark of a device; `run(state)` may throw.
 template <class Run>
@@ -214,8 +259,13 @@ void add(std::string_view operation,
          Run const& run)
 {
   std::string const name = result_name(operation, preset, element, "cuda", n, 1);
-  benchmark::RegisterBenchmark(
-    name.c_str(), [=](benchmark::State& state) { guarded(state, [&] { run(state); }); })
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [=](benchmark::State& state) {
+                                 guarded(state, [&] { run(state); });
+                                 if (state.error_occurred()) {
+                                   static_cast<void>(cudaGetLastError());
+                                 }
+                               })
     ->Unit(benchmark::kMicrosecond)
     ->UseManualTime();
 }

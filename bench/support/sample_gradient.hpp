@@ -8,6 +8,7 @@
 
 #include <tersum/types.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <random>
@@ -40,7 +41,9 @@ template <class Element>
 void fill_gradient(std::span<Element> to)
 {
   auto const& period = gradient_period<Element>();
-  for (std::size_t i = 0; i < to.size(); ++i) { to[i] = period[i % period.size()]; }
+  for (std::size_t i = 0; i < to.size(); i += period.size()) {
+    std::copy_n(period.begin(), std::min(period.size(), to.size() - i), to.data() + i);
+  }
 }
 
 }  // namespace tersum_bench

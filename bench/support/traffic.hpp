@@ -6,13 +6,17 @@
 
 #pragma once
 
+#include "support/operation.hpp"
+
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
+#include <tersum/tersum.hpp>
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace tersum_bench {
 
@@ -27,8 +31,22 @@ struct traffic {
   {
     return static_cast<double>(plan.coordinates() * sizeof(Element));
   }
-  [[nodiscard]] double agreed() const { return static_cast<double>(plan.agreed_bytes()); }
-  [[nodiscard]] double payload() const { return static_cast<double>(plan.payload_bytes()); }
+  [[nodiscard]] double agreed() const
+  {
+    if constexpr (tersum::gathering<Codec>) {
+      return 0;
+    } else {
+      return static_cast<double>(plan.agreed_bytes());
+    }
+  }
+  [[nodiscard]] double payload() const
+  {
+    if constexpr (tersum::gathering<Codec>) {
+      return static_cast<double>(plan.part_bytes());
+    } else {
+      return static_cast<double>(plan.payload_bytes());
+    }
+  }
 
   //! What encoding reads of the gradient: where a codec chooses, what the payload has room for at its narrowest width.
   [[nodiscard]] double encoded() const
@@ -38,6 +56,8 @@ struct traffic {
       int bits = 0;
       if constexpr (Codec::several_bits) {
         bits = Codec::chunker_type::widths[0];
+      } else if constexpr (tersum::gathering<Codec>) {
+        return gradient();
       } else if constexpr (Codec::casts) {
         bits = 8 * static_cast<int>(sizeof(typename Codec::quantizer_type::element));
       } else {
@@ -48,11 +68,11 @@ struct traffic {
     return coordinates * sizeof(Element);
   }
 
-  //! The table of chunks is read, their steps are written or read.
+  //! The table of chunks is read; steps of chunks, where they have some, are written or read.
   [[nodiscard]] double steps() const
   {
-    return static_cast<double>(plan.chunks() *
-                               (sizeof(tersum::chunk_entry) + sizeof(tersum::chunk_step)));
+    std::size_t const step = tersum::detail::has_steps<Codec> ? sizeof(tersum::chunk_step) : 0;
+    return static_cast<double>(plan.chunks() * (sizeof(tersum::chunk_entry) + step));
   }
   [[nodiscard]] double rotated() const
   {
@@ -69,7 +89,7 @@ struct traffic {
   //! Agreed scalars to steps, gradient to codes.
   [[nodiscard]] double encode() const
   {
-    if constexpr (!Codec::agrees) { return gradient() + payload(); }
+    if constexpr (!Codec::agrees) { return gradient() + 2 * residual() + payload(); }
     double const values = Codec::rotates_all ? rotated() : encoded();
     return agreed() + steps() + values + 2 * residual() + payload();
   }
@@ -79,30 +99,63 @@ struct traffic {
   {
     return payload() + (Codec::agrees ? steps() : 0.0) + gradient();
   }
+
+  //! All ranks' codes of a part to those of their mean.
+  [[nodiscard]] double recompress() const
+  {
+    return payload() * (1 + 1.0 / static_cast<double>(plan.ranks().size));
+  }
+
+  [[nodiscard]] double of(part what) const
+  {
+    switch (what) {
+      case part::norms: return norms();
+      case part::encode:
+      case part::encode_feedback: return encode();
+      case part::local: return (Codec::agrees ? norms() : 0.0) + encode();
+      case part::recompress: return recompress();
+      default: return decode();
+    }
+  }
+};
+
+//! Best times of an operation and of the copy that ran between its runs.
+struct best_times {
+  double work_ns = std::numeric_limits<double>::infinity();
+  double copy_ns = std::numeric_limits<double>::infinity();
 };
 
 //! @brief Attaches the counters to a result.
-//! @param moved    Bytes that the operation has to move.
-//! @param copied   Bytes of what the reference copies.
-//! @param work_ns  Best time of the operation.
-//! @param copy_ns  Best time of the copy, measured between the runs of the operation.
+//! @param n       Coordinates.
+//! @param bits    Bits that the codec sends for each.
+//! @param moved   Bytes that the operation has to move.
+//! @param copied  Bytes of what the reference copies.
 inline void set_counters(benchmark::State& state,
                          std::uint64_t n,
                          double bits,
                          double moved,
                          double copied,
-                         double work_ns,
-                         double copy_ns)
+                         best_times const& best)
 {
   auto& counters           = state.counters;
   counters["n"]            = static_cast<double>(n);
   counters["bits"]         = bits;
   counters["bytes"]        = moved / static_cast<double>(n);
   counters["copied_bytes"] = copied / static_cast<double>(n);
-  counters["best_ns"]      = work_ns;
-  counters["copy_ns"]      = copy_ns;
-  counters["over_copy"]    = work_ns / copy_ns;
-  counters["of_copy"]      = moved / work_ns / (2 * copied / copy_ns);
+  counters["best_ns"]      = best.work_ns;
+  counters["copy_ns"]      = best.copy_ns;
+  counters["over_copy"]    = best.work_ns / best.copy_ns;
+  counters["of_copy"]      = moved / best.work_ns / (2 * copied / best.copy_ns);
+}
+
+template <class Codec>
+void set_counters(benchmark::State& state,
+                  tersum::plan<Codec> const& plan,
+                  double moved,
+                  double copied,
+                  best_times const& best)
+{
+  set_counters(state, plan.coordinates(), plan.bits_per_coordinate(), moved, copied, best);
 }
 
 }  // namespace tersum_bench

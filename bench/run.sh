@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Which codec costs what on this machine? Builds the benchmarks of the CPU on a Debian 12 machine, installs what is missing,
+# runs them and writes JSON, a page of tables and a plot. On a machine with a GPU: bench/gpu_check.sh.
+#
+#   bash bench/run.sh [--quick] [--filter REGEX] [--seconds S] [--out FOLDER] [operation...]
+#
+#   --quick      seven presets that cover the kinds, instead of all; minutes less to compile
+#   --filter     which results, by their names `<operation>/<preset>/<type>/<executor>/n:<n>/threads:<t>`; default: the widest
+#                instructions of this CPU, 2^24 coordinates (rotations: 25 MB to 2^26), with all presets only float
+#   --seconds    most that the runs of one benchmark take, once there were five (default .2)
+#   --out        default bench/results/<CPU>; a second compiler adds to what is there
+#   operation    programs to run (default: all): alternatives norms encode encode_feedback decode recompress reduce exchange
+#                rotate select low_rank
+#
+# CXX names the compiler, BUILD the build folder (default build/bench-<compiler>). Other work on the machine is noise: in the
+# best times it is least where all of a run was undisturbed.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source cmake/install_missing.sh
+
+presets=all filter='' seconds=.2 out='' operations=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) presets=few ;;
+    --filter | --seconds | --out)
+      [ $# -gt 1 ] || { echo "$1 needs a value" >&2; exit 2; }
+      case $1 in
+        --filter) filter=$2 ;;
+        --seconds) seconds=$2 ;;
+        --out) out=$2 ;;
+      esac
+      shift
+      ;;
+    --help) sed -n '5,/^$/s/^# \{0,1\}//p' "$0" && exit ;;
+    -*) echo "unknown option $1; see --help" >&2 && exit 2 ;;
+    *) operations+=("$1") ;;
+  esac
+  shift
+done
+command=(bash bench/run.sh)
+[ $presets = all ] || command+=(--quick)
+[ -z "$filter" ] || command+=(--filter "'$filter'")
+[ "$seconds" = .2 ] || command+=(--seconds "$seconds")
+[ ${#operations[@]} -eq 0 ] || command+=("${operations[@]}")
+everything=false
+[ ${#operations[@]} -gt 0 ] || {
+  everything=true
+  operations=(alternatives norms encode encode_feedback decode recompress reduce exchange rotate select low_rank)
+}
+
+install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 /usr/include/benchmark/benchmark.h:libbenchmark-dev
+install_missing /usr/include/zstd.h:libzstd-dev /usr/include/lz4.h:liblz4-dev ||
+  echo "zstd or lz4 will be skipped"
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+
+compiler=${CXX:-g++}
+compiler=${compiler##*/}
+build=${BUILD:-build/bench-$compiler}
+mkdir -p "$build"
+echo "== build ($presets presets, $compiler; $build/build.log)"
+{
+  cmake --preset cpu -B "$build" -DTERSUM_BUILD_TESTS=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_TRANSPORTS=OFF \
+    -DTERSUM_BENCH_PRESETS=$presets -DCMAKE_CXX_COMPILER="${CXX:-g++}" &&
+    cmake --build "$build" --parallel "$(nproc)" --target "${operations[@]/#/tersum.bench.}"
+} >"$build/build.log" 2>&1 || {
+  tail -n 40 "$build/build.log" >&2
+  exit 1
+}
+
+cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+slug=$(tr '[:upper:] ' '[:lower:]-' <<<"${cpu:-cpu}" | tr -cd 'a-z0-9-' | sed 's/--*/-/g')
+out=${out:-bench/results/$slug}
+mkdir -p "$out"
+# Results of other compilers stay; old ones of this one would be mixed with the new ones.
+if $everything; then
+  for file in "$out"/*.json; do
+    [[ $file == */compile_time.json || $file == *.*++.json && $file != *".$compiler.json" ]] || rm -f "$file"
+  done
+fi
+
+flags=$(grep -m 1 '^flags' /proc/cpuinfo || true)
+executor="cpu-baseline"
+if [[ $flags == *avx512bw*avx512vl* ]]; then executor="cpu-avx512"; elif [[ $flags == *avx2* ]]; then executor="cpu-avx2"; fi
+types='[a-z0-9]+'
+[ $presets = few ] || types=float
+failures=0
+for operation in "${operations[@]}"; do
+  sizes='(16777216|25165824)'
+  [ "$operation" != rotate ] || sizes='(6553600|16777216|67108864)'
+  pattern=${filter:-"/$types/(cpu|$executor)/n:$sizes/"}
+  echo "== $operation"
+  TERSUM_BENCH_SECONDS=$seconds OMP_PROC_BIND=true "$build/bin/tersum.bench.$operation" "--benchmark_filter=$pattern" \
+    "--benchmark_out=$out/$operation.$compiler.json" --benchmark_out_format=json >"$build/$operation.txt" 2>&1 || failures=1
+  # Nothing of this operation passes the filter.
+  [ -s "$out/$operation.$compiler.json" ] || rm -f "$out/$operation.$compiler.json"
+done
+
+results=()
+for file in "$out"/*.json; do
+  [[ $file == */compile_time.json ]] || results+=("$file")
+done
+
+# section TITLE TEXT ARGUMENT...: a part of the page, if there are results for it.
+section() {
+  local tables
+  tables=$(python3 bench/report.py "${results[@]}" "${@:3}" 2>/dev/null) || true
+  [ -z "$tables" ] || printf '\n## %s\n\n%s\n\n%s\n' "$1" "$2" "$tables"
+}
+
+{
+  echo "# ${cpu:-CPU}, $(nproc) processors"
+  echo
+  echo "$(date -u +%F), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), \`${command[*]}\`; compiler of the last" \
+    "run: $("${CXX:-g++}" --version | head -n 1)."
+  echo
+  echo "\`over_copy\` is the time over that of a memcpy of the input (\`reduce\`: of a payload, \`select\` and \`nth_element\`: of the"
+  echo "norms, \`orthogonalize\`: of the factor) on as many threads between the runs, best times both; \`of_copy\` the share of its"
+  echo "bandwidth. Bytes are what has to be read and written once; bits what a codec sends for a coordinate."
+  echo
+  echo "![Time over copy](plot.svg)"
+  [ ! -s "$out/compile_time.md" ] || printf '\n[Compile times](compile_time.md)\n'
+  section "Against what one would try first" "Time over that of memcpy." --ratios --filter '^(de)?compress/'
+  section "Rotations" \
+    "Time over that of memcpy: of a rotation alone, and of all that a rank computes before 4-bit codes travel." \
+    --ratios --filter '^rotate'
+  section "Codecs" "Four ranks in one memory for \`exchange\`, one rank for the rest." \
+    --svg "$out/plot.svg" --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
+  section "Parts of a codec" "Choosing chunks, orthonormal columns." --filter '^(select|nth_element|orthogonalize)/'
+} >"$out/README.md"
+! grep -h '^failed: ' "$out/README.md" || failures=1
+echo "written: $out/README.md, plot.svg and JSON"
+exit $failures

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Registers the parts of one preset's exchange on a CUDA device. Files that the build generates include it.
+
+#pragma once
+
+#include "support/cuda_bench.cuh"
+
+#include <tersum/presets.hpp>
+
+namespace tersum_bench {
+
+//! @tparam Elements  Types of the gradient.
+template <class... Elements, class Codec>
+void add_preset(operation const& what, std::string_view preset, Codec const& codec)
+{
+  if (!has_part<Codec>(what.what) || (!what.only.empty() && what.only != preset)) { return; }
+  auto const add_element = [&]<class Element>(Element) {
+    for (std::uint64_t const n : sizes) {
+      add(what.name, preset, element_name<Element>, n, [=](benchmark::State& state) {
+        run_part<Element, cuda_backend>(state, what.what, codec, {}, n);
+      });
+    }
+  };
+  (add_element(Elements{}), ...);
+}
+
+}  // namespace tersum_bench

@@ -1,0 +1,351 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Measures the parts of an exchange, on any back end.
+//!
+//! A `Backend` is constructed from an executor and the bytes that will be taken, and has `exec()`, `take<T>(count)`,
+//! `fill(gradient)`, `copy(to, from)`, `to_host(bytes)`, `writes_all(out, state, work)`, `alternate(state, turns, work, copy)`
+//! and `turns_for(bytes)`. What goes wrong is thrown.
+
+#pragma once
+
+#include "support/operation.hpp"
+#include "support/traffic.hpp"
+
+#include <tersum/collective/exchange.hpp>
+#include <tersum/collective/loopback.hpp>
+#include <tersum/layout.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tersum_bench {
+
+using bytes = std::span<std::byte>;
+
+inline void require(tersum::status const& status)
+{
+  if (!status.ok()) { throw std::runtime_error{std::string{status.message}}; }
+}
+
+//! Ranks of an exchange, and of codecs whose parts are re-encoded by owners.
+inline constexpr int world_size = 4;
+
+template <class Codec>
+inline constexpr bool needs_matrices = tersum::is_low_rank<Codec> || tersum::nesting<Codec>;
+
+//! Whether payloads are summed pairwise on their way.
+template <class Codec>
+inline constexpr bool has_sum =
+  !needs_matrices<Codec> && !tersum::recompressing<Codec> && !tersum::gathering<Codec>;
+
+//! @brief Whether there is something to measure. The stages of low-rank codecs have a benchmark of their own.
+template <class Codec>
+[[nodiscard]] constexpr bool has_part(part what)
+{
+  if (what == part::exchange) { return true; }
+  if constexpr (tersum::nesting<Codec>) {
+    return false;
+  } else {
+    switch (what) {
+      case part::norms: return Codec::agrees && !needs_matrices<Codec>;
+      case part::encode: return !Codec::feeds_back && !needs_matrices<Codec>;
+      case part::encode_feedback: return Codec::feeds_back && !needs_matrices<Codec>;
+      case part::recompress: return tersum::recompressing<Codec>;
+      case part::reduce: return has_sum<Codec>;
+      default: return true;
+    }
+  }
+}
+
+//! @brief A gradient of `n` coordinates, n a multiple of 1024: one vector, or where factors are sent one matrix.
+template <class Codec>
+class gradient_shape {
+ public:
+  explicit gradient_shape(std::uint64_t n) : n_(n), matrix_{.rows = n / 1024, .columns = 1024} {}
+  gradient_shape(gradient_shape const&)            = delete;
+  gradient_shape& operator=(gradient_shape const&) = delete;
+
+  [[nodiscard]] tersum::layout layout() const
+  {
+    if constexpr (needs_matrices<Codec>) {
+      return {n_, {&matrix_, 1}};
+    } else {
+      return {n_};
+    }
+  }
+
+ private:
+  std::uint64_t n_;
+  tersum::tensor matrix_;
+};
+
+//! @brief One rank's memory, and an array of the size of its gradient for the reference.
+template <class Element>
+struct rank_memory {
+  std::span<Element> gradient;
+  std::span<Element> other;
+  bytes state;
+  bytes workspace;
+
+  template <class Plan>
+  [[nodiscard]] static std::size_t bytes_of(Plan const& plan)
+  {
+    constexpr std::size_t alignment = 4096;
+    return 2 * plan.coordinates() * sizeof(Element) + plan.state_bytes() + plan.workspace_bytes() +
+           4 * alignment;
+  }
+
+  template <class Backend, class Plan>
+  [[nodiscard]] static rank_memory take(Backend& room, Plan const& plan)
+  {
+    rank_memory const taken{room.template take<Element>(plan.coordinates()),
+                            room.template take<Element>(plan.coordinates()),
+                            room.template take<std::byte>(plan.state_bytes()),
+                            room.template take<std::byte>(plan.workspace_bytes())};
+    room.fill(taken.gradient);
+    require(initialize(room.exec(), plan, taken.state, 1));
+    return taken;
+  }
+};
+
+//! @brief The local parts of an exchange.
+template <class Backend, class Codec, class Element>
+class local_bench {
+ public:
+  using memory = rank_memory<Element>;
+
+  local_bench(Codec const& codec, typename Backend::executor const& exec, std::uint64_t n)
+    : shape_(n),
+      plan_(codec.plan(shape_.layout(), {.size = tersum::recompressing<Codec> ? world_size : 1})),
+      turns_(Backend::turns_for(n * sizeof(Element))), room_(exec, turns_ * memory::bytes_of(plan_))
+  {
+    require(plan_.check());
+    for (std::size_t turn = 0; turn < turns_; ++turn) {
+      ranks_.push_back(memory::take(room_, plan_));
+      agree(ranks_[turn]);
+      advance(ranks_[turn]);
+      receive(ranks_[turn]);
+    }
+  }
+
+  //! @tparam Decodes  Without it there is less to compile.
+  template <bool Decodes = true>
+  void run(benchmark::State& state, part what)
+  {
+    auto const work = [&](memory const& m) {
+      switch (what) {
+        case part::norms: return agree(m);
+        // Where nothing is agreed on, the first call makes the codes; there is no second one.
+        case part::encode:
+        case part::encode_feedback: return Codec::agrees ? advance(m) : agree(m);
+        case part::local: return agree(m), advance(m);
+        case part::recompress: return recompress(m);
+        default:
+          if constexpr (Decodes) {
+            require(tersum::decode(room_.exec(), plan_, m.gradient, m.state, m.workspace));
+          }
+      }
+    };
+    memory const& first = ranks_[0];
+    if (!room_.writes_all(output(what), first.state, [&] { work(first); })) {
+      throw std::runtime_error{"some of the output was not written"};
+    }
+    best_times const best = room_.alternate(
+      state,
+      turns_,
+      [&](std::size_t turn) { work(ranks_[turn]); },
+      [&](std::size_t turn) { room_.copy(ranks_[turn].other, ranks_[turn].gradient); });
+    traffic<Codec, Element> const moved{plan_};
+    set_counters(state, plan_, moved.of(what), moved.gradient(), best);
+  }
+
+ private:
+  void agree(memory const& m)
+  {
+    require(encode(room_.exec(), plan_, m.gradient, m.state, m.workspace));
+  }
+
+  void advance(memory const& m)
+  {
+    if constexpr (Codec::agrees) {
+      require(tersum::advance(room_.exec(), plan_, m.gradient, m.state, m.workspace));
+    }
+  }
+
+  void recompress(memory const& m)
+  {
+    if constexpr (tersum::recompressing<Codec>) {
+      require(tersum::recompress(room_.exec(), plan_, m.gradient, m.state, m.workspace));
+    }
+  }
+
+  // As if all ranks had sent what this one sends to itself, and all parts had the codes of its own.
+  void receive(memory const& m)
+  {
+    if constexpr (tersum::recompressing<Codec>) {
+      auto const scattered = scattered_wire(plan_, m.workspace);
+      for (std::size_t rank = 0; rank < world_size; ++rank) {
+        std::size_t const at = rank * scattered.count;
+        require(room_.exec().copy(scattered.received + at, scattered.sent, scattered.count));
+      }
+      recompress(m);
+      auto const gathered = gathered_wire(plan_, m.workspace);
+      for (std::size_t rank = 1; rank < world_size; ++rank) {
+        std::size_t const at = rank * gathered.count;
+        require(room_.exec().copy(gathered.data + at, gathered.data, gathered.count));
+      }
+    }
+  }
+
+  [[nodiscard]] bytes output(part what)
+  {
+    memory const& m = ranks_[0];
+    if (what == part::decode) { return std::as_writable_bytes(m.gradient); }
+    if constexpr (tersum::recompressing<Codec> || tersum::gathering<Codec>) {
+      if (what == part::recompress || tersum::gathering<Codec>) {
+        auto const part = gathered_wire(plan_, m.workspace);
+        return std::as_writable_bytes(std::span{part.data, part.count});
+      }
+    }
+    if constexpr (tersum::gathering<Codec>) {
+      return {};
+    } else {
+      return what == part::norms
+               ? m.workspace.subspan(plan_.agreed_offset(), plan_.agreed_bytes())
+               : m.workspace.subspan(plan_.payload_offset(), plan_.payload_bytes());
+    }
+  }
+
+  gradient_shape<Codec> shape_;
+  tersum::plan<Codec> plan_;
+  std::size_t turns_;
+  Backend room_;
+  std::vector<memory> ranks_{};
+};
+
+//! @brief Payload + payload. The reference copies one payload.
+template <class Element, class Backend, class Codec>
+void run_reduce(benchmark::State& state,
+                Codec const& codec,
+                typename Backend::executor const& exec,
+                std::uint64_t n)
+{
+  auto const plan         = codec.plan(tersum::layout{n}, tersum::world{});
+  std::size_t const size  = plan.payload_bytes();
+  std::size_t const turns = Backend::turns_for(size);
+  using memory            = rank_memory<Element>;
+  Backend room{exec, memory::bytes_of(plan) + 3 * turns * (size + 4096)};
+  memory const m = memory::take(room, plan);
+  require(encode(room.exec(), plan, m.gradient, m.state, m.workspace));
+  if constexpr (Codec::agrees) {
+    require(advance(room.exec(), plan, m.gradient, m.state, m.workspace));
+  }
+  auto const payload = payload_wire(plan, m.workspace);
+  using element      = typename decltype(payload)::element;
+  struct pair {
+    std::span<element> a, b, to;
+  };
+  std::vector<pair> pairs;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    auto const take = [&] { return room.template take<element>(payload.count); };
+    pair const p{take(), take(), take()};
+    require(room.exec().copy(p.a.data(), payload.data, payload.count));
+    require(room.exec().copy(p.b.data(), payload.data, payload.count));
+    pairs.push_back(p);
+  }
+  auto const work = [&](std::size_t turn) {
+    pair const& p = pairs[turn];
+    require(room.exec().reduce(payload.op, p.to.data(), p.a.data(), p.b.data(), payload.count));
+  };
+  if (!room.writes_all(std::as_writable_bytes(pairs[0].to), {}, [&] { work(0); })) {
+    throw std::runtime_error{"some of the output was not written"};
+  }
+  best_times const best = room.alternate(
+    state, turns, work, [&](std::size_t turn) { room.copy(pairs[turn].to, pairs[turn].a); });
+  auto const one = static_cast<double>(size);
+  set_counters(state, plan, 3 * one, one, best);
+}
+
+//! @brief The exchange of `world_size` ranks in this memory. The reference copies all their gradients.
+template <class Element, class Backend, class Codec>
+void run_exchange(benchmark::State& state,
+                  Codec const& codec,
+                  typename Backend::executor const& exec,
+                  std::uint64_t n)
+{
+  gradient_shape<Codec> const shape{n};
+  auto const plan_of = [&](int rank) {
+    return codec.plan(shape.layout(), {.size = world_size, .rank = rank});
+  };
+  using memory            = rank_memory<Element>;
+  using rank_type         = tersum::loopback_rank<Codec, Element>;
+  std::size_t const turns = Backend::turns_for(world_size * n * sizeof(Element));
+  Backend room{exec, turns * world_size * memory::bytes_of(plan_of(0))};
+  std::vector<std::vector<rank_type>> ranks(turns);
+  std::vector<std::span<Element>> sources;
+  for (auto& world : ranks) {
+    for (int rank = 0; rank < world_size; ++rank) {
+      auto const plan = plan_of(rank);
+      require(plan.check());
+      memory const m = memory::take(room, plan);
+      room.copy(m.other, m.gradient);
+      sources.push_back(m.other);
+      world.push_back({plan, m.gradient, m.state, m.workspace});
+    }
+  }
+  auto const work = [&](std::size_t turn) {
+    std::span<rank_type const> const world{ranks[turn]};
+    require(loopback_all_reduce_mean(room.exec(), world));
+  };
+  work(0);
+  if (room.to_host(std::as_writable_bytes(ranks[0].front().gradient)) !=
+      room.to_host(std::as_writable_bytes(ranks[0].back().gradient))) {
+    throw std::runtime_error{"the ranks ended with different means"};
+  }
+  // The copy also makes gradients of the means again.
+  best_times const best = room.alternate(state, turns, work, [&](std::size_t turn) {
+    for (std::size_t rank = 0; rank < world_size; ++rank) {
+      room.copy(ranks[turn][rank].gradient, sources[turn * world_size + rank]);
+    }
+  });
+  auto const one        = static_cast<double>(n * sizeof(Element));
+  set_counters(state, ranks[0][0].plan, 2 * one, one, best);
+}
+
+//! @brief Measures any part of the exchange that a codec has.
+template <class Element, class Backend, class Codec>
+void run_part(benchmark::State& state,
+              part what,
+              Codec const& codec,
+              typename Backend::executor const& exec,
+              std::uint64_t n)
+{
+  if (what == part::exchange) { return run_exchange<Element, Backend>(state, codec, exec, n); }
+  if constexpr (has_sum<Codec>) {
+    if (what == part::reduce) { return run_reduce<Element, Backend>(state, codec, exec, n); }
+  }
+  if constexpr (!tersum::nesting<Codec>) {
+    local_bench<Backend, Codec, Element>{codec, exec, n}.run(state, what);
+  }
+}
+
+//! Runs a benchmark's body; what it throws becomes the benchmark's error.
+template <class Body>
+void guarded(benchmark::State& state, Body const& body)
+{
+  try {
+    body();
+  } catch (std::exception const& problem) {
+    state.SkipWithError(problem.what());
+  }
+}
+
+}  // namespace tersum_bench

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Sizes of the benchmarks, and the names in their results.
+
+#pragma once
+
+#include <tersum/types.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tersum_bench {
+
+inline constexpr std::uint64_t bucket  = 6553600;                 //!< 25 MB of floats.
+inline constexpr std::uint64_t large   = std::uint64_t{1} << 24;  //!< 64 MB of floats.
+inline constexpr std::uint64_t sizes[] = {
+  bucket, large, std::uint64_t{1} << 26, std::uint64_t{1} << 28};
+
+template <class Element>
+inline constexpr std::string_view element_name = "float";
+template <>
+inline constexpr std::string_view element_name<tersum::half> = "half";
+template <>
+inline constexpr std::string_view element_name<tersum::bfloat16> = "bfloat16";
+
+//! @brief `<operation>/<preset>/<type>/<executor>/n:<n>/threads:<t>`
+[[nodiscard]] inline std::string result_name(std::string_view operation,
+                                             std::string_view preset,
+                                             std::string_view element,
+                                             std::string_view executor,
+                                             std::uint64_t n,
+                                             int threads)
+{
+  std::string name{operation};
+  name.append("/").append(preset).append("/").append(element).append("/").append(executor);
+  name.append("/n:").append(std::to_string(n));
+  return name.append("/threads:").append(std::to_string(threads));
+}
+
+}  // namespace tersum_bench

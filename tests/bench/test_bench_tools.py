@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of bench/report.py and bench/compile_time.py."""
+
+import contextlib
+import io
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import compile_time
+import report
+
+
+def run(name, best, copy, **more):
+    """A result as Google Benchmark writes it."""
+    return {"name": name + "/iterations:1/manual_time", "best_ns": best, "copy_ns": copy, "bytes": 6.0,
+            "copied_bytes": 4.0, "bits": 16.0, **more}
+
+
+ENCODE = "encode/fp16/float/cpu-avx2/n:1024/threads:1"
+TWO = "encode/fp16/float/cpu-avx2/n:1024/threads:2"
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, name, runs, compiler="g++"):
+        path = pathlib.Path(self.folder.name, name)
+        path.write_text(json.dumps({"context": {"compiler": compiler}, "benchmarks": runs}), encoding="utf-8")
+        return str(path)
+
+    def main(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch("sys.argv", ["report.py", *arguments]), contextlib.redirect_stdout(out), \
+                contextlib.redirect_stderr(err):
+            return report.main(), out.getvalue()
+
+    def test_the_best_times_of_several_files_count(self):
+        a = self.file("a.json", [run(ENCODE, 3e6, 2e6)])
+        b = self.file("b.json", [run(ENCODE, 4e6, 1e6)])
+        results, failed = report.read([a, b], "")
+        self.assertEqual(failed, [])
+        self.assertEqual([(r["best_ns"], r["copy_ns"]) for r in results], [(3e6, 1e6)])
+
+    def test_compilers_are_apart(self):
+        a = self.file("a.json", [run(ENCODE, 3e6, 2e6)])
+        b = self.file("b.json", [run(ENCODE, 4e6, 1e6)], "clang++")
+        self.assertEqual(len(report.read([a, b], "")[0]), 2)
+
+    def test_a_row_has_time_ratio_and_share(self):
+        # 6 of the copy's 8 bytes in 3 times its time: a quarter of its bandwidth.
+        code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]))
+        self.assertEqual(code, 0)
+        self.assertIn("### n = 1024", text)
+        self.assertIn("| encode | fp16 | float | cpu-avx2 | 1 | g++ | 16.00 | 3.00 ms | 6.00 | 3.00 | 25 % |", text)
+
+    def test_ratios_have_a_column_for_each_number_of_threads(self):
+        code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6), run(TWO, 1.5e6, 1e6)]), "--ratios")
+        self.assertEqual(code, 0)
+        self.assertIn("| encode | fp16 | float | cpu-avx2 | g++ | 16.00 | 3.00 | 1.50 |", text)
+
+    def test_what_failed_is_told(self):
+        wrong = run(TWO, 0, 0, error_occurred=True, error_message="not enough memory")
+        code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6), wrong]))
+        self.assertEqual(code, 1)
+        self.assertIn(f"failed: {TWO} (g++): not enough memory", text)
+
+    def test_no_results_is_an_error(self):
+        code, _ = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]), "--filter", "^decode/")
+        self.assertEqual(code, 1)
+
+    def test_the_plot_has_a_point_for_each_result_at_its_place(self):
+        target = pathlib.Path(self.folder.name, "plot.svg")
+        # Half the bytes of the copy in twice its time, and as many bytes in its time: the latter is on the line.
+        runs = [run(ENCODE, 2e6, 1e6, bytes=4.0), run(ENCODE.replace("fp16", "on_the_line"), 1e6, 1e6, bytes=8.0)]
+        code, _ = self.main(self.file("a.json", runs), "--svg", str(target))
+        self.assertEqual(code, 0)
+        tree = xml.etree.ElementTree.parse(target)
+        space = "{http://www.w3.org/2000/svg}"
+        points = [c for c in tree.iter(space + "circle") if c.find(space + "title") is not None]
+        self.assertEqual(len(points), 2)
+        above, on = points
+        self.assertIn("2.00 x copy", above.find(space + "title").text)
+        self.assertLess(float(above.get("cy")), float(on.get("cy")))
+        self.assertLess(float(above.get("cx")), float(on.get("cx")))
+        line = next(p for p in tree.iter(space + "path") if p.get("stroke-dasharray"))
+        x0, y0, x1, y1 = (float(v) for v in line.get("d").replace("M", "").replace("L", " ").split())
+        at = y0 + (y1 - y0) * (float(on.get("cx")) - x0) / (x1 - x0)
+        self.assertAlmostEqual(at, float(on.get("cy")), delta=0.2)
+
+
+class CompileTime(unittest.TestCase):
+    def test_presets_are_those_of_the_header(self):
+        text = "inline constexpr a<1>    one{};\ninline constexpr b two{.chunker = {.bits = 2}};\nusing three = c;\n"
+        self.assertEqual(compile_time.preset_names(text), ["one", "two"])
+        header = (ROOT / "include/tersum/presets.hpp").read_text(encoding="utf-8")
+        self.assertEqual(len(compile_time.preset_names(header)), header.count("\ninline constexpr "))
+
+    def test_headers_are_those_to_include(self):
+        names = compile_time.public_headers(ROOT / "include")
+        self.assertIn("tersum/tersum.hpp", names)
+        self.assertIn("tersum/tersum.cuh", names)
+        self.assertFalse([n for n in names if "/block_" in n or "/interop/" in n])
+
+    def test_tables_have_the_slowest_first_and_a_column_for_each_compiler(self):
+        results = [{"compiler": c, "name": n, "seconds": s, "kind": "presets"}
+                   for c, n, s in (("g++", "fp16", 1.0), ("g++", "slow", 2.5), ("nvcc", "slow", 4.0))]
+        self.assertEqual(compile_time.markdown(results).splitlines(), [
+            "| preset | g++, s | nvcc, s |", "|---|---:|---:|", "| `slow` | 2.50 | 4.00 |", "| `fp16` | 1.00 | - |"])
+
+    @unittest.skipUnless(shutil.which("g++"), "no g++")
+    def test_a_header_takes_time_and_a_broken_one_fails(self):
+        with mock.patch.object(compile_time, "sources", lambda what, compiler: [
+                ("tersum/version.hpp", "#include <tersum/version.hpp>\n"), ("broken", "#error no\n")]), \
+                contextlib.redirect_stderr(io.StringIO()):
+            results, failed = compile_time.measure(["g++"], ["headers"], "", 3)
+        self.assertEqual(failed, 1)
+        self.assertEqual([(r["name"], len(r["runs"])) for r in results], [("tersum/version.hpp", 3)])
+        self.assertGreater(results[0]["seconds"], 0)
+        self.assertEqual(results[0]["seconds"], sorted(results[0]["runs"])[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
