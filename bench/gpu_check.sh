@@ -237,13 +237,12 @@ measure() {
   rm -f "$json"
   ((code == 124)) || fail "the benchmarks of $operation, $size (exit $code); see $details/cuda.$operation.$size.txt"
 }
+operations=(encode decode norms local reduce encode_feedback recompress reduce_once exchange)
 largest=268435456
 if [ "$bench" = ON ]; then
   echo "== benchmarks"
-  for operation in encode decode norms local encode_feedback recompress reduce reduce_once rotate_local exchange; do
-    measure "$operation" "$largest" ".*/n:$largest/"
-  done
-  for operation in select sort; do measure "$operation" all ''; done
+  for operation in "${operations[@]}"; do measure "$operation" "$largest" ".*/n:$largest/"; done
+  for operation in select sort rotate_local; do measure "$operation" all ''; done
 fi
 
 if ((${#programs[@]})); then
@@ -289,7 +288,7 @@ fi
 
 if [ "$bench" = ON ]; then
   echo "== benchmarks of smaller sizes"
-  for operation in encode decode norms local encode_feedback recompress reduce reduce_once rotate_local exchange; do
+  for operation in "${operations[@]}"; do
     (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
     measure "$operation" smaller '.*/n:(6553600|16777216)/'
   done

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns JSON files of the benchmarks into Markdown tables, one for each size, and into a plot.
 
-    bench/report.py FILE... [--filter REGEX] [--brief | --ratios] [--svg FILE]
-    bench/report.py FILE... --slowest N [--filter REGEX] | --merge
+    bench/report.py FILE... [--filter REGEX] [--brief | --ratios | --slowest N | --merge] [--svg FILE]
 
 Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count.
 --ratios makes a column of over_copy for each number of threads. --svg draws over_copy against the bytes that an operation
@@ -48,23 +47,14 @@ def read(paths, pattern):
     return list(best.values()), failed
 
 
+def share_of_copy(result):
+    """Its bytes a second over those of a copy, which reads and writes."""
+    return result["bytes"] / (2 * result["copied_bytes"]) * result["copy_ns"] / result["best_ns"]
+
+
 def over_copy(result):
     """Time over that of the copy."""
     return result["best_ns"] / result["copy_ns"]
-
-
-def share_of_copy(result):
-    """Its bytes a second over those of a copy, which reads and writes."""
-    return result["bytes"] / (2 * result["copied_bytes"]) / over_copy(result)
-
-
-def merged(paths):
-    """The first document with the runs of all."""
-    documents = []
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            documents.append(json.load(file))
-    return {**documents[0], "benchmarks": [run for document in documents for run in document["benchmarks"]]}
 
 
 def row(result, brief):
@@ -208,13 +198,18 @@ def main():
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--filter", default="", help="only names that this regular expression finds")
     parser.add_argument("--brief", action="store_true", help="no executor, threads and compiler")
+    parser.add_argument("--slowest", type=int, metavar="N", help="the names alone of those with the least of_copy")
+    parser.add_argument("--merge", action="store_true", help="one JSON file of the same runs, without --filter")
     parser.add_argument("--ratios", action="store_true", help="a column of over_copy for each number of threads")
     parser.add_argument("--svg", metavar="FILE", help="draw time over copy against bytes over copy")
-    parser.add_argument("--slowest", type=int, metavar="N", help="the names alone of those with the least of_copy")
-    parser.add_argument("--merge", action="store_true", help="one JSON file of the same runs, whatever --filter says")
     options = parser.parse_args()
     if options.merge:
-        json.dump(merged(options.files), sys.stdout, indent=1)
+        documents = []
+        for path in options.files:
+            with open(path, encoding="utf-8") as file:
+                documents.append(json.load(file))
+        documents[0]["benchmarks"] = [run for document in documents for run in document["benchmarks"]]
+        json.dump(documents[0], sys.stdout, indent=1)
         return 0
     results, failed = read(options.files, options.filter)
     if options.slowest:

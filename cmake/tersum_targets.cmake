@@ -82,9 +82,9 @@ function(tersum_add_test area name backend source)
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
   else()
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
-    # Half the compile time of -O3 on templates like ours; without any, a third again for whole pipelines on emulated
-    # threads, where it warns of arrays that are only passed on.
-    set(level ${TERSUM_TEST_LEVEL})
+    # A third of the compile time of -O3 on templates like ours; without any, a third again for whole pipelines on
+    # emulated threads, where it warns of arrays that are only passed on.
+    set(level -O1)
     if(backend STREQUAL "emulated")
       set(level -O0 "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
     endif()

@@ -304,6 +304,10 @@ void for_each_two_shot_codec(Visitor visit)
   visit("blocks_8", "the same, 8 bits", p::blocks_8);
   visit("dynamiq_4", "DynamiQ: 2, 4 or 8 bits for blocks of 16, 4 bits on average", p::dynamiq_4);
   visit("dynamiq_5", "the same, 5 bits", p::dynamiq_5);
+  visit("dynamiq_hop_4",
+        "dynamiq_4, but added and encoded again at every hop of a ring",
+        p::dynamiq_hop_4);
+  visit("dynamiq_hop_5", "the same, 5 bits", p::dynamiq_hop_5);
 }
 
 //! All of them.

@@ -67,18 +67,6 @@ inline constexpr bool has_steps = requires
   typename Codec::range_type;
 };
 
-//! The dither of a quantizer; codebooks have none.
-template <class Quantizer>
-struct dither_of {
-  using type = no_dither;
-};
-
-template <class Quantizer>
-requires requires { typename Quantizer::dither; }
-struct dither_of<Quantizer> {
-  using type = typename Quantizer::dither;
-};
-
 //! The scalar of a cast's agreement: the chunker's, or any where there is none.
 template <class Chunker>
 struct norm_scalar_of {
@@ -119,6 +107,13 @@ namespace detail {
 //! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
 template <class Codec>
 concept has_parts = recompressing<Codec> || recoding<Codec>;
+
+//! Codecs, and reductions, whose hops add tiles: elements with a head.
+template <class T>
+concept tiling = recoding<T> && requires
+{
+  requires T::tiles;
+};
 
 }  // namespace detail
 

@@ -32,10 +32,12 @@ template <class Codec, int Level = 1>
     if (level > Level) { return level_distortion<Codec, Level + 1>(level, world); }
   }
   constexpr int width = Codec::chunker_type::widths[Level - 1];
-  if constexpr (recompressing<Codec>) {
-    // Each rank's encoding, whose errors average like the gradients do, and that of the mean.
-    float const once = Codec::quantizer_type::template with_bits<width>::distortion();
-    return world > 1 ? 2 * once : once;
+  if constexpr (has_parts<Codec>) {
+    // Each rank's encoding, whose errors average like the gradients do, and that of the mean; or those of a ring's
+    // hops, of partial sums of 2 to n ranks.
+    float const once   = Codec::quantizer_type::template with_bits<width>::distortion();
+    double const times = recoding<Codec> ? (world + 3) / 2.0 - 1.0 / world : 2.0;
+    return world > 1 ? static_cast<float>(times * static_cast<double>(once)) : once;
   } else {
     return Codec::reducer_type::template with_bits<width>::distortion(world);
   }
@@ -48,7 +50,7 @@ template <class Codec>
   if (level == 0) { return 0; }
   auto const codes =
     static_cast<std::uint32_t>(Codec::chunk_size / 32 * Codec::chunker_type::widths[level - 1]);
-  if constexpr (recompressing<Codec>) {
+  if constexpr (has_parts<Codec>) {
     constexpr int scales = scale_words<typename Codec::quantizer_type>(Codec::chunk_size) + 1;
     return codes + static_cast<std::uint32_t>(scales);
   }
@@ -59,7 +61,7 @@ template <class Codec>
 template <class Codec>
 [[nodiscard]] constexpr std::uint32_t selection_unit() noexcept
 {
-  if constexpr (recompressing<Codec>) {
+  if constexpr (has_parts<Codec>) {
     return 1;
   } else if constexpr (Codec::several_bits) {
     return Codec::chunk_size / 16;  // two bits a coordinate
@@ -99,7 +101,7 @@ constexpr void rule_steps(selection_rule& rule, int world) noexcept
     level = best;
   }
   for (int l = 1; l <= chunker::level_count; ++l) {
-    rule.words[l] = level_words<Codec>(l) - (recompressing<Codec> ? 1 : 0);
+    rule.words[l] = level_words<Codec>(l) - (has_parts<Codec> ? 1 : 0);
   }
 }
 
@@ -181,7 +183,7 @@ class plan {
                 "world.size is above 64, too large for norm_log: use bfloat16 or float"};
       }
     }
-    if constexpr (recompressing<Codec> && Codec::selects) {
+    if constexpr (detail::has_parts<Codec> && Codec::selects) {
       if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
         return {error_code::invalid_argument, "layout.coordinates has more than 2^34 coordinates"};
       }
@@ -242,8 +244,7 @@ class plan {
     if constexpr (recompressing<Codec>) {
       return part_bytes() * static_cast<std::uint64_t>(world_.size);
     } else if constexpr (recoding<Codec>) {
-      using block = typename Codec::payload_op::element;
-      return (chunks_ + block::chunks - 1) / block::chunks * sizeof(block);
+      return tiles() * sizeof(typename Codec::payload_op::element);
     } else if constexpr (Codec::selects) {
       return static_cast<std::uint64_t>(capacity_) * detail::selection_unit<Codec>() *
              sizeof(std::uint32_t);
@@ -251,6 +252,18 @@ class plan {
       return compressed_ * sizeof(typename Codec::quantizer_type::element);
     } else {
       return chunks_ * (Codec::chunk_size / 8 * Codec::reducer_type::lane_bits);
+    }
+  }
+
+  //! Under per_hop: elements of the payload.
+  [[nodiscard]] constexpr std::uint64_t tiles() const noexcept requires(recoding<Codec>)
+  {
+    using op = typename Codec::payload_op;
+    if constexpr (Codec::selects) {
+      std::uint64_t const each = op::element::room - op::shape::size.lost;
+      return capacity_ == 0 ? 0 : (capacity_ + op::shape::between + each - 1) / each;
+    } else {
+      return (chunks_ + op::element::chunks - 1) / op::element::chunks;
     }
   }
 
@@ -498,6 +511,14 @@ class plan {
       auto const free = widest_words() * static_cast<std::uint64_t>(world_.size - 1) +
                         static_cast<std::uint64_t>(world_.size) * (alignment / 4);
       budget -= static_cast<double>(free);
+    }
+    if constexpr (recoding<Codec>) {
+      using op = typename Codec::payload_op;
+      // Whole tiles, and what chunks may leave free of them: see `tile_map`.
+      auto const each = static_cast<double>(op::element::room - op::shape::size.lost);
+      auto const number =
+        static_cast<std::uint64_t>(detail::maximum(budget, 0.0) / op::element::words);
+      budget = static_cast<double>(number) * each - op::shape::between;
     }
     double const units = budget / detail::selection_unit<Codec>();
     if (!(units >= 1)) { return 0; }

@@ -228,6 +228,13 @@ inline constexpr dynamiq dynamiq_4{.chunker = {.bits = 4}};
 inline constexpr dynamiq dynamiq_5{.chunker = {.bits = 5}};
 //! @}
 
+//! @name The same per hop, as DynamiQ adds them
+//! @{
+using dynamiq_hop = per_hop_codec<allocated_chunks<256, 2, 4, 8>, no_rotation, dynamiq_quantizer>;
+inline constexpr dynamiq_hop dynamiq_hop_4{.chunker = {.bits = 4}};
+inline constexpr dynamiq_hop dynamiq_hop_5{.chunker = {.bits = 5}};
+//! @}
+
 // clang-format on
 
 }  // namespace tersum::inline v0::presets

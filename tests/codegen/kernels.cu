@@ -102,6 +102,7 @@ void compile_all()
   compile_reduce_kernels<8>();
   compile_hop_kernel<presets::per_hop_2>();
   compile_hop_kernel<presets::per_hop_4>();
+  compile_hop_kernel<presets::dynamiq_hop_4>();
 }
 
 namespace {

@@ -56,9 +56,9 @@ template <class Codec>
 void describe(std::string const& name,
               Codec const& codec,
               std::map<std::string, std::string>& into,
-              std::span<tensor const> tensors = {})
+              std::span<tensor const> tensors = {},
+              std::size_t d                   = 2500)
 {
-  std::size_t const d = 2500;
   std::vector<std::vector<float>> const in{integer_gradient(d, 0), integer_gradient(d, 1)};
   tests::loopback_run<Codec> run{codec, layout{d, tensors}, 2, 0x7e25};
   run.exchange(in);
@@ -144,6 +144,9 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("balanced_2", presets::balanced_2, got);
   describe("blocks_4", presets::blocks_4, got);
   describe("dynamiq_5", presets::dynamiq_5, got);
+  describe("dynamiq_hop, 6 bits", presets::dynamiq_hop{.chunker = {.bits = 6}}, got, {}, 12'000);
+  using blocks_hop = per_hop_codec<fixed_chunks<512>, no_rotation, block_absmax<4, 32>>;
+  describe("block_absmax<4, 32> per hop", blocks_hop{}, got);
 
   char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
   if (write != nullptr && std::string{write} == "1") {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/interop/transport.hpp>
+#include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/recoded_sum.hpp>
@@ -39,7 +40,8 @@ class any_transport : public can_reduce_all<native_sum<float>,
                                             saturating_add<2>,
                                             saturating_add<4>,
                                             saturating_add<8>,
-                                            recoded_sum<lloyd_max<4>, 1024>> {
+                                            recoded_sum<lloyd_max<4>, 1024>,
+                                            presets::dynamiq_hop::payload_op> {
  public:
   virtual ~any_transport() = default;
   //! Whether the transport has an all-reduce of its own.

@@ -288,6 +288,8 @@ int check_presets(any_transport const& over, bool brief)
   TERSUM_CHECK(two_shot_4);
   TERSUM_CHECK(two_shot_2_ef);
   TERSUM_CHECK(per_hop_4_ef);
+  // A tile is more than these gradients are worth at 4 bits.
+  s.preset("dynamiq_hop", presets::dynamiq_hop{.chunker = {.bits = 64}});
   TERSUM_CHECK(allocated_4);
   TERSUM_CHECK(powersgd_r1);
   TERSUM_CHECK(acp_r4);

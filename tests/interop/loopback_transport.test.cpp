@@ -121,6 +121,8 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   add(presets::per_hop_4, vector, four);
   add(presets::per_hop_4_ef, vector, four);
   add(presets::allocated_4, vector, four);
+  add(presets::dynamiq_5, vector, four);
+  add(presets::dynamiq_hop_5, vector, four);
   add(presets::rotated_sat4, layout{100001}, four);
   add(presets::rotated_sat4, vector, {.size = 5, .rank = 0});
   add(presets::rotated_sat4, vector, four, 1);

@@ -44,7 +44,7 @@ void check_against_dealing(part_map const& map)
   std::uint64_t least = parts[0].words, most = 0;
   for (std::uint32_t owner = 0; owner < map.world; ++owner) {
     CHECK(map.chunks_of(owner) == parts[owner].chunks);
-    CHECK(map.words_of(owner) == parts[owner].words);
+    CHECK(map.rest_of(owner).begin == parts[owner].words);
     least = std::min(least, parts[owner].words);
     most  = std::max(most, parts[owner].words);
   }

@@ -162,7 +162,7 @@ struct emulated_executor {
              detail::settle_threads,
              0,
              [&](auto& context) { detail::settle_steps(context, args); });
-      if constexpr (recompressing<Codec>) {
+      if constexpr (detail::has_parts<Codec>) {
         encode_parts(plan, args);
       } else if constexpr (Codec::casts) {
         encode_cast(plan, args);
@@ -349,14 +349,15 @@ struct emulated_executor {
   {
     if (plan.payload_bytes() == 0) { return; }
     std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
-    if constexpr (recoding<Codec>) {
+    if constexpr (recoding<Codec> && !detail::tiling<Codec>) {
       std::uint32_t* const end = args.payload + words;
       std::fill(end - Codec::payload_op::element::words, end, 0U);
     } else {
-      launch(static_cast<std::uint64_t>(plan.ranks().size),
-             detail::part_threads,
-             0,
-             [&](auto& context) { detail::clear_parts(context, args, args.payload, 0); });
+      auto parts = static_cast<std::uint64_t>(plan.ranks().size);
+      if constexpr (recoding<Codec>) { parts = plan.tiles(); }
+      launch(parts, detail::part_threads, 0, [&](auto& context) {
+        detail::clear_parts(context, args, args.payload, 0);
+      });
     }
     launch_chunks(
       plan, args, detail::two_shot_grid<Codec>, [&](auto edge, auto& context, std::uint64_t first) {

@@ -137,7 +137,7 @@ template <class Codec>
   if constexpr (recoding<Codec>) { offset = plan.gathered_offset(); }
   wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
                    .count = plan.payload_bytes() / sizeof(typename op::element)};
-  if constexpr (Codec::several_bits) {
+  if constexpr (has_combine_at<op>) {
     payload.op.parts =
       reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());
   }

@@ -82,7 +82,7 @@ struct cpu_executor {
   }
 
   template <class Codec, class Element>
-  [[nodiscard]] status advance(plan<Codec> const&,
+  [[nodiscard]] status advance([[maybe_unused]] plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
     if constexpr (Codec::agrees) {
@@ -91,6 +91,8 @@ struct cpu_executor {
       stages.settle();
       if constexpr (recompressing<Codec>) {
         detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+      } else if constexpr (recoding<Codec>) {
+        return encode_for_hops(plan, args);
       } else if constexpr (Codec::casts) {
         stages.encode_cast();
       } else {
@@ -174,12 +176,6 @@ struct cpu_executor {
                                        detail::exchange_args<Codec, Element> const& args) const
   {
     std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
-    // The last block may have chunks to spare.
-    if (words > 0) {
-      constexpr std::size_t block = sizeof(typename Codec::payload_op::element);
-      std::memset(
-        reinterpret_cast<std::byte*>(args.payload) + plan.payload_bytes() - block, 0, block);
-    }
     detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
     return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
   }

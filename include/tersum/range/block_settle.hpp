@@ -31,7 +31,7 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * settle_threads + ctx.thread_rank();
-  if constexpr (Codec::selects && !recompressing<Codec>) {
+  if constexpr (Codec::selects && !has_parts<Codec>) {
     // What the chosen chunks leave free of the payload travels as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;

@@ -8,8 +8,8 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/reduce/coded_chunk.hpp>
 
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -21,6 +21,7 @@ namespace tersum::inline v0 {
 template <codebook Quantizer, int Size>
 struct coded_block {
   static constexpr int chunks     = 4;
+  static constexpr int head       = 0;                            //!< Words before the codes.
   static constexpr int code_words = Size / 32 * Quantizer::bits;  //!< Words of a chunk's codes.
   static constexpr int words      = chunks * (code_words + 1);
 
@@ -44,74 +45,39 @@ template <codebook Quantizer, int Size>
 struct recoded_sum {
   using element                     = coded_block<Quantizer, Size>;
   using quantizer_type              = Quantizer;
+  using dither                      = no_dither;
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
   static constexpr bool recodes     = true;  //!< Elements are decoded, added and encoded again.
+  static constexpr bool tiles       = false;
   static constexpr int chunk_size   = Size;
 
   static_assert(sizeof(element) % 16 == 0 && std::is_trivially_copyable_v<element>);
 
+  //! @name Its chunks, as elements with chunks of several widths have them
+  //! @{
+  static constexpr int levels = 1;
+  template <int>
+  using quantizer_at = Quantizer;
+  //! @}
+
   [[nodiscard]] element operator()(element const& a, element const& b) const noexcept
   {
+    using chunk = detail::coded_chunk<Quantizer, Size>;
     element sum{};
-    for (int chunk = 0; chunk < element::chunks; ++chunk) {
+    for (int k = 0; k < element::chunks; ++k) {
+      int const first   = element::first_of(k);
+      int const last    = element::scale_of(k);
+      float const ours  = detail::bits_float(a.word[last]);
+      float const other = detail::bits_float(b.word[last]);
       float v[Size];
-      for (int p = 0; p < Size; ++p) { v[p] = estimate(a, chunk, p) + estimate(b, chunk, p); }
-      encode(v, chunk, sum);
+      for (int p = 0; p < Size; ++p) {
+        v[p] = chunk::estimate(a.word + first, ours, p) + chunk::estimate(b.word + first, other, p);
+      }
+      sum.word[last] = detail::float_bits(chunk::encode(v, sum.word + first));
     }
     return sum;
-  }
-
- private:
-  static constexpr int bits = Quantizer::bits;
-
-  //! What a block says of one value: the product is rounded, whatever the compiler would make of the sum.
-  [[nodiscard]] static float estimate(element const& from, int chunk, int p) noexcept
-  {
-    int const first    = element::first_of(chunk) + p * bits / 32;
-    int const shift    = p * bits % 32;
-    std::uint64_t both = from.word[first];
-    if (shift + bits > 32) { both |= static_cast<std::uint64_t>(from.word[first + 1]) << 32; }
-    float const level = Quantizer{}.decode(static_cast<std::uint32_t>(both >> shift));
-    return std::fma(level, detail::bits_float(from.word[element::scale_of(chunk)]), 0.0f);
-  }
-
-  //! The sum over a chunk: 32 neighbours in a row, then pairs of sums.
-  template <class Term>
-  [[nodiscard]] static float total(Term const& term) noexcept
-  {
-    float sums[Size / 32];
-    for (int group = 0; group < Size / 32; ++group) {
-      float sum = 0;
-      for (int p = group * 32; p < group * 32 + 32; ++p) { sum = term(p, sum); }
-      sums[group] = sum;
-    }
-    for (int count = Size / 64; count > 0; count /= 2) {
-      for (int i = 0; i < count; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
-    }
-    return sums[0];
-  }
-
-  static void encode(float const* v, int chunk, element& to) noexcept
-  {
-    std::uint32_t& scale = to.word[element::scale_of(chunk)];
-    float const energy   = total([&](int p, float sum) { return std::fma(v[p], v[p], sum); });
-    if (!(energy >= 0x1p-100f && detail::is_finite(energy))) {
-      scale = energy < 0x1p-100f ? 0u : 0x7fffffffu;
-      return;
-    }
-    float const root    = std::sqrt(static_cast<float>(Size) / energy);
-    float const product = total([&](int p, float sum) {
-      std::uint32_t const code = Quantizer{}.encode(v[p] * root);
-      int const first          = element::first_of(chunk) + p * bits / 32;
-      int const shift          = p * bits % 32;
-      to.word[first] |= code << shift;
-      if (shift + bits > 32) { to.word[first + 1] |= code >> (32 - shift); }
-      constexpr std::uint32_t magnitudes = Quantizer::magnitudes - 1u;
-      return std::fma(std::fabs(v[p]), Quantizer::levels()[code & magnitudes], sum);
-    });
-    scale               = detail::float_bits(energy / product);
   }
 };
 

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace tersum::inline v0::detail {
 
@@ -40,16 +41,23 @@ struct part_share {
   static constexpr bool in_step =
     hadamard::threads >= 32 && !Codec::several_bits && !Codec::selects;
 
+  using map_type = decltype(make_part_map(std::declval<args_type const&>()));
+
   Context const& ctx;
   args_type const& args;
-  part_map map;
+  map_type map;
   std::uint32_t* tables;
   float* storage;
   share mine{};
   part_place place{};
 
   TERSUM_BODY part_share(Context const& context, args_type const& arguments)
-    : ctx(context), args(arguments), map(make_part_map(arguments)),
+    : part_share(context, arguments, make_part_map(arguments))
+  {
+  }
+
+  TERSUM_BODY part_share(Context const& context, args_type const& arguments, map_type const& parts)
+    : ctx(context), args(arguments), map(parts),
       tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
       storage(static_cast<float*>(context.shared()) +
               (hadamard::in_warp ? context.thread_rank() / 32 * hadamard::storage_floats : 0))
@@ -60,7 +68,7 @@ struct part_share {
   //! A part of an array of parts.
   [[nodiscard]] TERSUM_BODY std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
   {
-    return parts + part * map.part_words;
+    return parts + map.begin(part);
   }
 
   //! The scale of this chunk in a part.

@@ -17,19 +17,26 @@ namespace tersum::inline v0::detail {
 
 inline constexpr int part_threads = 256;
 
-//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the mean.
+//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the
+//! mean. Tiles get their heads.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_parts(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint32_t* parts,
                              std::uint32_t first)
 {
-  part_map const map         = make_part_map(args);
+  auto const map             = make_part_map(args);
   std::uint32_t const part   = first + ctx.block_rank();
-  std::uint32_t* const words = parts + map.part_words * part;
-  std::uint64_t const end    = map.part_words - map.chunks_of(part);
-  for (std::uint64_t at = map.words_of(part) + ctx.thread_rank(); at < end; at += part_threads) {
+  std::uint32_t* const words = parts + map.begin(part);
+  part_rest const rest       = map.rest_of(part);
+  for (std::uint64_t at = rest.begin + ctx.thread_rank(); at < rest.end; at += part_threads) {
     ctx.store(words + at, 0u);
+  }
+  if constexpr (tiling<Codec>) {
+    if (ctx.thread_rank() < tile_head::words) {
+      tile_head const head = make_head(args, map, part);
+      ctx.store(words - tile_head::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
+    }
   }
 }
 
@@ -77,10 +84,10 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * part_threads + ctx.thread_rank();
   if (chunk >= args.chunks) { return; }
-  part_map const map     = make_part_map(args);
+  auto const map         = make_part_map(args);
   part_place const place = find_part(args, map, chunk);
   if (place.level == 0) { return; }
-  std::uint64_t const at = map.part_words * place.part + map.scale_word(place.index);
+  std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
   if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) {
     args.header->non_finite_step = args.header->step + 1;
   }

@@ -21,6 +21,11 @@ struct part_place {
   std::uint64_t word;
 };
 
+//! @brief Words of a part between its codes and its scales.
+struct part_rest {
+  std::uint64_t begin, end;
+};
+
 //! @brief The chunks that travel, widest first and each width in order, are dealt to the parts like cards.
 //!
 //! So the parts' sizes differ by at most one chunk. Codes fill a part from its front, the chunks' scales from its back.
@@ -30,6 +35,14 @@ struct part_map {
   std::uint32_t
     count[max_levels + 1];  //!< Chunks on each level from 1 on, less than 2^31 together.
   std::uint32_t words[max_levels + 1];  //!< Words of codes of a chunk on each level.
+
+  [[nodiscard]] TERSUM_INLINE std::uint32_t parts() const { return world; }
+
+  //! @brief The first word of a part in an array of parts.
+  [[nodiscard]] TERSUM_INLINE std::uint64_t begin(std::uint64_t part) const
+  {
+    return part * part_words;
+  }
 
   //! @brief The place of number `slot` among the chunks of a level.
   [[nodiscard]] TERSUM_INLINE part_place of_slot(std::uint32_t level, std::uint32_t slot) const
@@ -71,10 +84,11 @@ struct part_map {
     return in_part(part, all);
   }
 
-  //! @brief Words of a part's codes.
-  [[nodiscard]] TERSUM_INLINE std::uint64_t words_of(std::uint32_t part) const
+  //! @brief What neither codes nor scales of a part take.
+  [[nodiscard]] TERSUM_INLINE part_rest rest_of(std::uint32_t part) const
   {
-    return of_index(part, chunks_of(part)).word;
+    std::uint32_t const chunks = chunks_of(part);
+    return {of_index(part, chunks).word, part_words - chunks};
   }
 
   //! @brief The word of a part in which the scale of its chunk number `index` lies.

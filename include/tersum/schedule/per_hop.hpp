@@ -6,51 +6,88 @@
 
 #pragma once
 
+#include <tersum/chunk/allocated_chunks.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/recoded_sum.hpp>
+#include <tersum/reduce/recoded_tiles.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/types.hpp>
+
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
-//! @brief Chunks are rotated and rounded to a codebook; the payload's reduction is `recoded_sum`.
+namespace detail {
+
+//! @brief What hops do to the payload: `recoded_sum` to chunks of a codebook, all of one width, otherwise
+//! `recoded_tiles`.
+template <class Chunker, class Quantizer>
+struct hop_op {
+  using type = recoded_tiles<Quantizer, Chunker::chunk_size>;
+};
+
+template <class Chunker, codebook Quantizer>
+struct hop_op<Chunker, Quantizer> {
+  using type = recoded_sum<Quantizer, Chunker::chunk_size>;
+};
+
+template <int Size, int... Widths, class Quantizer>
+struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
+  using type = recoded_tiles<Quantizer, Size, Widths...>;
+};
+
+template <int Size, int... Widths, codebook Quantizer>
+struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
+  using type = recoded_tiles<Quantizer, Size, Widths...>;
+};
+
+}  // namespace detail
+
+//! @brief Chunks are rounded to codes; the payload's reduction, `recoded_sum` or `recoded_tiles`, decodes and encodes
+//! again.
 //!
-//! One round, an array of `coded_block`, which any all-reduce carries that takes a function object on elements of its
-//! choice: MPI, Gloo, a ring of your own. There is nothing to agree on: every chunk has a scale of its own on every rank.
-//! All ranks rotate a chunk by the same signs, so that hops add without rotating.
+//! The payload is an array of `coded_block` or `coded_tile`, which any all-reduce carries that takes a function object
+//! on elements of its choice: MPI, Gloo, a ring of your own. Every chunk has a scale of its own on every rank. Under
+//! `allocated_chunks` there is a round of norms before, which decides widths; tiles, all of one size, say which they
+//! hold. Under a codebook all ranks rotate a chunk by the same signs, so that hops add without rotating.
 //!
-//! Each hop loses the codebook's distortion of the partial sum's energy, so that the error grows with the ranks: n
+//! Each hop loses the codes' distortion of the partial sum's energy, so that the error grows with the ranks: n
 //! independent gradients lose about (n + 3) / 2 - 1 / n encodings in a ring, and what they lose depends on the order of the
 //! reduction. `two_shot_codec` loses two at the same traffic where the transport can move parts. This is for transports
 //! whose all-reduce is all there is.
 //!
 //! Feedback keeps what a rank's own codes lost, not what hops lose.
-//! @tparam Chunker    `fixed_chunks<C>`, C from 256.
-//! @tparam Rotator    `partial_hadamard<C>`.
-//! @tparam Quantizer  `lloyd_max<q>`.
+//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
+//! @tparam Quantizer  `lloyd_max<q>` or `block_absmax<q, B>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-template <chunker Chunker, rotator Rotator, codebook Quantizer, feedback Feedback = no_feedback>
-struct per_hop_codec {
+template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
+requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
-  using dither_type    = no_dither;
-  using payload_op     = recoded_sum<Quantizer, Chunker::chunk_size>;
+  using dither_type    = typename detail::dither_of<Quantizer>::type;
+  using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
 
   static constexpr bool casts            = false;
   static constexpr bool recodes          = true;  //!< Hops decode, add and encode again.
-  static constexpr bool selects          = false;
-  static constexpr bool agrees           = false;
-  static constexpr bool several_bits     = false;
-  static constexpr bool rotates_chunks   = true;
+  static constexpr bool tiles            = payload_op::tiles;  //!< Their elements have heads.
+  static constexpr bool selects          = selecting_chunker<Chunker>;
+  static constexpr bool agrees           = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits     = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_chunks   = codebook<Quantizer>;
   static constexpr bool rotates_all      = false;
   static constexpr bool tracks           = false;
   static constexpr bool saturates        = false;
@@ -58,22 +95,34 @@ struct per_hop_codec {
   static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
   static constexpr int chunk_size        = Chunker::chunk_size;
 
-  static_assert(!selecting_chunker<Chunker>, "tersum: per_hop_codec takes fixed_chunks");
+  static_assert(!selects || several_bits,
+                "tersum: per_hop_codec takes fixed_chunks or allocated_chunks");
   static_assert(chunk_size >= 256, "tersum: per_hop_codec needs chunks of at least 256");
   static_assert(
-    Rotator::rotation_size == chunk_size,
-    "tersum: per_hop_codec rotates whole chunks: use partial_hadamard of the chunk size");
+    !codebook<Quantizer> || Rotator::rotation_size == chunk_size,
+    "tersum: per_hop_codec rotates whole chunks for a codebook: use partial_hadamard of the chunk size");
+  static_assert(
+    codebook<Quantizer> || Rotator::rotation_size == 1,
+    "tersum: per_hop_codec leaves blocks with scales of their own where they are: use no_rotation");
+  static_assert(
+    detail::scale_words<Quantizer>(chunk_size) % 4 == 0,
+    "tersum: per_hop_codec keeps block scales in whole 16 bytes: a chunk needs 16 blocks or a multiple");
 
   [[no_unique_address]] Chunker chunker{};
   [[no_unique_address]] Rotator rotator{};
   [[no_unique_address]] Quantizer quantizer{};
   [[no_unique_address]] Feedback feedback{};
 
-  //! @brief How chunks are encoded: there is one width.
+  //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
   template <int Level>
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr per_hop_codec const& at_level() const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    return *this;
+    if constexpr (several_bits) {
+      using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
+      return per_hop_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
+    } else {
+      return *this;
+    }
   }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
@@ -85,5 +134,36 @@ struct per_hop_codec {
 };
 
 static_assert(reduce_op<recoded_sum<lloyd_max<4>, 1024>>, "tersum: must model tersum::reduce_op");
+
+namespace detail {
+
+//! @brief The codec whose chunks a reduction adds.
+template <recoding Op>
+struct codec_of_recoding;
+
+template <class Quantizer, int Size>
+using hop_rotation = std::conditional_t<codebook<Quantizer>, partial_hadamard<Size>, no_rotation>;
+
+template <class Quantizer, int Size>
+struct codec_of_recoding<recoded_sum<Quantizer, Size>> {
+  using type = per_hop_codec<fixed_chunks<Size>, hop_rotation<Quantizer, Size>, Quantizer>;
+};
+
+template <class Quantizer, int Size>
+struct codec_of_recoding<recoded_tiles<Quantizer, Size>> {
+  using type = per_hop_codec<fixed_chunks<Size>, hop_rotation<Quantizer, Size>, Quantizer>;
+};
+
+template <class Quantizer, int Size, int First, int... Widths>
+struct codec_of_recoding<recoded_tiles<Quantizer, Size, First, Widths...>> {
+  using type = per_hop_codec<allocated_chunks<Size, First, Widths...>,
+                             hop_rotation<Quantizer, Size>,
+                             Quantizer>;
+};
+
+template <recoding Op>
+using codec_of_op = typename codec_of_recoding<Op>::type;
+
+}  // namespace detail
 
 }  // namespace tersum::inline v0

@@ -57,68 +57,29 @@ class block {
   static constexpr unsigned warp_threads = 32;
   static constexpr unsigned max_threads  = 1024;
 
-  block(launch_shape shape, thread_order order)
-    : shape_{shape}, random_{order.seed}, warps_{shape.threads / warp_threads, order, random_},
-      lanes_{warp_threads, order, random_}, fibers_{fiber_pool(shape.threads)},
-      threads_(shape.threads), shared_{shape.shared_bytes}
-  {
-  }
+  block(launch_shape shape, thread_order order);
 
   //! @brief Runs `body(thread)` for every thread of the block `rank`.
   //! @throws failure if the block cannot go on; and whatever `body` throws.
-  void run(std::uint32_t rank, std::function<void(unsigned)> const& body)
-  {
-    rank_ = rank;
-    shared_.poison();
-    runnable_ = shape_.threads;
-    exited_   = 0;
-    waiting_  = 0;
-    for (unsigned thread = 0; thread < shape_.threads; ++thread) {
-      threads_[thread].doing = activity::runnable;
-      fibers_[thread].start([this, thread, &body] { run_thread(thread, body); });
-    }
-    while (exited_ < shape_.threads) {
-      if (runnable_ == 0) { throw divergence(); }
-      for (unsigned const warp : warps_.next()) {
-        while (warps_.stays() && run_warp(warp)) {}
-      }
-    }
-  }
+  void run(std::uint32_t rank, std::function<void(unsigned)> const& body);
 
   [[nodiscard]] launch_shape const& shape() const { return shape_; }
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
   [[nodiscard]] void* shared() const { return shared_.data(); }
 
   //! Waits, on behalf of `thread`, until every thread concerned does the same operation.
-  void wait(unsigned thread, activity operation)
-  {
-    threads_[thread].doing = operation;
-    --runnable_;
-    if (operation == activity::sync_block) {
-      ++waiting_;
-      release_block();
-    } else {
-      release_warp(thread / warp_threads);
-    }
-    fibers_[thread].suspend();
-  }
+  void wait(unsigned thread, activity operation);
 
   //! @brief Gives `value` to the other lanes of the warp and returns the values of all 32, which
   //! hold until the thread's next warp operation.
   [[nodiscard]] std::uint32_t const* exchange(unsigned thread,
                                               activity operation,
-                                              std::uint32_t value)
-  {
-    return exchange_through(slots_, thread, operation, value);
-  }
+                                              std::uint32_t value);
 
   //! @brief The same with the operands of a product of tiles.
   [[nodiscard]] tile_operands const* exchange(unsigned thread,
                                               activity operation,
-                                              tile_operands const& value)
-  {
-    return exchange_through(operand_slots_, thread, operation, value);
-  }
+                                              tile_operands const& value);
 
   //! @brief Ends the whole block: `run` throws a failure that says "thread t of block b", then the
   //! parts. Works below noexcept functions as well.
@@ -145,96 +106,20 @@ class block {
   [[nodiscard]] T const* exchange_through(buffers<T>& slots,
                                           unsigned thread,
                                           activity operation,
-                                          T const& value)
-  {
-    // Two buffers in turn: nobody writes one again before all lanes have come to the next
-    // exchange, and so have read it.
-    bool const buffer            = threads_[thread].next_buffer;
-    threads_[thread].next_buffer = !buffer;
-    slots[buffer][thread]        = value;
-    wait(thread, operation);
-    return &slots[buffer][thread / warp_threads * warp_threads];
-  }
+                                          T const& value);
 
-  void run_thread(unsigned thread, std::function<void(unsigned)> const& body)
-  {
-    try {
-      body(thread);
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-    threads_[thread].doing = activity::exited;
-    --runnable_;
-    ++exited_;
-    release_block();
-  }
+  void run_thread(unsigned thread, std::function<void(unsigned)> const& body);
 
   //! Lets every lane run that may; returns whether there was one.
-  bool run_warp(unsigned warp)
-  {
-    bool ran = false;
-    for (unsigned const lane : lanes_.next()) {
-      unsigned const thread = warp * warp_threads + lane;
-      if (threads_[thread].doing != activity::runnable) { continue; }
-      ran = true;
-      fibers_[thread].resume();
-      if (error_) { std::rethrow_exception(std::exchange(error_, nullptr)); }
-    }
-    return ran;
-  }
+  bool run_warp(unsigned warp);
 
-  void release(unsigned first, unsigned count, activity operation)
-  {
-    for (unsigned thread = first; thread < first + count; ++thread) {
-      if (threads_[thread].doing != operation) { continue; }
-      threads_[thread].doing = activity::runnable;
-      ++runnable_;
-    }
-  }
+  void release(unsigned first, unsigned count, activity operation);
 
-  void release_block()
-  {
-    if (waiting_ + exited_ < shape_.threads) { return; }
-    release(0, shape_.threads, activity::sync_block);
-    waiting_ = 0;
-  }
+  void release_block();
 
-  void release_warp(unsigned warp)
-  {
-    unsigned const first     = warp * warp_threads;
-    activity const operation = threads_[first].doing;
-    for (unsigned thread = first; thread < first + warp_threads; ++thread) {
-      if (threads_[thread].doing != operation) { return; }
-    }
-    release(first, warp_threads, operation);
-  }
+  void release_warp(unsigned warp);
 
-  [[nodiscard]] failure divergence() const
-  {
-    static constexpr std::array names{"can run",
-                                      "exited",
-                                      "at sync_block",
-                                      "at sync_warp",
-                                      "at shuffle_xor",
-                                      "at shuffle",
-                                      "at warp_sum",
-                                      "at warp_max",
-                                      "at multiply_tiles"};
-    std::array<unsigned, names.size()> counts{};
-    std::array<unsigned, names.size()> firsts{};
-    for (unsigned thread = shape_.threads; thread-- > 0;) {
-      auto const doing = static_cast<std::size_t>(threads_[thread].doing);
-      ++counts[doing];
-      firsts[doing] = thread;
-    }
-    std::ostringstream list;
-    for (std::size_t doing = 0; doing < names.size(); ++doing) {
-      if (counts[doing] == 0) { continue; }
-      list << (list.tellp() > 0 ? ", " : "") << counts[doing] << " " << names[doing]
-           << " (first: thread " << firsts[doing] << ")";
-    }
-    return make_failure("the threads of block ", rank_, " diverged: ", list.str());
-  }
+  [[nodiscard]] failure divergence() const;
 
   launch_shape shape_;
   std::mt19937_64 random_;

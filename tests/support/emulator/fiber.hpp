@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -32,6 +33,9 @@ namespace tersum::emulator {
 
 //! @brief A resumable function. One that is never resumed again is simply abandoned: nothing on its
 //! stack is destroyed, and the next `start` reuses the stack.
+//!
+//! A stack is entered by setcontext, and changed by _longjmp, which asks the system for nothing.
+//! AddressSanitizer takes a longjmp for the end of frames; under it, all changes are swapcontext's.
 class fiber {
  public:
   fiber()
@@ -58,6 +62,7 @@ class fiber {
   void start(std::function<void()> function)
   {
     function_ = std::move(function);
+    entered_  = false;
 #if defined(TERSUM_EMULATOR_ASAN)
     __asan_unpoison_memory_region(stack(), stack_bytes);
     fake_stack_ = nullptr;
@@ -79,10 +84,12 @@ class fiber {
 #if defined(TERSUM_EMULATOR_ASAN)
     void* outer_fake_stack = nullptr;
     __sanitizer_start_switch_fiber(&outer_fake_stack, stack(), stack_bytes);
-#endif
     ::swapcontext(&outside_, &inside_);
-#if defined(TERSUM_EMULATOR_ASAN)
     __sanitizer_finish_switch_fiber(outer_fake_stack, nullptr, nullptr);
+#else
+    if (_setjmp(outside_) != 0) { return; }
+    if (std::exchange(entered_, true)) { _longjmp(stopped_, 1); }
+    ::setcontext(&inside_);
 #endif
   }
 
@@ -91,9 +98,11 @@ class fiber {
   {
 #if defined(TERSUM_EMULATOR_ASAN)
     __sanitizer_start_switch_fiber(&fake_stack_, outer_stack_, outer_stack_bytes_);
-#endif
     ::swapcontext(&inside_, &outside_);
     arrive();
+#else
+    if (_setjmp(stopped_) == 0) { _longjmp(outside_, 1); }
+#endif
   }
 
  private:
@@ -106,28 +115,35 @@ class fiber {
   static void enter()
   {
     fiber& self = *running_;
+#if defined(TERSUM_EMULATOR_ASAN)
     self.arrive();
     self.function_();
-#if defined(TERSUM_EMULATOR_ASAN)
     __sanitizer_start_switch_fiber(nullptr, self.outer_stack_, self.outer_stack_bytes_);
-#endif
     ::swapcontext(&self.inside_, &self.outside_);
+#else
+    self.function_();
+    _longjmp(self.outside_, 1);
+#endif
   }
 
+#if defined(TERSUM_EMULATOR_ASAN)
   void arrive()
   {
-#if defined(TERSUM_EMULATOR_ASAN)
     __sanitizer_finish_switch_fiber(fake_stack_, &outer_stack_, &outer_stack_bytes_);
-#endif
   }
+#endif
 
   static inline thread_local fiber* running_ = nullptr;
 
   std::byte* mapping_ = nullptr;
   std::function<void()> function_;
+  bool entered_ = false;
   ucontext_t inside_{};
+#if !defined(TERSUM_EMULATOR_ASAN)
+  jmp_buf stopped_{};
+  jmp_buf outside_{};
+#else
   ucontext_t outside_{};
-#if defined(TERSUM_EMULATOR_ASAN)
   void* fake_stack_              = nullptr;
   void const* outer_stack_       = nullptr;
   std::size_t outer_stack_bytes_ = 0;

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of `block_absmax` on one CPU thread, on top of codebook_kernels.ipp. Values lie as in the gradient: a group of 32
+//! Chunks of `block_absmax` on one CPU thread. Values lie as in the gradient: a group of 32
 //! positions of the wire has eight coordinates of each quarter of the chunk.
-
-#include <tersum/execute/cpu/codebook_kernels.ipp>
 
 //! @brief The word with the scale of a block, and how far up in it, from the block's first coordinate.
 template <class Quantizer, int Size>

@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of codebook codes on one CPU thread, on top of vector_kernels.ipp. Rotated values stay in rows, an arrangement that
+//! Chunks of codebook codes on one CPU thread, on top of vector_rows.ipp. Rotated values stay in rows, an arrangement that
 //! each instruction set has of its own, until they are rotated back or become codes.
 //!
 //! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
 //! are q whole words.
-
-#include <tersum/execute/cpu/vector_kernels.ipp>
 
 //! @brief The number of the group that a lane of a row block holds.
 template <int Size>
@@ -16,29 +14,33 @@ TERSUM_SIMD int group_of(int block, int part, int lane)
 {
   using shape     = rows_of<Size>;
   int const upper = shape::joined && lane >= 8 ? shape::upper_block : 0;
-  return (shape::wire_block(block) + upper) * 8 + 4 * part + lane % 8;
+  return (block + upper) * 8 + 4 * part + lane % 8;
 }
 
 //! @brief The first of the 32 rows of a row block.
 template <int Size>
 TERSUM_SIMD int first_row_of(int block, int part)
 {
-  using shape = rows_of<Size>;
-  return (block * shape::in_block * shape::split + part) * width;
+  return rows_of<Size>::number(block, part, 0) * width;
 }
 
-//! @brief The butterflies of index bits 3 to 7, the last forward and the first backward.
-template <int Size>
-TERSUM_SIMD void wire_rows(float* rows)
+//! @brief The butterflies of index bits 3 to 7, the last forward and the first backward; meanwhile asks for what lies beyond
+//! the chunk's gradient, which is read or written.
+template <int Size, bool Write, class Element>
+TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
 {
   using shape          = rows_of<Size>;
   constexpr int stride = shape::split * width;
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      float* const first = rows + first_row_of<Size>(block, part);
+      int const start    = first_row_of<Size>(block, part);
+      float* const first = rows + start;
       floats v[shape::in_block];
       TERSUM_UNROLL
-      for (int k = 0; k < shape::in_block; ++k) { v[k] = load(first + k * stride); }
+      for (int k = 0; k < shape::in_block; ++k) {
+        fetch_beyond<Write>(gradient + start + k * stride);
+        v[k] = load(first + k * stride);
+      }
       row_butterflies<0, shape::wire_levels>(v);
       TERSUM_UNROLL
       for (int k = 0; k < shape::in_block; ++k) { store(first + k * stride, v[k]); }
@@ -57,7 +59,7 @@ TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
   chunk_signs<Size>(chunk, sign_key, signs);
   load_rows<Size, true>(from, signs, rows);
   middle_rows<Size>(rows);
-  wire_rows<Size>(rows);
+  wire_rows<Size, false>(rows, from);
 }
 
 //! @brief Rotates back, multiplied by `scale`. Overwrites the rows.
@@ -67,19 +69,78 @@ TERSUM_TARGET void rotate_from_rows(
 {
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size>(chunk, sign_key, signs);
-  wire_rows<Size>(rows);
+  wire_rows<Size, true>(rows, to);
   middle_rows<Size>(rows);
   store_rows<Size, true>(to, signs, scale, rows);
 }
 
-//! @brief Adds the sums of the groups, neighbours first.
-template <int Size>
-TERSUM_SIMD float add_groups(float (&sums)[Size / 32])
+//! @brief The codes of 32 rows in `Bits` words a lane, one bit after the other, to the words of their groups.
+template <int Size, int Bits>
+TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
 {
-  for (int count = Size / 32; count > 1; count /= 2) {
+  std::uint32_t* const first = to + group_of<Size>(block, part, 0) * Bits;
+  std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * Bits - 7 * Bits;
+  if constexpr ((Bits & (Bits - 1)) == 0 && !(Bits == 1 && width == 16)) {
+    constexpr int half = width == 16 ? Bits / 2 : Bits;  // what goes to `first`
+    zip(packed);
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; ++w) {
+      store(w < half ? first + w * width : upper + (w - half) * width, packed[w]);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int lane = 0; lane < width; ++lane) {
+      TERSUM_UNROLL
+      for (int w = 0; w < Bits; ++w) {
+        (lane < 8 ? first : upper)[lane % 8 * Bits + w] = packed[w][lane];
+      }
+    }
+  }
+}
+
+//! @brief Undoes it.
+template <int Size, int Bits>
+TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, words (&packed)[Bits])
+{
+  std::uint32_t const* const first = from + group_of<Size>(block, part, 0) * Bits;
+  std::uint32_t const* const upper =
+    from + group_of<Size>(block, part, width - 1) * Bits - 7 * Bits;
+  if constexpr ((Bits & (Bits - 1)) == 0 && !(Bits == 1 && width == 16)) {
+    constexpr int half = width == 16 ? Bits / 2 : Bits;
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; ++w) {
+      packed[w] = load_words(w < half ? first + w * width : upper + (w - half) * width);
+    }
+    unzip(packed);
+  } else {
+    TERSUM_UNROLL
+    for (int lane = 0; lane < width; ++lane) {
+      TERSUM_UNROLL
+      for (int w = 0; w < Bits; ++w) {
+        packed[w][lane] = (lane < 8 ? first : upper)[lane % 8 * Bits + w];
+      }
+    }
+  }
+}
+
+//! @brief Adds the sums of the groups, which the lanes of the row blocks hold, neighbours first.
+template <int Size>
+TERSUM_SIMD float add_groups(floats (&sums)[rows_of<Size>::parts])
+{
+  constexpr int parts = rows_of<Size>::parts;
+  TERSUM_UNROLL
+  for (int i = 0; i < parts; ++i) {
+    sums[i] = sums[i] + exchange<1>(sums[i]);
+    sums[i] = sums[i] + exchange<2>(sums[i]);
+    if constexpr (width >= 8) { sums[i] = sums[i] + exchange<4>(sums[i]); }
+  }
+  TERSUM_UNROLL
+  for (int count = parts; count > 1; count /= 2) {
+    TERSUM_UNROLL
     for (int i = 0; i < count / 2; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
   }
-  return sums[0];
+  if constexpr (width == 16) { sums[0] = sums[0] + exchange<8>(sums[0]); }
+  return sums[0][0];
 }
 
 //! @brief The number of the cell that a magnitude, in root mean squares, lies in.
@@ -88,14 +149,18 @@ TERSUM_SIMD words cell_of(floats magnitude)
 {
   constexpr int count = Quantizer::magnitudes;
   words cell{};
-  if constexpr (count <= 16) {
+  // What is cheaper: so many comparisons, or two tables, which permutations of long vectors make short work of.
+  if constexpr (count <= (width == 16 ? 4 : 16)) {
     TERSUM_UNROLL
     for (int k = 0; k + 1 < count; ++k) {
       cell -= (words)(magnitude >= broadcast(Quantizer::boundaries()[k]));
     }
   } else {
     // Of the boundaries at most one lies between two points of this grid.
-    using grid          = cell_grid<Quantizer>;
+    using near = cell_grid<Quantizer, 4>;
+    using grid = std::conditional_t<near::serves, near, cell_grid<Quantizer>>;
+    static_assert(grid::serves,
+                  "tersum: the cells of a codebook must be wider than a point of its grid");
     floats const scaled = magnitude * static_cast<float>(grid::points);
     floats const last   = broadcast(static_cast<float>(grid::count - 1));
     auto const point    = __builtin_convertvector(scaled < last ? scaled : last, integers);
@@ -112,7 +177,7 @@ TERSUM_SIMD float square_rows(float const* rows)
 {
   using shape          = rows_of<Size>;
   constexpr int stride = shape::split * width;
-  float sums[Size / 32];
+  floats sums[shape::parts];
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       float const* const first = rows + first_row_of<Size>(block, part);
@@ -121,10 +186,7 @@ TERSUM_SIMD float square_rows(float const* rows)
         floats const v = load(first + k * stride);
         sum            = fma(v, v, sum);
       }
-      TERSUM_UNROLL
-      for (int lane = 0; lane < width; ++lane) {
-        sums[group_of<Size>(block, part, lane)] = sum[lane];
-      }
+      sums[block * shape::split + part] = sum;
     }
   }
   return add_groups<Size>(sums);
@@ -145,7 +207,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
   }
   // One over the root mean square.
   floats const scale = broadcast(::sqrtf(static_cast<float>(Size) / energy));
-  float sums[Size / 32];
+  floats sums[shape::parts];
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       float const* const first = rows + first_row_of<Size>(block, part);
@@ -167,35 +229,26 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
         packed[word] |= codes[k] << shift;
         if (shift + bits > 32) { packed[word + 1] |= codes[k] >> (32 - shift); }
       }
-      TERSUM_UNROLL
-      for (int lane = 0; lane < width; ++lane) {
-        int const group = group_of<Size>(block, part, lane);
-        sums[group]     = product[lane];
-        TERSUM_UNROLL
-        for (int w = 0; w < bits; ++w) { to[group * bits + w] = packed[w][lane]; }
-      }
+      sums[block * shape::split + part] = product;
+      store_codes<Size>(block, part, packed, to);
     }
   }
   return energy / add_groups<Size>(sums);
 }
 
-//! @brief Adds scale times the levels of codes to rows.
+//! @brief Adds scale times the levels of codes to rows, or to zeros if these are fresh.
 template <class Quantizer, int Size>
-TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* rows)
+TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, bool fresh, float* rows)
 {
   using shape          = rows_of<Size>;
   constexpr int bits   = Quantizer::bits;
   constexpr int stride = shape::split * width;
+  float const zeros[width]{};
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       float* const first = rows + first_row_of<Size>(block, part);
       words packed[bits];
-      TERSUM_UNROLL
-      for (int lane = 0; lane < width; ++lane) {
-        int const group = group_of<Size>(block, part, lane);
-        TERSUM_UNROLL
-        for (int w = 0; w < bits; ++w) { packed[w][lane] = from[group * bits + w]; }
-      }
+      load_codes<Size>(from, block, part, packed);
       words codes[32];
       TERSUM_UNROLL
       for (int k = 0; k < 32; ++k) {
@@ -207,9 +260,10 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
       for (int k = 0; k < 32; ++k) {
         floats const level = look_up<Quantizer::magnitudes>(
           Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
-        words const sign   = codes[k] >> (bits - 1) << 31;
-        floats const value = from_bits(to_bits(level) ^ sign);
-        store(first + k * stride, fma(value, broadcast(scale), load(first + k * stride)));
+        words const sign    = codes[k] >> (bits - 1) << 31;
+        floats const value  = from_bits(to_bits(level) ^ sign);
+        floats const before = load(fresh ? zeros : first + k * stride);
+        store(first + k * stride, fma(value, broadcast(scale), before));
       }
     }
   }

@@ -62,7 +62,19 @@ void add_rows(instruction_set set, std::uint32_t const* from, float scale, float
   if constexpr (block_quantizer<Quantizer>) {
     add_blocks<Quantizer, Size>(set, from, scale, rows);
   } else {
-    add_levels<Quantizer, Size>(set, from, scale, rows);
+    add_levels<Quantizer, Size>(set, from, scale, false, rows);
+  }
+}
+
+//! @brief Rows from what codes say, times `scale`.
+template <class Quantizer, int Size>
+void set_rows(instruction_set set, std::uint32_t const* from, float scale, float* rows)
+{
+  if constexpr (block_quantizer<Quantizer>) {
+    std::fill_n(rows, Size, 0.0f);
+    add_blocks<Quantizer, Size>(set, from, scale, rows);
+  } else {
+    add_levels<Quantizer, Size>(set, from, scale, true, rows);
   }
 }
 

@@ -123,7 +123,7 @@ void cpu_stages<Codec, Element>::select() const
                   selection.scratch->histogram[0],
                   selection.scratch->header,
                   selection.places);
-    if constexpr (!recompressing<Codec>) {
+    if constexpr (!has_parts<Codec>) {
       std::uint64_t const words =
         static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
       std::uint64_t const used = selection.scratch->header.base[0];
@@ -269,7 +269,7 @@ void cpu_stages<Codec, Element>::decode() const
       Element* const to       = args_.gradient + entry.offset;
       if (Codec::selects && place.level == 0) {
         // Zeros, or NaN where a gradient was not finite.
-        std::fill_n(to, entry.length, from_float<Element>(0.0f * step.decode));
+        fill_chunk(to, entry.length, 0.0f * step.decode);
         return;
       }
       at_level(args_.codec, place.level, [&](auto const& codec) {
@@ -402,7 +402,7 @@ void cpu_stages<Codec, Element>::decode_cast() const
     if constexpr (Codec::selects) {
       payload_place const place = find_place(args_, chunk);
       if (place.level == 0) {
-        std::fill_n(to, entry.length, Element{});
+        fill_chunk(to, entry.length, 0.0f);
         return;
       }
       from = reinterpret_cast<wire_element const*>(args_.payload + place.word);

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace tersum::inline v0::detail {
 
@@ -45,15 +46,17 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
   using dither                = typename Codec::dither_type;
   using second_dither         = typename second_dither_of<dither>::type;
 
-  [[nodiscard]] std::uint32_t* part_of(std::uint32_t* payload, std::uint64_t part) const
-  {
-    return payload + part * args_.parts.part_words;
-  }
+  using map_type = decltype(make_part_map(std::declval<exchange_args<Codec, Element>>()));
 
-  //! Clears what lies between the codes and the scales of a part.
-  void clear_rest(part_map const& map, std::uint32_t part, std::uint32_t* words) const
+  //! Clears what lies between the codes and the scales of a part; a tile gets its head.
+  void clear_rest(map_type const& map, std::uint32_t part, std::uint32_t* words) const
   {
-    std::fill(words + map.words_of(part), words + map.part_words - map.chunks_of(part), 0u);
+    part_rest const rest = map.rest_of(part);
+    std::fill(words + rest.begin, words + rest.end, 0u);
+    if constexpr (tiling<Codec>) {
+      tile_head const head = make_head(args_, map, part);
+      std::copy_n(head.word, tile_head::words, words - tile_head::words);
+    }
   }
 
   //! Values of a chunk as they are added and encoded: rotated, in rows, or as they lie in the gradient.
@@ -80,7 +83,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
 
   //! Encodes rows as a chunk of a part, with what dithers them; the scale is multiplied by `share`.
   template <class Dither>
-  void quantize(part_map const& map,
+  void quantize(map_type const& map,
                 part_place const& place,
                 std::uint64_t chunk,
                 dither_key const& key,
@@ -97,7 +100,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
   }
 
   //! Adds `factor` times what a part says of a chunk to rows.
-  void add_estimate(part_map const& map,
+  void add_estimate(map_type const& map,
                     part_place const& place,
                     std::uint32_t const* words,
                     float factor,
@@ -112,20 +115,24 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
 
   //! `factor` times what a part says of a chunk, all of its coordinates.
   template <class To>
-  void estimate(part_map const& map,
+  void estimate(map_type const& map,
                 part_place const& place,
                 std::uint64_t chunk,
                 std::uint32_t const* words,
                 float factor,
                 To* to) const
   {
-    alignas(64) float rows[size] = {};
-    add_estimate(map, place, words, factor, rows);
+    alignas(64) float rows[size];
+    float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
+    at_level(args_.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      set_rows<quantizer, size>(set_, words + place.word, scale, rows);
+    });
     from_rows(chunk, rows, to);
   }
 
   //! The sum over the ranks of an owned chunk, and what the owner kept of it.
-  void add_ranks(part_map const& map, part_place const& place, float* rows) const;
+  void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
   //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
   [[nodiscard]] std::uint64_t chunk_of(part_place const& place) const
@@ -145,31 +152,31 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     return 0.0f;
   }
 
-  void keep_rest(part_map const& map) const;
-  void keep_owner_rest(part_map const& map) const;
+  void keep_rest(map_type const& map) const;
+  void keep_owner_rest(map_type const& map) const;
 };
 
 template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::encode() const
 {
-  part_map const map = make_part_map(args_);
-  for (std::uint32_t part = 0; part < map.world; ++part) {
-    clear_rest(map, part, part_of(args_.payload, part));
-  }
+  map_type const map = make_part_map(args_);
+  parallel_for(threads_, map.parts(), [&](std::uint64_t part) {
+    clear_rest(map, static_cast<std::uint32_t>(part), args_.payload + map.begin(part));
+  });
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place = find_part(args_, map, chunk);
     if (place.level == 0) { return; }
     with_chunk(chunk, [&](auto const* from) {
       alignas(64) float rows[size];
       to_rows(chunk, from, rows);
-      std::uint32_t* const part = part_of(args_.payload, place.part);
+      std::uint32_t* const part = args_.payload + map.begin(place.part);
       quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, part);
     });
   });
 }
 
 template <class Codec, class Element>
-void cpu_two_shot<Codec, Element>::add_ranks(part_map const& map,
+void cpu_two_shot<Codec, Element>::add_ranks(map_type const& map,
                                              part_place const& place,
                                              float* rows) const
 {
@@ -180,15 +187,15 @@ void cpu_two_shot<Codec, Element>::add_ranks(part_map const& map,
     to_rows(chunk_of(place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
-    add_estimate(map, place, part_of(args_.parts.received, rank), 1.0f, rows);
+    add_estimate(map, place, args_.parts.received + map.begin(rank), 1.0f, rows);
   }
 }
 
 template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::recompress() const
 {
-  part_map const map       = make_part_map(args_);
-  std::uint32_t* const own = part_of(args_.parts.gathered, args_.rank);
+  map_type const map       = make_part_map(args_);
+  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
   float const share        = 1.0f / static_cast<float>(args_.world);
   dither_key key           = key_of(args_);
   key.rank                 = second_rank;
@@ -204,12 +211,12 @@ void cpu_two_shot<Codec, Element>::recompress() const
 template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
-  part_map const map = make_part_map(args_);
+  map_type const map = make_part_map(args_);
   // Owners have sent means, hops a sum.
   float const share = recoding<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
-  parallel_for(threads_, map.world, [&](std::uint64_t number) {
+  parallel_for(threads_, map.parts(), [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
-    std::uint32_t const* const words = part_of(args_.parts.gathered, part);
+    std::uint32_t const* const words = args_.parts.gathered + map.begin(part);
     for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(); }
     }
@@ -222,14 +229,14 @@ void cpu_two_shot<Codec, Element>::decode() const
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place     = find_part(args_, map, chunk);
-    std::uint32_t* const words = part_of(args_.parts.gathered, place.part);
+    std::uint32_t* const words = args_.parts.gathered + map.begin(place.part);
     chunk_entry const entry    = args_.table[chunk];
     Element* const to          = args_.gradient + entry.offset;
     float const scale =
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
     if (!(scale > 0.0f)) {
       // Zeros, or NaN where a gradient was not finite.
-      std::fill_n(to, entry.length, from_float<Element>(0.0f * scale));
+      fill_chunk(to, entry.length, 0.0f * scale);
     } else if (entry.length == size) {
       estimate(map, place, chunk, words, share, to);
     } else {
@@ -241,7 +248,7 @@ void cpu_two_shot<Codec, Element>::decode() const
 }
 
 template <class Codec, class Element>
-void cpu_two_shot<Codec, Element>::keep_rest(part_map const& map) const
+void cpu_two_shot<Codec, Element>::keep_rest(map_type const& map) const
 {
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place  = find_part(args_, map, chunk);
@@ -252,7 +259,7 @@ void cpu_two_shot<Codec, Element>::keep_rest(part_map const& map) const
         std::copy_n(whole, entry.length, residual);
       } else {
         alignas(64) float own[size];
-        estimate(map, place, chunk, part_of(args_.payload, place.part), 1.0f, own);
+        estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, own);
         for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
       }
     });
@@ -260,9 +267,9 @@ void cpu_two_shot<Codec, Element>::keep_rest(part_map const& map) const
 }
 
 template <class Codec, class Element>
-void cpu_two_shot<Codec, Element>::keep_owner_rest(part_map const& map) const
+void cpu_two_shot<Codec, Element>::keep_owner_rest(map_type const& map) const
 {
-  std::uint32_t* const own = part_of(args_.parts.gathered, args_.rank);
+  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
     part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
     alignas(64) float rows[size];

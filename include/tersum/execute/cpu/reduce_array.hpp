@@ -7,9 +7,11 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/execute/cpu/cpu_coded_chunks.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/schedule/per_hop.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -49,7 +51,7 @@ reduce_stretch_avx512(typename Op::element* to,
 }
 #endif
 
-//! @brief The same for blocks of codes that are decoded, added and encoded again, a chunk at a time.
+//! @brief The same for blocks or tiles of codes that are decoded, added and encoded again, a chunk at a time.
 template <recoding Op>
 void recode_array(int threads,
                   instruction_set set,
@@ -58,20 +60,38 @@ void recode_array(int threads,
                   typename Op::element const* b,
                   std::size_t count)
 {
-  using quantizer    = typename Op::quantizer_type;
-  using block        = typename Op::element;
+  using element      = typename Op::element;
   constexpr int size = Op::chunk_size;
   parallel_for(threads, count, [&](std::uint64_t i) {
-    for (int chunk = 0; chunk < block::chunks; ++chunk) {
-      int const first             = block::first_of(chunk);
-      int const last              = block::scale_of(chunk);
+    tile_counts<Op> counts{{0, element::chunks}};
+    if constexpr (Op::tiles) { counts = Op::counts_of(a[i].about); }
+    std::uint32_t const chunks = counts.chunks();
+    for (std::uint32_t index = 0; index < chunks; ++index) {
+      part_place const place      = counts.place(index);
+      int const last              = element::scale_of(static_cast<int>(index));
+      float const ours            = bits_float(a[i].word[last]);
+      float const others          = bits_float(b[i].word[last]);
       alignas(64) float sum[size] = {}, other[size] = {};
-      add_levels<quantizer, size>(set, a[i].word + first, bits_float(a[i].word[last]), sum);
-      add_levels<quantizer, size>(set, b[i].word + first, bits_float(b[i].word[last]), other);
-      // Both estimates are rounded before they are added: ranks that swap the operands get the same bits.
-      fused_add(set, 1.0f, sum, other, size, sum);
-      float const scale = quantize_rows<quantizer, size>(set, sum, to[i].word + first);
-      to[i].word[last]  = float_bits(scale);
+      dither_key key{};
+      std::uint64_t number = 0;
+      if constexpr (Op::tiles) {
+        key    = Op::key_of(a[i].about, ours, others);
+        number = Op::number_of(a[i].about, index);
+      }
+      at_level(codec_of_op<Op>{}, place.level, [&](auto const& codec) {
+        using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+        add_rows<quantizer, size>(set, a[i].word + place.word, ours, sum);
+        add_rows<quantizer, size>(set, b[i].word + place.word, others, other);
+        // Both estimates are rounded before they are added: ranks that swap the operands get the same bits.
+        fused_add(set, 1.0f, sum, other, size, sum);
+        float const scale = encode_rows<quantizer, typename Op::dither, size>(
+          set, key, number, sum, to[i].word + place.word);
+        to[i].word[last] = float_bits(scale);
+      });
+    }
+    if constexpr (Op::tiles) {
+      to[i].about = a[i].about;
+      std::fill(to[i].word + counts.place(chunks).word, to[i].word + element::room - chunks, 0u);
     }
   });
 }

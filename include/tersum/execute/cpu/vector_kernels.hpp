@@ -16,6 +16,7 @@
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -56,11 +57,30 @@ namespace tersum::inline v0::detail {
 template <class Quantizer>
 inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
 
+//! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
+//! pages end. Nothing is accessed, whatever lies there.
+template <bool Write>
+[[gnu::always_inline]] inline void fetch_beyond(void const* at)
+{
+  constexpr std::uintptr_t distance = Write ? 4096 : 8192;  // of these two what measured better
+  std::uintptr_t const beyond       = reinterpret_cast<std::uintptr_t>(at) + distance;
+  __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
+}
+
+//! @brief What a chunk becomes that has not travelled: zeros, or NaNs.
+template <class Element>
+void fill_chunk(Element* to, std::uint32_t count, float value)
+{
+  constexpr std::uint32_t line = 64 / sizeof(Element);
+  for (std::uint32_t i = 0; i < count; i += line) { fetch_beyond<true>(to + i); }
+  std::fill_n(to, count, from_float<Element>(value));
+}
+
 namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
 #define TERSUM_TARGET     [[maybe_unused]]
-#include <tersum/execute/cpu/block_kernels.ipp>
+#include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -71,7 +91,7 @@ namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
 #define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
-#include <tersum/execute/cpu/block_kernels.ipp>
+#include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
@@ -84,25 +104,26 @@ namespace cpu_avx512 {
     __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#include <tersum/execute/cpu/block_kernels.ipp>
+#include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
 #undef TERSUM_SIMD
 #undef TERSUM_TARGET
 }  // namespace cpu_avx512
 #endif
 
-//! @brief Calls one kernel of the instruction set: 16-lane rows need chunks of 1024 coordinates at least.
+//! @brief Calls one kernel of the instruction set; `wide` says whether there is one for vectors of 16. The rows of codes need
+//! chunks of 256 coordinates for that; those of codebooks, whose lanes hold 32 positions of the wire, 512.
 #if defined(__x86_64__)
-#define TERSUM_DISPATCH(instructions, size, ...)                                                   \
+#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
   do {                                                                                             \
-    if constexpr ((size) >= 1024) {                                                                \
+    if constexpr (wide) {                                                                          \
       if ((instructions) == instruction_set::avx512) { return cpu_avx512::__VA_ARGS__; }           \
     }                                                                                              \
     if ((instructions) != instruction_set::baseline) { return cpu_avx2::__VA_ARGS__; }             \
     return cpu_baseline::__VA_ARGS__;                                                              \
   } while (false)
 #else
-#define TERSUM_DISPATCH(instructions, size, ...) return cpu_baseline::__VA_ARGS__
+#define TERSUM_DISPATCH(instructions, wide, ...) return cpu_baseline::__VA_ARGS__
 #endif
 
 template <class Codec, class Element>
@@ -117,7 +138,7 @@ void encode_chunk(instruction_set set,
                   float* own)
 {
   TERSUM_DISPATCH(set,
-                  Codec::chunk_size,
+                  Codec::chunk_size >= 256,
                   encode_chunk(codec, key, sign_key, chunk, scale, from, chunk_words, own));
 }
 
@@ -132,14 +153,14 @@ void decode_chunk(instruction_set set,
                   chunk_step& step)
 {
   TERSUM_DISPATCH(set,
-                  Codec::chunk_size,
+                  Codec::chunk_size >= 256,
                   decode_chunk<Codec>(world, sign_key, chunk, scale, chunk_words, to, step));
 }
 
 template <int Size, class Element>
 [[nodiscard]] float square_norm(instruction_set set, Element const* from)
 {
-  TERSUM_DISPATCH(set, Size, square_norm<Size>(from));
+  TERSUM_DISPATCH(set, true, square_norm<Size>(from));
 }
 
 template <class Codec, class Element>
@@ -148,7 +169,7 @@ template <class Codec, class Element>
                                               std::uint64_t chunk,
                                               Element const* from)
 {
-  TERSUM_DISPATCH(set, Codec::chunk_size, largest_magnitude<Codec>(sign_key, chunk, from));
+  TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
 }
 
 inline void full_pass(instruction_set set,
@@ -160,34 +181,34 @@ inline void full_pass(instruction_set set,
                       std::uint64_t share,
                       std::uint64_t shares)
 {
-  TERSUM_DISPATCH(set, 1024, full_pass(data, begin, end, first, levels, share, shares));
+  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
 }
 
 inline void fused_add(
   instruction_set set, float factor, float const* a, float const* b, int count, float* to)
 {
-  TERSUM_DISPATCH(set, 1024, fused_add(factor, a, b, count, to));
+  TERSUM_DISPATCH(set, true, fused_add(factor, a, b, count, to));
 }
 
 template <class From, class To>
 [[nodiscard]] bool convert_values(
   instruction_set set, From const* from, To* to, float factor, std::size_t count)
 {
-  TERSUM_DISPATCH(set, 1024, convert_values(from, to, factor, count));
+  TERSUM_DISPATCH(set, true, convert_values(from, to, factor, count));
 }
 
 template <class Element>
 void add_values(
   instruction_set set, Element const* a, Element const* b, Element* to, std::size_t count)
 {
-  TERSUM_DISPATCH(set, 1024, add_values(a, b, to, count));
+  TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
 }
 
 template <int Size>
 void flip_signs(
   instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
 {
-  TERSUM_DISPATCH(set, Size, flip_signs<Size>(chunk, sign_key, from, to));
+  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
 template <int Size, class Element>
@@ -197,7 +218,7 @@ void rotate_to_rows(instruction_set set,
                     Element const* from,
                     float* rows)
 {
-  TERSUM_DISPATCH(set, Size, rotate_to_rows<Size>(sign_key, chunk, from, rows));
+  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size>(sign_key, chunk, from, rows));
 }
 
 template <int Size, class Element>
@@ -208,19 +229,20 @@ void rotate_from_rows(instruction_set set,
                       float* rows,
                       Element* to)
 {
-  TERSUM_DISPATCH(set, Size, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+  TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
 }
 
 template <class Quantizer, int Size>
 [[nodiscard]] float quantize_rows(instruction_set set, float const* rows, std::uint32_t* to)
 {
-  TERSUM_DISPATCH(set, Size, quantize_rows<Quantizer, Size>(rows, to));
+  TERSUM_DISPATCH(set, Size >= 512, quantize_rows<Quantizer, Size>(rows, to));
 }
 
 template <class Quantizer, int Size>
-void add_levels(instruction_set set, std::uint32_t const* from, float scale, float* rows)
+void add_levels(
+  instruction_set set, std::uint32_t const* from, float scale, bool fresh, float* rows)
 {
-  TERSUM_DISPATCH(set, Size, add_levels<Quantizer, Size>(from, scale, rows));
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, fresh, rows));
 }
 
 template <class Quantizer, int Size>
@@ -229,13 +251,13 @@ template <class Quantizer, int Size>
                                   std::uint32_t const* thresholds,
                                   std::uint32_t* to)
 {
-  TERSUM_DISPATCH(set, Size, encode_blocks<Quantizer, Size>(values, thresholds, to));
+  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, thresholds, to));
 }
 
 template <class Quantizer, int Size>
 void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
 {
-  TERSUM_DISPATCH(set, Size, add_blocks<Quantizer, Size>(from, whole, values));
+  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size>(from, whole, values));
 }
 
 #undef TERSUM_DISPATCH

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Arrays of elements: sums and conversions.
+
+//! @brief to[i] = factor * a[i] + b[i] with one rounding.
+TERSUM_TARGET inline void fused_add(
+  float factor, float const* a, float const* b, int count, float* to)
+{
+  int i = 0;
+  for (; i + width <= count; i += width) {
+    store(to + i, fma(broadcast(factor), load(a + i), load(b + i)));
+  }
+  for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
+}
+
+//! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
+template <class From, class To>
+TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)
+{
+  words largest           = {};
+  std::size_t const whole = count - count % width;
+  for (std::size_t i = 0; i < whole; i += width) {
+    floats const v   = load_values(from + i);
+    words const size = to_bits(v) & 0x7fffffffu;
+    largest          = size > largest ? size : largest;
+    store_values(to + i, v * broadcast(factor));
+  }
+  std::uint32_t most = 0;
+  for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
+  for (std::size_t i = whole; i < count; ++i) {
+    float const v = to_float(from[i]);
+    most          = maximum(most, float_bits(v) & 0x7fffffffu);
+    to[i]         = from_float<To>(v * factor);
+  }
+  return most < 0x7f800000u;
+}
+
+//! @brief to[i] = a[i] + b[i] in float, rounded to the element.
+template <class Element>
+TERSUM_TARGET inline void add_values(Element const* a,
+                                     Element const* b,
+                                     Element* to,
+                                     std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    store_values(to + i, load_values(a + i) + load_values(b + i));
+  }
+  for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
+}

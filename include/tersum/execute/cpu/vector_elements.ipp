@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Gradient elements to vectors of floats and back.
+
+//! @name Gradient elements
+//! @{
+TERSUM_SIMD floats load_values(float const* from) { return load(from); }
+
+TERSUM_SIMD floats load_values(bfloat16 const* from)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return from_bits(__builtin_convertvector(v, words) << 16);
+}
+
+//! NaNs as `to_float` makes them of a half.
+TERSUM_SIMD floats quiet(floats v)
+{
+  words const nan = (words)((to_bits(v) & 0x7fffffffu) > 0x7f800000u);
+  return from_bits((to_bits(v) | nan) & ~(nan & 0x80000000u));
+}
+
+TERSUM_SIMD floats load_values(half const* from)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return quiet((floats)_mm512_maskz_cvtph_ps(
+    0xffff, _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from))));
+#elif TERSUM_SIMD_WIDTH == 8
+  return quiet((floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
+#else
+  floats v;
+  for (int lane = 0; lane < width; ++lane) { v[lane] = to_float(from[lane]); }
+  return v;
+#endif
+}
+
+TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
+
+TERSUM_SIMD void store_values(bfloat16* to, floats v)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const bits    = to_bits(v);
+  words const rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  words const nan     = (words)((bits & 0x7fffffffu) > 0x7f800000u);
+  shorts const out    = __builtin_convertvector((rounded & ~nan) | (nan & 0x7fffu), shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
+}
+
+TERSUM_SIMD void store_values(half* to, floats v)
+{
+#if TERSUM_SIMD_WIDTH >= 8
+  words const nan    = (words)((to_bits(v) & 0x7fffffffu) > 0x7f800000u);
+  floats const quiet = from_bits(to_bits(v) | nan);  // all ones: the low bits survive
+#if TERSUM_SIMD_WIDTH == 16
+  __m256i const out =
+    _mm512_maskz_cvtps_ph(0xffff, (__m512)from_bits(to_bits(quiet) & ~(nan & 0x80000000u)), 0);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), out);
+#else
+  __m128i const out = _mm256_cvtps_ph((__m256)from_bits(to_bits(quiet) & ~(nan & 0x80000000u)), 0);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), out);
+#endif
+#else
+  for (int lane = 0; lane < width; ++lane) { to[lane] = to_half(v[lane]); }
+#endif
+}
+//! @}

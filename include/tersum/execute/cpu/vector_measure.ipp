@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What the ranks agree on, of one chunk on one CPU thread: norms and magnitudes.
+
+//! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
+template <int Count, int Room>
+TERSUM_SIMD void add_pairs(floats (&sums)[Room])
+{
+  if constexpr (Count > 1) {
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
+    }
+    add_pairs<Count / 2>(sums);
+  }
+}
+
+//! @brief The squared norm of a chunk by the tree of `chunk_norms`.
+template <int Size, class Element>
+TERSUM_SIMD float norm_of(Element const* from)
+{
+  constexpr int vectors = (Size < 256 ? Size : 256) / width;
+  floats sums[vectors];
+  TERSUM_UNROLL
+  for (int i = 0; i < vectors; ++i) {
+    fetch_beyond<false>(from + i * width);
+    floats const v = load_values(from + i * width);
+    sums[i]        = fma(v, v, floats{});
+  }
+  for (int block = 256; block < Size; block += 256) {
+    TERSUM_UNROLL
+    for (int i = 0; i < vectors; ++i) {
+      fetch_beyond<false>(from + block + i * width);
+      floats const v = load_values(from + block + i * width);
+      sums[i]        = fma(v, v, sums[i]);
+    }
+  }
+  add_pairs<vectors>(sums);
+  float pairs[width];
+  store(pairs, sums[0]);
+  for (int count = width; count > 1; count /= 2) {
+    for (int i = 0; i < count / 2; ++i) { pairs[i] = pairs[2 * i] + pairs[2 * i + 1]; }
+  }
+  return pairs[0];
+}
+
+//! @brief The squared norm of one chunk.
+template <int Size, class Element>
+TERSUM_TARGET inline float square_norm(Element const* from)
+{
+  return norm_of<Size>(from);
+}
+
+//! @brief The bits of the largest magnitude of one rotated chunk, unnormalized; NaN is above infinity.
+template <class Codec, class Element>
+TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
+                                                     std::uint64_t chunk,
+                                                     Element const* from)
+{
+  constexpr int size = Codec::chunk_size;
+  using shape        = rows_of<size>;
+  alignas(64) float rows[size];
+  std::uint32_t signs[sign_room<size>];
+  if constexpr (Codec::rotates_chunks) { chunk_signs<size>(chunk, sign_key, signs); }
+  rotate_rows<Codec>(from, signs, rows);
+  constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
+  constexpr int stride = shape::split * width;
+  integers largest     = {};
+  for (int start = 0; start < shape::count * width; start += shape::in_block * stride) {
+    for (int part = 0; part < shape::split; ++part) {
+      floats v[shape::in_block];
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) {
+        v[k] = load(rows + start + part * width + k * stride);
+      }
+      row_butterflies<0, levels>(v);
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) {
+        integers const size_of = (integers)(to_bits(v[k]) & 0x7fffffffu);
+        largest                = size_of > largest ? size_of : largest;
+      }
+    }
+  }
+  std::int32_t result = 0;
+  for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }
+  return static_cast<std::uint32_t>(result);
+}

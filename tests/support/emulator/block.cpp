@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How the threads of a block take turns: compiled once, with optimization, as nearly all the time of a kernel is spent here.
+
+#include "block.hpp"
+
+#include <array>
+#include <sstream>
+#include <utility>
+
+namespace tersum::emulator {
+
+block::block(launch_shape shape, thread_order order)
+  : shape_{shape}, random_{order.seed}, warps_{shape.threads / warp_threads, order, random_},
+    lanes_{warp_threads, order, random_}, fibers_{fiber_pool(shape.threads)},
+    threads_(shape.threads), shared_{shape.shared_bytes}
+{
+}
+
+void block::run(std::uint32_t rank, std::function<void(unsigned)> const& body)
+{
+  rank_ = rank;
+  shared_.poison();
+  runnable_ = shape_.threads;
+  exited_   = 0;
+  waiting_  = 0;
+  for (unsigned thread = 0; thread < shape_.threads; ++thread) {
+    threads_[thread].doing = activity::runnable;
+    fibers_[thread].start([this, thread, &body] { run_thread(thread, body); });
+  }
+  while (exited_ < shape_.threads) {
+    if (runnable_ == 0) { throw divergence(); }
+    for (unsigned const warp : warps_.next()) {
+      while (warps_.stays() && run_warp(warp)) {}
+    }
+  }
+}
+
+void block::wait(unsigned thread, activity operation)
+{
+  threads_[thread].doing = operation;
+  --runnable_;
+  if (operation == activity::sync_block) {
+    ++waiting_;
+    release_block();
+  } else {
+    release_warp(thread / warp_threads);
+  }
+  fibers_[thread].suspend();
+}
+
+template <class T>
+T const* block::exchange_through(buffers<T>& slots,
+                                 unsigned thread,
+                                 activity operation,
+                                 T const& value)
+{
+  // Two buffers in turn: nobody writes one again before all lanes have come to the next
+  // exchange, and so have read it.
+  bool const buffer            = threads_[thread].next_buffer;
+  threads_[thread].next_buffer = !buffer;
+  slots[buffer][thread]        = value;
+  wait(thread, operation);
+  return &slots[buffer][thread / warp_threads * warp_threads];
+}
+
+std::uint32_t const* block::exchange(unsigned thread, activity operation, std::uint32_t value)
+{
+  return exchange_through(slots_, thread, operation, value);
+}
+
+tile_operands const* block::exchange(unsigned thread,
+                                     activity operation,
+                                     tile_operands const& value)
+{
+  return exchange_through(operand_slots_, thread, operation, value);
+}
+
+void block::run_thread(unsigned thread, std::function<void(unsigned)> const& body)
+{
+  try {
+    body(thread);
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  threads_[thread].doing = activity::exited;
+  --runnable_;
+  ++exited_;
+  release_block();
+}
+
+bool block::run_warp(unsigned warp)
+{
+  bool ran = false;
+  for (unsigned const lane : lanes_.next()) {
+    unsigned const thread = warp * warp_threads + lane;
+    if (threads_[thread].doing != activity::runnable) { continue; }
+    ran = true;
+    fibers_[thread].resume();
+    if (error_) { std::rethrow_exception(std::exchange(error_, nullptr)); }
+  }
+  return ran;
+}
+
+void block::release(unsigned first, unsigned count, activity operation)
+{
+  for (unsigned thread = first; thread < first + count; ++thread) {
+    if (threads_[thread].doing != operation) { continue; }
+    threads_[thread].doing = activity::runnable;
+    ++runnable_;
+  }
+}
+
+void block::release_block()
+{
+  if (waiting_ + exited_ < shape_.threads) { return; }
+  release(0, shape_.threads, activity::sync_block);
+  waiting_ = 0;
+}
+
+void block::release_warp(unsigned warp)
+{
+  unsigned const first     = warp * warp_threads;
+  activity const operation = threads_[first].doing;
+  for (unsigned thread = first; thread < first + warp_threads; ++thread) {
+    if (threads_[thread].doing != operation) { return; }
+  }
+  release(first, warp_threads, operation);
+}
+
+failure block::divergence() const
+{
+  static constexpr std::array names{"can run",
+                                    "exited",
+                                    "at sync_block",
+                                    "at sync_warp",
+                                    "at shuffle_xor",
+                                    "at shuffle",
+                                    "at warp_sum",
+                                    "at warp_max",
+                                    "at multiply_tiles"};
+  std::array<unsigned, names.size()> counts{};
+  std::array<unsigned, names.size()> firsts{};
+  for (unsigned thread = shape_.threads; thread-- > 0;) {
+    auto const doing = static_cast<std::size_t>(threads_[thread].doing);
+    ++counts[doing];
+    firsts[doing] = thread;
+  }
+  std::ostringstream list;
+  for (std::size_t doing = 0; doing < names.size(); ++doing) {
+    if (counts[doing] == 0) { continue; }
+    list << (list.tellp() > 0 ? ", " : "") << counts[doing] << " " << names[doing]
+         << " (first: thread " << firsts[doing] << ")";
+  }
+  return make_failure("the threads of block ", rank_, " diverged: ", list.str());
+}
+
+}  // namespace tersum::emulator
