@@ -8,8 +8,8 @@
 # g++; no network. Ends within nine minutes: what does not fit is left out, and said. Without a GPU it builds, says so
 # and exits with 0.
 #
-#   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.json, log.txt and
-#                  details.tar.gz, what every program said
+#   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.svg, cuda.json,
+#                  log.txt and details.tar.gz, what every program said
 #   BUILD          build folder (default build/gpu-check)
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
 #                  installed; needed where the system has none. What cannot be built is skipped, in so many words.
@@ -197,6 +197,22 @@ else
   note "skipped: NCCL ranks; NCCL is not here, or the tests are not built"
 fi
 
+# finish_json FILE: ends a file that was cut off behind the last of its runs. Fails when it has none.
+finish_json() {
+  python3 - "$1" <<'END'
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    text = file.read()
+end = text.rfind("\n    }")
+if '"benchmarks": [' not in text or end < text.index('"benchmarks": ['):
+    sys.exit(1)
+text = text[:end] + "\n    }\n  ]\n}\n"
+json.loads(text)
+with open(sys.argv[1], "w", encoding="utf-8") as file:
+    file.write(text)
+END
+}
+
 # The largest size of every operation first; the others while there is time.
 results=()
 measure() {
@@ -211,12 +227,15 @@ measure() {
     results+=("$json")
     return
   fi
-  rm -f "$json"
   if ((code == 124)); then
-    note "out of time: the benchmarks of $operation, $size; see $details/cuda.$operation.$size.txt"
-  else
-    fail "the benchmarks of $operation, $size (exit $code); see $details/cuda.$operation.$size.txt"
+    note "out of time: some benchmarks of $operation, $size; see $details/cuda.$operation.$size.txt"
+    if [ -s "$json" ] && finish_json "$json"; then
+      results+=("$json")
+      return
+    fi
   fi
+  rm -f "$json"
+  ((code == 124)) || fail "the benchmarks of $operation, $size (exit $code); see $details/cuda.$operation.$size.txt"
 }
 operations=(encode decode norms local reduce encode_feedback recompress reduce_once exchange)
 largest=268435456

@@ -148,5 +148,9 @@ struct cuda_executor {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/execute/cuda_executor.ipp>
+#include <tersum/execute/cuda_launch.ipp>
 #include <tersum/execute/cuda_low_rank.ipp>
+#include <tersum/execute/cuda_reduce.ipp>
+#include <tersum/execute/cuda_selection.ipp>
+#include <tersum/execute/cuda_stages.ipp>
+#include <tersum/execute/cuda_two_shot.ipp>

@@ -144,8 +144,8 @@ class fiber {
   jmp_buf outside_{};
 #else
   ucontext_t outside_{};
-  void* fake_stack_              = nullptr;
-  void const* outer_stack_       = nullptr;
+  void* fake_stack_ = nullptr;
+  void const* outer_stack_ = nullptr;
   std::size_t outer_stack_bytes_ = 0;
 #endif
 };
