@@ -39,12 +39,7 @@ TERSUM_SIMD float norm_of(Element const* from)
     for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
   }
   add_pairs<vectors>(sums);
-  float pairs[width];
-  store(pairs, sums[0]);
-  for (int count = width; count > 1; count /= 2) {
-    for (int i = 0; i < count / 2; ++i) { pairs[i] = pairs[2 * i] + pairs[2 * i + 1]; }
-  }
-  return pairs[0];
+  return add_lanes(sums[0]);
 }
 
 //! @brief The squared norm of one chunk.
