@@ -68,9 +68,17 @@ typedef std::uint8_t bytes __attribute__((vector_size(TERSUM_SIMD_WIDTH)));
 //! @brief Numbers of a byte each.
 TERSUM_SIMD words load_bytes(std::uint8_t const* from)
 {
+  // g++ 12 widens a vector of bytes element by element.
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_maskz_cvtepu8_epi32(0xffff,
+                                           _mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (words)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from)));
+#else
   bytes v;
   __builtin_memcpy(&v, from, sizeof(v));
   return __builtin_convertvector(v, words);
+#endif
 }
 
 //! @brief Eight codes, a byte each, to as many bytes as they have bits.
