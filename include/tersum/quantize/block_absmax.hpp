@@ -31,8 +31,6 @@ inline constexpr std::uint32_t block_one = 1u << 20;  //!< A block's scale in fi
 //! to place lose little, and normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased in units of
 //! 1/256 of the distance between two levels; with `no_dither` it is to nearest.
 //!
-//! On the CPU levels at equal distances are encoded several times faster than others, which are searched for one by one.
-//!
 //! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023) and DynamiQ (SIGCOMM'26).
 //! @tparam Bits    Width of a code, its sign included, 2 to 8.
 //! @tparam Block   Coordinates with one scale, 16 to 128; a chunk has 16 of them or a multiple.
@@ -59,6 +57,7 @@ struct block_absmax {
   static constexpr int block      = Block;            //!< Coordinates with one scale.
   static constexpr int magnitudes = 1 << (Bits - 1);  //!< Levels of one sign, zero included.
   static constexpr bool unbiased  = Dither::rounds > 0;
+  static constexpr bool uniform   = Levels::uniform;  //!< Whether levels have equal distances.
 
   //! @brief Levels from 0 to 1, ascending.
   static constexpr std::array<float, magnitudes> level = [] {

@@ -16,54 +16,160 @@ TERSUM_SIMD int scale_place(int first, int& shift)
          (4 * (first % (Size / 4) / Quantizer::block) + r) / in_a_word;
 }
 
+//! @brief How many marks a value reaches, from the second on; `number` is what earlier steps of the search have found.
+template <class Quantizer, int Step = 1>
+TERSUM_SIMD words marks_below(floats value, words number = words{})
+{
+  using tree = mark_tree<Quantizer>;
+  if constexpr (Step == tree::count) {
+    return number;
+  } else {
+    floats const mark = look_up<Step>(tree::nodes.data() + Step, number);
+    return marks_below<Quantizer, 2 * Step>(value, number + number - (words)(value >= mark));
+  }
+}
+
+//! @brief As `block_absmax::round`, of magnitudes and thresholds in every lane.
+template <class Quantizer>
+TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
+{
+  if constexpr (Quantizer::uniform) {
+    words const fine = (words)magnitude * (Quantizer::magnitudes - 1u);
+    words const rest = fine & (block_one - 1u);
+    return (fine >> log2_exact(block_one)) -
+           (words)((integers)rest > (integers)((words)threshold * (block_one / 512u)));
+  } else {
+    using tree           = mark_tree<Quantizer>;
+    floats const value   = __builtin_convertvector(magnitude, floats);
+    words const number   = marks_below<Quantizer>(value);
+    floats const mark    = look_up<tree::count>(tree::marks.data(), number);
+    floats const gap     = look_up<tree::count>(tree::gaps.data(), number);
+    integers const above = __builtin_convertvector((value - mark) * 512.0f, integers);
+    return number - (words)(above > __builtin_convertvector(gap, integers) * threshold);
+  }
+}
+
+//! @brief The bits of the largest magnitude; NaN is above infinity.
+template <int Count>
+TERSUM_SIMD std::uint32_t largest_of(float const* values)
+{
+  integers largest{};
+  for (int i = 0; i < Count; i += width) {
+    integers const size = (integers)(to_bits(load(values + i)) & 0x7fffffffu);
+    largest             = size > largest ? size : largest;
+  }
+  std::int32_t result = 0;
+  for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }
+  return static_cast<std::uint32_t>(result);
+}
+
+typedef std::uint8_t bytes __attribute__((vector_size(TERSUM_SIMD_WIDTH)));
+
+//! @brief Numbers of a byte each.
+TERSUM_SIMD words load_bytes(std::uint8_t const* from)
+{
+  // g++ 12 widens a vector of bytes element by element.
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_maskz_cvtepu8_epi32(0xffff,
+                                           _mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (words)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from)));
+#else
+  bytes v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return __builtin_convertvector(v, words);
+#endif
+}
+
+//! @brief Eight codes, a byte each, to as many bytes as they have bits.
+template <int Bits>
+TERSUM_SIMD std::uint64_t pack_bytes(std::uint64_t codes)
+{
+  codes = (codes & 0x00ff00ff00ff00ffu) | (codes >> 8 & 0x00ff00ff00ff00ffu) << Bits;
+  codes = (codes & 0x0000ffff0000ffffu) | (codes >> 16 & 0x0000ffff0000ffffu) << 2 * Bits;
+  return (codes & 0xffffffffu) | codes >> 32 << 4 * Bits;
+}
+
+//! @brief Undoes it.
+template <int Bits>
+TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
+{
+  constexpr std::uint64_t one = (1u << Bits) - 1;
+  constexpr std::uint64_t two = (one << 16 | one) * 0x0000000100000001u;
+  constexpr std::uint64_t low = (std::uint64_t{1} << 4 * Bits) - 1;
+  std::uint64_t const halves  = (packed & low) | (packed >> 4 * Bits & low) << 32;
+  constexpr std::uint64_t mid = ((std::uint64_t{1} << 2 * Bits) - 1) * 0x0000000100000001u;
+  std::uint64_t const pairs   = (halves & mid) | (halves >> 2 * Bits & mid) << 16;
+  return (pairs & two) | (pairs >> Bits & two) << 8;
+}
+
+//! @brief What dithers the values of a chunk, a byte each.
+template <class Dither, int Size>
+TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::uint8_t* bytes)
+{
+  philox_block const counter = Dither::counter(chunk * (Size / 16), key);
+  std::uint32_t drawn[Size / 4 < 4 * width ? 4 * width : Size / 4];
+  for (int first = 0; first < Size / 16; first += width) {
+    words draw[1][4];
+    draw[0][0] = lane_index() + (counter.word[0] + static_cast<std::uint32_t>(first));
+    philox<Dither::rounds>(counter, key.seed, draw);
+    zip(draw[0]);
+    TERSUM_UNROLL
+    for (int w = 0; w < 4; ++w) {
+      store(drawn + 4 * first + w * width, draw[0][w] ^ Dither::mask(key));
+    }
+  }
+  // A draw serves eight neighbours in each of two quarters.
+  for (int i = 0; i < Size / 8; ++i) {
+    int const quarter = i % 4;
+    __builtin_memcpy(bytes + quarter * (Size / 4) + i / 4 * 8, drawn + 2 * i, 8);
+  }
+}
+
 //! @brief Codes and block scales of values. Returns the chunk's scale: its largest magnitude, zero where there is next to
 //! nothing, NaN where a value is not finite, with zero codes.
 template <class Quantizer, int Size>
 TERSUM_TARGET float encode_blocks(float const* values,
-                                  std::uint32_t const* thresholds,
+                                  [[maybe_unused]] std::uint8_t const* random,
                                   std::uint32_t* to)
 {
   using scale        = typename Quantizer::scale;
   constexpr int bits = Quantizer::bits;
   for (std::uint32_t i = 0; i < coded_words<Quantizer>(Size); ++i) { to[i] = 0; }
-  std::uint32_t largest = 0;
-  for (int i = 0; i < Size; ++i) {
-    largest = maximum(largest, float_bits(values[i]) & 0x7fffffffu);
-  }
-  float const whole = bits_float(largest);
+  float const whole = bits_float(largest_of<Size>(values));
   if (!is_finite(whole)) { return bits_float(0x7fffffffu); }
   if (whole < 0x1p-100f) { return 0.0f; }
-  std::uint32_t codes[Size];
+  std::uint8_t codes[Size];
   for (int first = 0; first < Size; first += Quantizer::block) {
-    int shift          = 0;
-    int const word     = scale_place<Quantizer, Size>(first, shift);
-    std::uint32_t most = 0;
-    for (int i = first; i < first + Quantizer::block; ++i) {
-      most = maximum(most, float_bits(values[i]) & 0x7fffffffu);
-    }
-    std::uint32_t const code = scale::encode(bits_float(most) / whole);
+    int shift                = 0;
+    int const word           = scale_place<Quantizer, Size>(first, shift);
+    float const most         = bits_float(largest_of<Quantizer::block>(values + first));
+    std::uint32_t const code = scale::encode(most / whole);
     to[word] |= code << shift;
     float const scaled  = scale::decode(code) * whole;
     float const inverse = scaled >= least_block ? static_cast<float>(block_one) / scaled : 0.0f;
-    for (int i = first; i < first + Quantizer::block; ++i) {
-      std::uint32_t const value = float_bits(values[i]);
-      auto const magnitude = static_cast<std::int32_t>(bits_float(value & 0x7fffffffu) * inverse);
-      std::uint32_t const number =
-        Quantizer::round(minimum(static_cast<std::uint32_t>(magnitude), block_one),
-                         thresholds[i],
-                         Quantizer::mark.data());
-      codes[i] = number | (value >> 31) << (bits - 1);
+    for (int i = first; i < first + Quantizer::block; i += width) {
+      words const value        = to_bits(load(values + i));
+      floats const size        = from_bits(value & 0x7fffffffu) * broadcast(inverse);
+      integers const magnitude = __builtin_convertvector(size, integers);
+      integers const one       = (integers)broadcast(block_one);
+      words threshold          = broadcast(256u);
+      if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + i) * 2 + 1; }
+      words const number =
+        round_lanes<Quantizer>(magnitude < one ? magnitude : one, (integers)threshold);
+      bytes const out = __builtin_convertvector(number | (value >> 31) << (bits - 1), bytes);
+      __builtin_memcpy(codes + i, &out, sizeof(out));
     }
   }
-  for (int group = 0; group < Size / 32; ++group) {
-    std::uint32_t* const packed = to + group * bits;
+  auto* packed = reinterpret_cast<std::uint8_t*>(to);
+  for (int first = 0; first < Size / 4; first += 8) {
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) {
-      std::uint32_t const code = codes[k / 8 * (Size / 4) + group * 8 + k % 8];
-      int const word           = k * bits / 32;
-      int const shift          = k * bits % 32;
-      packed[word] |= code << shift;
-      if (shift + bits > 32) { packed[word + 1] |= code >> (32 - shift); }
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      std::uint64_t eight;
+      __builtin_memcpy(&eight, codes + quarter * (Size / 4) + first, sizeof(eight));
+      eight = pack_bytes<bits>(eight);
+      __builtin_memcpy(packed, &eight, bits);
+      packed += bits;
     }
   }
   return whole;
@@ -74,16 +180,16 @@ template <class Quantizer, int Size>
 TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
 {
   constexpr int bits = Quantizer::bits;
-  std::uint32_t codes[Size];
-  for (int group = 0; group < Size / 32; ++group) {
-    std::uint32_t const* const packed = from + group * bits;
+  std::uint8_t codes[Size];
+  auto const* packed = reinterpret_cast<std::uint8_t const*>(from);
+  for (int first = 0; first < Size / 4; first += 8) {
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) {
-      int const word     = k * bits / 32;
-      int const shift    = k * bits % 32;
-      std::uint32_t code = packed[word] >> shift;
-      if (shift + bits > 32) { code |= packed[word + 1] << (32 - shift); }
-      codes[k / 8 * (Size / 4) + group * 8 + k % 8] = code;
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      std::uint64_t eight = 0;
+      __builtin_memcpy(&eight, packed, bits);
+      eight = unpack_bytes<bits>(eight);
+      __builtin_memcpy(codes + quarter * (Size / 4) + first, &eight, sizeof(eight));
+      packed += bits;
     }
   }
   for (int first = 0; first < Size; first += Quantizer::block) {
@@ -91,12 +197,12 @@ TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* val
     int const word               = scale_place<Quantizer, Size>(first, shift);
     constexpr std::uint32_t full = (1u << Quantizer::scale::bits) - 1;
     float const scale            = Quantizer::scale::decode(from[word] >> shift & full) * whole;
-    float levels[Quantizer::block];
-    for (int i = 0; i < Quantizer::block; ++i) {
-      std::uint32_t const code  = codes[first + i];
-      std::uint32_t const level = float_bits(Quantizer::level[code & (Quantizer::magnitudes - 1u)]);
-      levels[i]                 = bits_float(level | (code >> (bits - 1)) << 31);
+    for (int i = first; i < first + Quantizer::block; i += width) {
+      words const code   = load_bytes(codes + i);
+      floats const level = look_up<Quantizer::magnitudes>(Quantizer::level.data(),
+                                                          code & (Quantizer::magnitudes - 1u));
+      floats const value = from_bits(to_bits(level) | (code >> (bits - 1)) << 31);
+      store(values + i, fma(broadcast(scale), value, load(values + i)));
     }
-    fused_add(scale, levels, values + first, Quantizer::block, values + first);
   }
 }

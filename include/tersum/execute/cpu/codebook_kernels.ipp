@@ -238,7 +238,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
 
 //! @brief Adds scale times the levels of codes to rows, or to zeros if these are fresh.
 template <class Quantizer, int Size>
-TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, bool fresh, float* rows)
+TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
   using shape          = rows_of<Size>;
   constexpr int bits   = Quantizer::bits;

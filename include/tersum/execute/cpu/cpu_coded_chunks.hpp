@@ -17,27 +17,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief What each coordinate of a chunk must exceed to be rounded up, as they lie in the gradient.
-template <class Dither, int Size>
-void draw_thresholds(dither_key const& key, std::uint64_t chunk, std::uint32_t* thresholds)
-{
-  for (int thread = 0; thread < Size / 32; ++thread) {
-    for (int part = 0; part < 2; ++part) {
-      philox_block draw{};
-      std::uint32_t mask = 0;
-      if constexpr (Dither::rounds > 0) {
-        std::uint64_t const block = chunk * (Size / 16) + static_cast<unsigned>(2 * thread + part);
-        draw = philox4x32<Dither::rounds>(Dither::counter(block, key), key.seed);
-        mask = Dither::mask(key);
-      }
-      for (int i = 0; i < 16; ++i) {
-        int const r                                     = 2 * part + i / 8;
-        thresholds[r * (Size / 4) + 8 * thread + i % 8] = threshold_of<Dither>(draw, mask, i);
-      }
-    }
-  }
-}
-
 //! @brief Rows of a chunk to codes, whatever the quantizer. Returns the chunk's scale.
 template <class Quantizer, class Dither, int Size>
 [[nodiscard]] float encode_rows(instruction_set set,
@@ -47,9 +26,9 @@ template <class Quantizer, class Dither, int Size>
                                 std::uint32_t* to)
 {
   if constexpr (block_quantizer<Quantizer>) {
-    alignas(64) std::uint32_t thresholds[Size];
-    draw_thresholds<Dither, Size>(key, chunk, thresholds);
-    return encode_blocks<Quantizer, Size>(set, rows, thresholds, to);
+    alignas(64) std::uint8_t random[Size];
+    if constexpr (Dither::rounds > 0) { draw_bytes<Dither, Size>(set, key, chunk, random); }
+    return encode_blocks<Quantizer, Size>(set, rows, random, to);
   } else {
     return quantize_rows<Quantizer, Size>(set, rows, to);
   }
@@ -62,7 +41,7 @@ void add_rows(instruction_set set, std::uint32_t const* from, float scale, float
   if constexpr (block_quantizer<Quantizer>) {
     add_blocks<Quantizer, Size>(set, from, scale, rows);
   } else {
-    add_levels<Quantizer, Size>(set, from, scale, false, rows);
+    add_levels<Quantizer, Size>(set, from, scale, rows);
   }
 }
 
@@ -74,7 +53,7 @@ void set_rows(instruction_set set, std::uint32_t const* from, float scale, float
     std::fill_n(rows, Size, 0.0f);
     add_blocks<Quantizer, Size>(set, from, scale, rows);
   } else {
-    add_levels<Quantizer, Size>(set, from, scale, true, rows);
+    add_levels<Quantizer, Size>(set, from, scale, rows, true);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/cell_grid.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/mark_tree.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
@@ -240,18 +241,24 @@ template <class Quantizer, int Size>
 
 template <class Quantizer, int Size>
 void add_levels(
-  instruction_set set, std::uint32_t const* from, float scale, bool fresh, float* rows)
+  instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh = false)
 {
-  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, fresh, rows));
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
+}
+
+template <class Dither, int Size>
+void draw_bytes(instruction_set set, dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
+{
+  TERSUM_DISPATCH(set, true, draw_bytes<Dither, Size>(key, chunk, to));
 }
 
 template <class Quantizer, int Size>
 [[nodiscard]] float encode_blocks(instruction_set set,
                                   float const* values,
-                                  std::uint32_t const* thresholds,
+                                  std::uint8_t const* random,
                                   std::uint32_t* to)
 {
-  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, thresholds, to));
+  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, random, to));
 }
 
 template <class Quantizer, int Size>

@@ -22,28 +22,24 @@ template <int Size, class Element>
 TERSUM_SIMD float norm_of(Element const* from)
 {
   constexpr int vectors = (Size < 256 ? Size : 256) / width;
+  constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // what registers hold
   floats sums[vectors];
-  TERSUM_UNROLL
-  for (int i = 0; i < vectors; ++i) {
-    fetch_beyond<false>(from + i * width);
-    floats const v = load_values(from + i * width);
-    sums[i]        = fma(v, v, floats{});
-  }
-  for (int block = 256; block < Size; block += 256) {
-    TERSUM_UNROLL
-    for (int i = 0; i < vectors; ++i) {
-      fetch_beyond<false>(from + block + i * width);
-      floats const v = load_values(from + block + i * width);
-      sums[i]        = fma(v, v, sums[i]);
+  for (int first = 0; first < vectors; first += group) {
+    floats some[group] = {};
+    for (int block = 0; block < Size; block += 256) {
+      TERSUM_UNROLL
+      for (int i = 0; i < group; ++i) {
+        Element const* const at = from + block + (first + i) * width;
+        fetch_beyond<false>(at);
+        floats const v = load_values(at);
+        some[i]        = fma(v, v, some[i]);
+      }
     }
+    TERSUM_UNROLL
+    for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
   }
   add_pairs<vectors>(sums);
-  float pairs[width];
-  store(pairs, sums[0]);
-  for (int count = width; count > 1; count /= 2) {
-    for (int i = 0; i < count / 2; ++i) { pairs[i] = pairs[2 * i] + pairs[2 * i + 1]; }
-  }
-  return pairs[0];
+  return add_lanes(sums[0]);
 }
 
 //! @brief The squared norm of one chunk.

@@ -50,6 +50,16 @@ TERSUM_SIMD void row_butterflies(floats (&v)[Count])
   }
 }
 
+//! @brief The sum of the lanes, neighbours first.
+TERSUM_SIMD float add_lanes(floats v)
+{
+  v = v + exchange<1>(v);
+  v = v + exchange<2>(v);
+  if constexpr (width >= 8) { v = v + exchange<4>(v); }
+  if constexpr (width >= 16) { v = v + exchange<8>(v); }
+  return v[0];
+}
+
 //! @brief One butterfly between neighbouring lanes: the upper one of a pair keeps the difference.
 template <int Bit>
 TERSUM_SIMD floats lane_butterfly(floats v)
