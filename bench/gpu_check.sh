@@ -8,6 +8,7 @@
 #
 #   OUT            folder of text and JSON (default bench/results/<device>)
 #   BUILD          build folder (default build/gpu-check)
+#   PRESETS        few (default) or all presets in the benchmarks
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
 #                  installed; needed where the system has none. What cannot be built is skipped, in so many words.
 
@@ -95,7 +96,7 @@ fi
 echo "== configure and build ($jobs jobs)"
 list=$(IFS=';' && echo "${prefixes[*]:-}")
 if ! timeout "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-  "-DTERSUM_BUILD_BENCH=$bench" -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
+  "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
   "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
   tail -n 20 "$log"
   echo "gpu_check.sh: cmake failed; see $log" >&2
