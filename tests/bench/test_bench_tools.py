@@ -119,6 +119,16 @@ class CompileTime(unittest.TestCase):
         self.assertEqual(compile_time.markdown(results).splitlines(), [
             "| preset | g++, s | nvcc, s |", "|---|---:|---:|", "| `slow` | 2.50 | 4.00 |", "| `fp16` | 1.00 | - |"])
 
+    def test_a_page_says_what_it_was_measured_with(self):
+        document = {"command": "c", "commit": "abc", "versions": {"g++": "12.2.0"}, "repeat": 3, "results": []}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.json")
+            path.write_text(json.dumps(document), encoding="utf-8")
+            out = io.StringIO()
+            with mock.patch("sys.argv", ["compile_time.py", "--show", str(path)]), contextlib.redirect_stdout(out):
+                self.assertEqual(compile_time.main(), 0)
+        self.assertIn("commit abc, g++ 12.2.0, median of 3: `c`", out.getvalue())
+
     @unittest.skipUnless(shutil.which("g++"), "no g++")
     def test_a_header_takes_time_and_a_broken_one_fails(self):
         with mock.patch.object(compile_time, "sources", lambda what, compiler: [
