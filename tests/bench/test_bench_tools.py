@@ -83,7 +83,9 @@ class Report(unittest.TestCase):
     def test_the_plot_has_a_point_for_each_result_at_its_place(self):
         target = pathlib.Path(self.folder.name, "plot.svg")
         # Half the bytes of the copy in twice its time, and as many bytes in its time: the latter is on the line.
-        runs = [run(ENCODE, 2e6, 1e6, bytes=4.0), run(ENCODE.replace("fp16", "on_the_line"), 1e6, 1e6, bytes=8.0)]
+        # A third of another size, larger, is not drawn.
+        runs = [run(ENCODE, 2e6, 1e6, bytes=4.0), run(ENCODE.replace("fp16", "on_the_line"), 1e6, 1e6, bytes=8.0),
+                run(ENCODE.replace("1024", "2048"), 1e6, 1e6)]
         code, _ = self.main(self.file("a.json", runs), "--svg", str(target))
         self.assertEqual(code, 0)
         tree = xml.etree.ElementTree.parse(target)
