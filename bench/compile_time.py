@@ -16,6 +16,7 @@ import json
 import pathlib
 import re
 import resource
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -129,6 +130,13 @@ def markdown(results):
     return "\n".join(out)
 
 
+def page(document):
+    """The tables under what they were measured with."""
+    versions = ", ".join(f"{compiler} {version}" for compiler, version in document["versions"].items())
+    return (f"# Compile times\n\nProcessor seconds with -O3, commit {document['commit']}, {versions}, median of "
+            f"{document['repeat']}: `{document['command']}`\n\n{markdown(document['results'])}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compilers", default=",".join(COMMANDS), help="with commas between")
@@ -138,22 +146,22 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the results there")
     parser.add_argument("--show", nargs="+", metavar="FILE", help="only tables of such files")
     options = parser.parse_args()
-    failed = 0
     if options.show:
-        results = []
         for path in options.show:
-            with open(path, encoding="utf-8") as file:
-                results += json.load(file)["results"]
-    else:
-        compilers = options.compilers.split(",")
-        if unknown := set(compilers) - set(COMMANDS):
-            parser.error(f"unknown compiler: {', '.join(sorted(unknown))}")
-        results, failed = measure(compilers, options.what.split(","), options.filter, options.repeat)
+            print(page(json.loads(pathlib.Path(path).read_text(encoding="utf-8"))))
+        return 0
+    compilers = options.compilers.split(",")
+    if unknown := set(compilers) - set(COMMANDS):
+        parser.error(f"unknown compiler: {', '.join(sorted(unknown))}")
+    results, failed = measure(compilers, options.what.split(","), options.filter, options.repeat)
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                            check=False).stdout.strip()
+    document = {"command": shlex.join(["bench/compile_time.py", *sys.argv[1:]]), "commit": commit or "unknown",
+                "versions": {c: version_of(c) for c in dict.fromkeys(r["compiler"] for r in results)},
+                "repeat": options.repeat, "results": results}
     if options.json:
-        used = dict.fromkeys(r["compiler"] for r in results)
-        document = {"versions": {c: version_of(c) for c in used}, "repeat": options.repeat, "results": results}
         pathlib.Path(options.json).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(markdown(results))
+    print(page(document))
     return 1 if failed or not results else 0
 
 

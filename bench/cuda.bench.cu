@@ -102,9 +102,11 @@ void add_reduce_once()
   add_presets({"decode", part::decode});
   add_presets({"reduce", part::reduce});
   add_presets({"exchange", part::exchange});
+  add_rotator("full", codec<tersum::full_hadamard>{});
+#if defined(TERSUM_BENCH_ALL)
   add_rotator("none", codec<tersum::no_rotation>{});
   add_rotator("partial_1024", codec<tersum::partial_hadamard<1024>>{});
-  add_rotator("full", codec<tersum::full_hadamard>{});
+#endif
   add_reduce_once<2>();
   add_reduce_once<4>();
   add_reduce_once<8>();

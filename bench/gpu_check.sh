@@ -11,6 +11,7 @@
 #   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.svg, cuda.json,
 #                  log.txt and details.tar.gz, what every program said
 #   BUILD          build folder (default build/gpu-check)
+#   PRESETS        few (default) or all presets in the benchmarks
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
 #                  installed; needed where the system has none. What cannot be built is skipped, in so many words.
 
@@ -107,7 +108,7 @@ fi
 echo "== configure and build ($jobs jobs)"
 list=$(IFS=';' && echo "${prefixes[*]:-}")
 if ! timeout "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-  "-DTERSUM_BUILD_BENCH=$bench" -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF \
+  "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF \
   -DFETCHCONTENT_FULLY_DISCONNECTED=ON "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
   tail -n 20 "$log"
   echo "gpu_check.sh: cmake failed; see $log" >&2

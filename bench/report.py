@@ -11,6 +11,7 @@ has to move, with the line on which the bandwidth of the copy is all that counts
 """
 
 import argparse
+import collections
 import html
 import json
 import math
@@ -158,12 +159,13 @@ def panel(results, title, x0, bounds, colors):
 
 
 def svg(results):
-    """A panel for each number of threads: of the widest executor, the first compiler and the largest size."""
-    size = max(int(r["n"]) for r in results)
+    """A panel for each number of threads: of the widest executor, the first compiler and the size with most results."""
+    counts = collections.Counter(int(r["n"]) for r in results)
+    size = max(counts, key=lambda n: (counts[n], n))
     order = ("cuda", "cpu-avx512", "cpu-avx2", "cpu-baseline", "cpu")
-    executor = min((r["executor"] for r in results),
+    executor = min((r["executor"] for r in results if int(r["n"]) == size),
                    key=lambda name: order.index(name) if name in order else len(order))
-    compiler = results[0]["compiler"]
+    compiler = next(r["compiler"] for r in results if int(r["n"]) == size and r["executor"] == executor)
     shown = [r for r in results
              if int(r["n"]) == size and r["executor"] == executor and r["compiler"] == compiler and r["bytes"] > 0]
     threads = sorted({int(r["threads"]) for r in shown})
@@ -178,8 +180,8 @@ def svg(results):
     width = LEFT + len(threads) * (PANEL + LEFT) + 150
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{PANEL + MARGIN + 50}" '
            'font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>',
-           f'<text x="{LEFT}" y="24" font-size="14">Time over that of a copy of the input, {html.escape(executor)}, '
-           f'n = {size}, {html.escape(compiler)}; dashed: the copy\'s bandwidth</text>']
+           f'<text x="{LEFT}" y="18" font-size="14">Time over that of a copy of the input; dashed: the copy\'s bandwidth</text>',
+           f'<text x="{LEFT}" y="36">{html.escape(executor)}, n = {size}, {html.escape(compiler)}</text>']
     for i, count in enumerate(threads):
         title = f"{count} thread{'s' if count > 1 else ''}" if executor != "cuda" else "device"
         out += panel([r for r in shown if int(r["threads"]) == count], title, LEFT + i * (PANEL + LEFT), bounds, colors)

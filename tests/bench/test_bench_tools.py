@@ -83,7 +83,9 @@ class Report(unittest.TestCase):
     def test_the_plot_has_a_point_for_each_result_at_its_place(self):
         target = pathlib.Path(self.folder.name, "plot.svg")
         # Half the bytes of the copy in twice its time, and as many bytes in its time: the latter is on the line.
-        runs = [run(ENCODE, 2e6, 1e6, bytes=4.0), run(ENCODE.replace("fp16", "on_the_line"), 1e6, 1e6, bytes=8.0)]
+        # A third of another size, larger, is not drawn.
+        runs = [run(ENCODE, 2e6, 1e6, bytes=4.0), run(ENCODE.replace("fp16", "on_the_line"), 1e6, 1e6, bytes=8.0),
+                run(ENCODE.replace("1024", "2048"), 1e6, 1e6)]
         code, _ = self.main(self.file("a.json", runs), "--svg", str(target))
         self.assertEqual(code, 0)
         tree = xml.etree.ElementTree.parse(target)
@@ -118,6 +120,16 @@ class CompileTime(unittest.TestCase):
                    for c, n, s in (("g++", "fp16", 1.0), ("g++", "slow", 2.5), ("nvcc", "slow", 4.0))]
         self.assertEqual(compile_time.markdown(results).splitlines(), [
             "| preset | g++, s | nvcc, s |", "|---|---:|---:|", "| `slow` | 2.50 | 4.00 |", "| `fp16` | 1.00 | - |"])
+
+    def test_a_page_says_what_it_was_measured_with(self):
+        document = {"command": "c", "commit": "abc", "versions": {"g++": "12.2.0"}, "repeat": 3, "results": []}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.json")
+            path.write_text(json.dumps(document), encoding="utf-8")
+            out = io.StringIO()
+            with mock.patch("sys.argv", ["compile_time.py", "--show", str(path)]), contextlib.redirect_stdout(out):
+                self.assertEqual(compile_time.main(), 0)
+        self.assertIn("commit abc, g++ 12.2.0, median of 3: `c`", out.getvalue())
 
     @unittest.skipUnless(shutil.which("g++"), "no g++")
     def test_a_header_takes_time_and_a_broken_one_fails(self):
