@@ -88,12 +88,13 @@ TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::ui
       store(w < half ? first + w * width : upper + (w - half) * width, packed[w]);
     }
   } else {
+    std::uint32_t lanes[Bits][width];
     TERSUM_UNROLL
+    for (int w = 0; w < Bits; ++w) { store(lanes[w], packed[w]); }
     for (int lane = 0; lane < width; ++lane) {
+      std::uint32_t* const group = (lane < 8 ? first : upper) + lane % 8 * Bits;
       TERSUM_UNROLL
-      for (int w = 0; w < Bits; ++w) {
-        (lane < 8 ? first : upper)[lane % 8 * Bits + w] = packed[w][lane];
-      }
+      for (int w = 0; w < Bits; ++w) { group[w] = lanes[w][lane]; }
     }
   }
 }
@@ -113,13 +114,14 @@ TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, word
     }
     unzip(packed);
   } else {
-    TERSUM_UNROLL
+    std::uint32_t lanes[Bits][width];
     for (int lane = 0; lane < width; ++lane) {
+      std::uint32_t const* const group = (lane < 8 ? first : upper) + lane % 8 * Bits;
       TERSUM_UNROLL
-      for (int w = 0; w < Bits; ++w) {
-        packed[w][lane] = (lane < 8 ? first : upper)[lane % 8 * Bits + w];
-      }
+      for (int w = 0; w < Bits; ++w) { lanes[w][lane] = group[w]; }
     }
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; ++w) { packed[w] = load_words(lanes[w]); }
   }
 }
 
@@ -134,9 +136,7 @@ TERSUM_SIMD float add_groups(floats (&sums)[rows_of<Size>::parts])
     sums[i] = sums[i] + exchange<2>(sums[i]);
     if constexpr (width >= 8) { sums[i] = sums[i] + exchange<4>(sums[i]); }
   }
-  TERSUM_UNROLL
   for (int count = parts; count > 1; count /= 2) {
-    TERSUM_UNROLL
     for (int i = 0; i < count / 2; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
   }
   if constexpr (width == 16) { sums[0] = sums[0] + exchange<8>(sums[0]); }

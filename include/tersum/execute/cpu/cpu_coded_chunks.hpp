@@ -10,7 +10,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/quantize/block_absmax.hpp>
-#include <tersum/random/philox.hpp>
+#include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -26,9 +26,13 @@ template <class Quantizer, class Dither, int Size>
                                 std::uint32_t* to)
 {
   if constexpr (block_quantizer<Quantizer>) {
-    alignas(64) std::uint8_t random[Size];
-    if constexpr (Dither::rounds > 0) { draw_bytes<Dither, Size>(set, key, chunk, random); }
-    return encode_blocks<Quantizer, Size>(set, rows, random, to);
+    if constexpr (Dither::rounds > 0) {
+      alignas(64) std::uint8_t random[Size];
+      draw_bytes<Dither, Size>(set, key, chunk, random);
+      return encode_blocks<Quantizer, Size>(set, rows, random, to);
+    } else {
+      return encode_blocks<Quantizer, Size>(set, rows, nullptr, to);
+    }
   } else {
     return quantize_rows<Quantizer, Size>(set, rows, to);
   }
