@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <span>
 #include <string>
@@ -154,15 +155,20 @@ class bench {
     {
     }
 
-    [[nodiscard]] status exchange(Transport const& over)
+    //! @param computing  Held while this rank computes, not while it waits for the others: pieces then come to the network
+    //!                   one after the other, the first of them early, rather than all at once and late.
+    [[nodiscard]] status exchange(Transport const& over, std::mutex& computing)
     {
       cpu_executor const exec;
-      return all_reduce_mean(exec,
-                             plan,
-                             mean,
-                             bytes(state),
-                             bytes(workspace),
-                             reduce_over<best_schedule<Codec>()>(over, exec, bytes(scratch)));
+      auto const reduce = reduce_over<best_schedule<Codec>()>(over, exec, bytes(scratch));
+      std::unique_lock turn(computing);
+      return all_reduce_mean(
+        exec, plan, mean, bytes(state), bytes(workspace), [&](auto const& round) {
+          turn.unlock();
+          status const outcome = reduce(round);
+          turn.lock();
+          return outcome;
+        });
     }
 
     static std::span<std::byte> bytes(std::vector<word4>& words)
@@ -197,15 +203,16 @@ class bench {
     for (int step = 0; step <= o_.steps; ++step) {
       mean_ = gradient_;
       slowest(0);  // a barrier
+      std::mutex computing;
       auto const begin = clock_type::now();
       if (count == 1) {
-        require(pieces[0].exchange(*lanes_[0]));
+        require(pieces[0].exchange(*lanes_[0], computing));
       } else {
         std::vector<std::jthread> threads;
         for (std::size_t lane = 0; lane < lanes; ++lane) {
           threads.emplace_back([&, lane] {
             for (std::size_t k = lane; k < count; k += lanes) {
-              require(pieces[k].exchange(*lanes_[lane]));
+              require(pieces[k].exchange(*lanes_[lane], computing));
             }
           });
         }

@@ -5,9 +5,9 @@
 # A network of limited bandwidth on one machine: each rank is a process in a network namespace, whose egress a token
 # bucket limits; a bridge in one more namespace connects them. Prints the time of an exchange with several codecs.
 #
-#   bash bench/network/run.sh [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 5 1000)
+#   bash bench/network/run.sh [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 15 1000)
 #
-# Rates are in Mbit/s, 0 for no limit. PIECES (8) are what a gradient is cut into for the overlapped exchange; CODEC names
+# Rates are in Mbit/s, 0 for no limit. PIECES (12) are what a gradient is cut into for the overlapped exchange; CODEC names
 # codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. Needs root, iproute2 and
 # tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says so and ends with 77. Nothing
 # is made in the root namespace; everything is removed at the end, also when interrupted.
@@ -15,13 +15,13 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
-ranks=${1:-4} coordinates=${2:-25000000} steps=${3:-5}
+ranks=${1:-4} coordinates=${2:-25000000} steps=${3:-15}
 shift $(($# < 3 ? $# : 3))
 rates=("$@")
 [ ${#rates[@]} -gt 0 ] || rates=(1000)
 transport=${TRANSPORT:-gloo}
 program=$(realpath -m "${BUILD:-build/cpu}/bin/tersum.bench.network.$transport")
-pieces=${PIECES:-8}
+pieces=${PIECES:-12}
 readonly name=tersum$$ # of the namespaces; unique to this run
 
 skip() {
@@ -68,6 +68,8 @@ limit() {
     ip netns exec "$name-$k" ip addr add "10.77.0.$((k + 1))/24" dev eth0
     ip netns exec "$name-$k" ip link set lo up
     ip netns exec "$name-$k" ip link set eth0 up
+    # Reno on every machine: always there, and at once at full rate where nothing is lost. BBR, where it is the default, is not.
+    ip netns exec "$name-$k" bash -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
   done
 ) || skip "the namespaces could not be connected"
 
