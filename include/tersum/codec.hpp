@@ -7,11 +7,11 @@
 #pragma once
 
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -44,75 +44,6 @@ requires(
   static saturating_segments<Chunker::widths[Level]...> widths(
     std::integer_sequence<int, Level...>);
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
-};
-
-template <class Chunker>
-[[nodiscard]] constexpr bool has_several_bits() noexcept
-{
-  if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
-  return false;
-}
-
-template <class Chunker>
-[[nodiscard]] constexpr bool chooses_by_norm() noexcept
-{
-  if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
-  return false;
-}
-
-//! Whether the ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
-template <class Codec>
-inline constexpr bool has_steps = requires
-{
-  typename Codec::range_type;
-};
-
-//! The scalar of a cast's agreement: the chunker's, or any where there is none.
-template <class Chunker>
-struct norm_scalar_of {
-  using type = float;
-};
-
-template <class Chunker>
-requires requires { typename Chunker::scalar; }
-struct norm_scalar_of<Chunker> {
-  using type = typename Chunker::scalar;
-};
-
-}  // namespace detail
-
-//! Codecs whose parts are decoded, added and encoded again by their owners: see `two_shot_codec`.
-template <class Codec>
-concept recompressing = requires
-{
-  requires Codec::recompresses;
-};
-
-//! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
-template <class Codec>
-concept nesting = requires
-{
-  requires Codec::nests;
-};
-
-//! Codecs, and reductions, that decode, add and encode again at every hop: see `per_hop_codec`.
-template <class T>
-concept recoding = requires
-{
-  requires T::recodes;
-};
-
-namespace detail {
-
-//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
-template <class Codec>
-concept has_parts = recompressing<Codec> || recoding<Codec>;
-
-//! Codecs, and reductions, whose hops add tiles: elements with a head.
-template <class T>
-concept tiling = recoding<T> && requires
-{
-  requires T::tiles;
 };
 
 }  // namespace detail
@@ -218,48 +149,6 @@ struct codec {
   }
 };
 
-//! @brief A codec that only converts: its payload is a native sum of `T`.
-//!
-//! Of all coordinates it is the baseline, and what users have today; with `top_chunks` it is TopKC, whose other round is
-//! the sum of the chunks' norms.
-//! @tparam T         What travels: float, half or bfloat16.
-//! @tparam Chunker   `fixed_chunks` for all coordinates, or a chunker that selects.
-//! @tparam Feedback  `error_feedback` for chunkers that select.
-template <gradient_element T, chunker Chunker = fixed_chunks<1024>, feedback Feedback = no_feedback>
-struct cast_codec {
-  using chunker_type   = Chunker;
-  using quantizer_type = cast<T>;
-  using payload_op     = native_sum<T>;
-  using feedback_type  = Feedback;
-
-  static constexpr bool casts        = true;
-  static constexpr bool selects      = selecting_chunker<Chunker>;
-  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits = false;
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
-  static constexpr int chunk_size =
-    Chunker::chunk_size;  //!< Without selection only how kernels divide tensors.
-
-  using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
-  using agreed_op   = norm_sum<norm_scalar>;
-
-  static_assert(!feeds_back || selects,
-                "tersum: a cast of all coordinates loses next to nothing and has no feedback");
-  static_assert(!detail::has_several_bits<Chunker>(),
-                "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
-
-  [[no_unique_address]] Chunker chunker{};
-
-  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
-  [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,
-                                                        world const& ranks) const
-  {
-    return tersum::plan<cast_codec>{*this, gradient, ranks};
-  }
-};
-
 namespace detail {
 
 //! @brief Calls body(codec of the level) for the level 1 and up that a chunk is on.
@@ -279,4 +168,5 @@ TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const&
 
 }  // namespace tersum::inline v0
 
+#include <tersum/cast_codec.hpp>
 #include <tersum/plan.hpp>

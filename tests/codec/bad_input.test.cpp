@@ -5,15 +5,14 @@
 //! What is wrong with a call is said in a sentence and changes nothing; what is wrong with a gradient stays in its chunk.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/collective/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <random>
 
 using namespace tersum;
 
@@ -24,18 +23,6 @@ auto const nothing = [](auto) {};
 bool mentions(status const& s, std::string_view word)
 {
   return s.code == error_code::invalid_argument && s.message.find(word) != std::string_view::npos;
-}
-
-std::vector<std::vector<float>> random_gradients(int world, std::size_t coordinates, unsigned seed)
-{
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
-                                      std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
 }
 
 }  // namespace
@@ -131,7 +118,7 @@ TEST_CASE("[codec] values that are not finite are flagged on every rank and stay
                           std::numeric_limits<float>::infinity(),
                           -std::numeric_limits<float>::infinity()}) {
     CAPTURE(bad);
-    auto const clean = random_gradients(3, d, 7);
+    auto const clean = tests::normal_gradients(3, d, 7);
     auto dirty       = clean;
     dirty[1][2000]   = bad;  // the second of five chunks
     using codec_type = std::remove_cvref_t<decltype(presets::rotated_sat4_ef)>;
@@ -174,7 +161,7 @@ TEST_CASE("[codec] zero chunks, empty gradients, single coordinates and tails ar
   for (std::size_t const d :
        {std::size_t{0}, std::size_t{1}, std::size_t{1023}, std::size_t{1025}, std::size_t{7919}}) {
     CAPTURE(d);
-    auto in = random_gradients(2, d, 11);
+    auto in = tests::normal_gradients(2, d, 11);
     for (auto& gradient : in) {
       std::fill_n(gradient.begin(), std::min<std::size_t>(d, 1024), 0.0f);
     }
@@ -193,7 +180,7 @@ TEST_CASE("[codec] zero chunks, empty gradients, single coordinates and tails ar
 TEST_CASE("[codec] magnitudes far from one are exchanged as well as others")
 {
   using codec_type = std::remove_cvref_t<decltype(presets::rotated_sat8)>;
-  auto const unit  = random_gradients(2, 4096, 3);
+  auto const unit  = tests::normal_gradients(2, 4096, 3);
   tests::loopback_run<codec_type> plain{presets::rotated_sat8, layout{4096}, 2, 5};
   double const reference = tests::nmse(unit, plain.exchange(unit)[0]);
   for (int const exponent : {-50, 50}) {

@@ -5,35 +5,18 @@
 //! An exchange is a function of seed, step, gradients and order of reduction: not of threads, instruction sets or runs.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
+#include "support/same_bytes.hpp"
 
 #include <tersum/presets.hpp>
 
 #include <algorithm>
-#include <cstring>
-#include <random>
 
 using namespace tersum;
 
 namespace {
 
 constexpr std::size_t coordinates = 5001;
-
-std::vector<std::vector<float>> make_gradients(int world, unsigned seed)
-{
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
-                                      std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = .01f * normal(random); }
-  }
-  return out;
-}
-
-bool same_bits(std::vector<float> const& a, std::vector<float> const& b)
-{
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 // Everything that outlives two steps of an exchange: gradients, states and what is left of the wires.
 template <class Codec>
@@ -61,7 +44,7 @@ template <class Codec>
 void check_machine_is_without_effect(char const* name, Codec const& codec)
 {
   CAPTURE(name);
-  auto const in   = make_gradients(3, 13);
+  auto const in   = tests::normal_gradients(3, coordinates, 13, .01f);
   auto const want = trace(codec, in, {});
   CHECK((trace(codec, in, {}) == want));  // another run
   CHECK((trace(codec, in, {.threads = 3}) == want));
@@ -82,12 +65,12 @@ void check_ranks_end_alike(char const* name, Codec const& codec)
   CAPTURE(name);
   for (int const world : {1, 2, 3, 4, 5, 8}) {
     CAPTURE(world);
-    auto const in = make_gradients(world, 17);
+    auto const in = tests::normal_gradients(world, coordinates, 17, .01f);
     tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5};
     for (int step = 0; step < 2; ++step) {
       auto const& out = run.exchange(in);
       for (int k = 1; k < world; ++k) {
-        CHECK(same_bits(out[static_cast<std::size_t>(k)], out[0]));
+        CHECK(tests::same_bytes(out[static_cast<std::size_t>(k)], out[0]));
         // The states are alike up to the residual, each rank's own.
         auto const shared = run.plan().residual_offset();
         CHECK(std::equal(run.state(k).begin(),
@@ -103,7 +86,9 @@ void check_checkpoint(char const* name, Codec const& codec)
 {
   CAPTURE(name);
   tests::loopback_run<Codec> whole{codec, layout{coordinates}, 2, 21};
-  for (unsigned step = 0; step < 3; ++step) { whole.exchange(make_gradients(2, step)); }
+  for (unsigned step = 0; step < 3; ++step) {
+    whole.exchange(tests::normal_gradients(2, coordinates, step, .01f));
+  }
   // Another process: same plan, a state of any seed, overwritten by the copy.
   tests::loopback_run<Codec> resumed{codec, layout{coordinates}, 2, 99};
   for (int k = 0; k < 2; ++k) {
@@ -112,9 +97,9 @@ void check_checkpoint(char const* name, Codec const& codec)
     std::copy(file.begin(), file.end(), resumed.state(k).begin());
   }
   for (unsigned step = 3; step < 6; ++step) {
-    auto const in  = make_gradients(2, step);
+    auto const in  = tests::normal_gradients(2, coordinates, step, .01f);
     auto const out = resumed.exchange(in);
-    CHECK(same_bits(whole.exchange(in)[1], out[1]));
+    CHECK(tests::same_bytes(whole.exchange(in)[1], out[1]));
   }
   CHECK(std::equal(whole.state(1).begin(), whole.state(1).end(), resumed.state(1).begin()));
 }
@@ -147,7 +132,7 @@ template <class Codec>
 std::vector<float> mean_after(
   Codec const& codec, std::uint64_t seed, int steps, reduction_order order, int world = 2)
 {
-  auto const in = make_gradients(world, 19);
+  auto const in = tests::normal_gradients(world, coordinates, 19, .01f);
   tests::loopback_run<Codec> run{codec, layout{coordinates}, world, seed};
   std::vector<float> out;
   for (int step = 0; step < steps; ++step) { out = run.exchange(in, order)[0]; }
@@ -162,7 +147,7 @@ TEST_CASE("[codec] threads, instruction sets and runs are without effect on any 
     [](char const* name, auto const& codec) { check_machine_is_without_effect(name, codec); });
   // More threads than chunks or cores, for one codec of each kind.
   auto const check = [](auto const& codec) {
-    auto const in   = make_gradients(2, 13);
+    auto const in   = tests::normal_gradients(2, coordinates, 13, .01f);
     auto const want = trace(codec, in, {});
     for (int const threads : {2, 8}) {
       CAPTURE(threads);
@@ -189,26 +174,27 @@ TEST_CASE("[codec] seeds and steps give fresh randomness")
   auto const ring = reduction_order::ring;
   for (int const steps : {1, 2}) {
     CAPTURE(steps);
-    CHECK_FALSE(same_bits(mean_after(presets::thc_sat4, 1, steps, ring),
-                          mean_after(presets::thc_sat4, 2, steps, ring)));
-    CHECK_FALSE(same_bits(mean_after(presets::rotated_sat4_ef, 1, steps, ring),
-                          mean_after(presets::rotated_sat4_ef, 2, steps, ring)));
+    CHECK_FALSE(tests::same_bytes(mean_after(presets::thc_sat4, 1, steps, ring),
+                                  mean_after(presets::thc_sat4, 2, steps, ring)));
+    CHECK_FALSE(tests::same_bytes(mean_after(presets::rotated_sat4_ef, 1, steps, ring),
+                                  mean_after(presets::rotated_sat4_ef, 2, steps, ring)));
     // The high half of a seed counts too.
     CHECK_FALSE(
-      same_bits(mean_after(presets::thc_wide4, 1, steps, ring),
-                mean_after(presets::thc_wide4, 1 + (std::uint64_t{1} << 32), steps, ring)));
+      tests::same_bytes(mean_after(presets::thc_wide4, 1, steps, ring),
+                        mean_after(presets::thc_wide4, 1 + (std::uint64_t{1} << 32), steps, ring)));
   }
-  CHECK_FALSE(same_bits(mean_after(presets::thc_sat4, 1, 1, ring),
-                        mean_after(presets::thc_sat4, 1, 2, ring)));
-  CHECK(same_bits(mean_after(presets::fp16, 1, 1, ring), mean_after(presets::fp16, 2, 2, ring)));
+  CHECK_FALSE(tests::same_bytes(mean_after(presets::thc_sat4, 1, 1, ring),
+                                mean_after(presets::thc_sat4, 1, 2, ring)));
+  CHECK(tests::same_bytes(mean_after(presets::fp16, 1, 1, ring),
+                          mean_after(presets::fp16, 2, 2, ring)));
 }
 
 TEST_CASE(
   "[codec] the order of a reduction is without effect where the wire says that it is associative")
 {
   auto const unlike = [](auto const& codec) {
-    return !same_bits(mean_after(codec, 1, 1, reduction_order::ring, 5),
-                      mean_after(codec, 1, 1, reduction_order::direct, 5));
+    return !tests::same_bytes(mean_after(codec, 1, 1, reduction_order::ring, 5),
+                              mean_after(codec, 1, 1, reduction_order::direct, 5));
   };
   static_assert(native_sum<std::int8_t>::associative && native_max<float>::associative);
   CHECK_FALSE(unlike(presets::thc_wide4));

@@ -5,13 +5,13 @@
 //! Error feedback keeps exactly what a rank's own codes lost, so that estimates of a constant gradient average to it.
 
 #include "support/mismatches.hpp"
+#include "support/normal_gradients.hpp"
 #include "support/reference_codec.hpp"
 #include "support/staged_run.hpp"
 
 #include <tersum/presets.hpp>
 
 #include <cmath>
-#include <random>
 
 using namespace tersum;
 
@@ -34,18 +34,6 @@ using exact_stochastic = codec<fixed_chunks<256>,
                                widening_sum<4, 8>,
                                error_feedback>;
 
-std::vector<std::vector<float>> make_gradients(int world, std::size_t coordinates)
-{
-  std::mt19937 random(29);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
-                                      std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
-
 template <class Codec>
 void run_step(tests::staged_run<Codec>& run, std::vector<std::vector<float>> const& in)
 {
@@ -63,7 +51,7 @@ void check_residual(Codec const& codec, std::size_t coordinates, int world)
   CAPTURE(world);
   tests::reference_codec<Codec> const model{codec, coordinates, world, key};
   tests::staged_run<Codec> run{codec, layout{coordinates}, world, key};
-  auto const in = make_gradients(world, coordinates);
+  auto const in = tests::normal_gradients(world, coordinates, 29);
   for (std::uint64_t step = 0; step < 4; ++step) {
     CAPTURE(step);
     std::vector<std::vector<float>> wanted = in;
@@ -101,7 +89,7 @@ void check_convergence(Codec const& codec, int world)
   constexpr std::size_t coordinates = 1000;
   CAPTURE(world);
   tests::staged_run<Codec> run{codec, layout{coordinates}, world, key};
-  auto const in = make_gradients(world, coordinates);
+  auto const in = tests::normal_gradients(world, coordinates, 29);
   std::vector<double> sum(coordinates), mean(coordinates);
   for (std::size_t i = 0; i < coordinates; ++i) {
     for (auto const& gradient : in) { mean[i] += static_cast<double>(gradient[i]) / world; }
@@ -167,7 +155,7 @@ TEST_CASE("[feedback] without it the average of biased estimates stays away")
                        nearest_quantizer<4>,
                        widening_sum<4, 8>>;
   tests::staged_run<biased> run{biased{}, layout{1000}, 1, key};
-  auto const in = make_gradients(1, 1000);
+  auto const in = tests::normal_gradients(1, 1000, 29);
   run_step(run, in);
   auto const first = run.values(0);
   run_step(run, in);

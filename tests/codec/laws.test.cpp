@@ -5,29 +5,17 @@
 //! Unbiasedness, determinism, feedback, buckets, plans.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/collective/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <cmath>
 #include <cstring>
-#include <random>
 
 using namespace tersum;
 
 namespace {
-
-std::vector<std::vector<float>> random_gradients(int world, std::size_t coordinates, unsigned seed)
-{
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
-                                      std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random) * .01f; }
-  }
-  return out;
-}
 
 template <class Codec>
 using run_of = tests::loopback_run<std::remove_cvref_t<Codec>>;
@@ -44,7 +32,7 @@ TEST_CASE(
                       widening_sum<3, 8>>;
   constexpr int world = 2, steps = 4000;
   std::size_t const d = 512;
-  auto const in       = random_gradients(world, d, 3);
+  auto const in       = tests::normal_gradients(world, d, 3, .01f);
   tests::loopback_run<exact> run{exact{}, layout{d}, world, 77};
   std::vector<double> mean(d);
   double step_bound = 0;
@@ -78,7 +66,7 @@ TEST_CASE("[codec] rounding to nearest is biased, which the same test shows")
                         nearest_quantizer<3>,
                         widening_sum<3, 8>>;
   std::size_t const d = 512;
-  auto const in       = random_gradients(1, d, 3);
+  auto const in       = tests::normal_gradients(1, d, 3, .01f);
   tests::loopback_run<nearest> run{nearest{}, layout{d}, 1, 77};
   double worst    = 0;
   auto const& out = run.exchange(in)[0];
@@ -99,7 +87,7 @@ TEST_CASE_TEMPLATE(
 {
   for (int const world : {1, 3}) {
     CAPTURE(world);
-    auto const in = random_gradients(world, 9001, 13);
+    auto const in = tests::normal_gradients(world, 9001, 13, .01f);
     tests::loopback_run<Codec> reference{Codec{}, layout{9001}, world, 5};
     reference.exchange(in);
     auto const want = reference.exchange(in);
@@ -126,7 +114,7 @@ TEST_CASE_TEMPLATE(
 TEST_CASE(
   "[codec] seeds and steps give fresh randomness, and a copied state continues where it was")
 {
-  auto const in = random_gradients(2, 5000, 17);
+  auto const in = tests::normal_gradients(2, 5000, 17, .01f);
   run_of<decltype(presets::rotated_sat4_ef)> a{presets::rotated_sat4_ef, layout{5000}, 2, 1};
   run_of<decltype(presets::rotated_sat4_ef)> b{presets::rotated_sat4_ef, layout{5000}, 2, 2};
   run_of<decltype(presets::rotated_sat4)> c{presets::rotated_sat4, layout{5000}, 2, 1};
@@ -144,7 +132,7 @@ TEST_CASE(
 TEST_CASE(
   "[codec] the order of a reduction is without effect where the wire says that it is associative")
 {
-  auto const in = random_gradients(5, 5000, 19);
+  auto const in = tests::normal_gradients(5, 5000, 19, .01f);
   run_of<decltype(presets::thc_wide4_partial)> ring{presets::thc_wide4_partial, layout{5000}, 5, 1};
   run_of<decltype(presets::thc_wide4_partial)> direct{
     presets::thc_wide4_partial, layout{5000}, 5, 1};
@@ -160,7 +148,7 @@ TEST_CASE(
   "[codec] feedback keeps exactly what a rank's codes lost, and makes a constant gradient exact over time")
 {
   std::size_t const d = 3000;
-  auto const in       = random_gradients(1, d, 29);
+  auto const in       = tests::normal_gradients(1, d, 29, .01f);
   run_of<decltype(presets::rotated_sat4_ef)> run{presets::rotated_sat4_ef, layout{d}, 1, 3};
   std::vector<double> average(d), before(d);
   int const steps = 50;
@@ -190,7 +178,7 @@ TEST_CASE("[codec] tensors that bypass are summed in float, exactly, without res
                            {"tiny", 3, 3, 1550},
                            {"b.weight", 40, 60, 1559}};
   layout const shape{.coordinates = 3959, .tensors = bucket, .bypass_below = 20};
-  auto const in = random_gradients(3, 3959, 31);
+  auto const in = tests::normal_gradients(3, 3959, 31, .01f);
   run_of<decltype(presets::rotated_sat4_ef)> run{presets::rotated_sat4_ef, shape, 3, 3};
   CHECK(run.plan().bypassed() == 59);
   CHECK(run.plan().chunks() == 2 + 3);

@@ -4,8 +4,11 @@
 //! @file
 //! What a per-hop codec puts on the wire, what a hop makes of it, and what comes out, against formulas in double.
 
+#include "support/chunk_rotation.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
+#include "support/normal_gradients.hpp"
+#include "support/same_bytes.hpp"
 #include "support/staged_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -26,35 +29,7 @@ constexpr double epsilon     = 0x1p-24;
 template <int Bits, int Size = 256, class Feedback = no_feedback>
 using hop = per_hop_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
-using gradients = std::vector<std::vector<float>>;
-
-gradients draw_normal(int world, std::size_t d)
-{
-  std::mt19937 random(17);
-  std::normal_distribution<float> normal;
-  gradients out(static_cast<std::size_t>(world), std::vector<float>(d));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
-
-// Signs and Hadamard matrix by definition, without a factor; position order.
-template <int Size>
-std::vector<double> rotate(float const* x, std::uint64_t chunk, std::uint64_t key)
-{
-  using order = chunk_order<Size>;
-  std::vector<double> out(Size);
-  for (std::size_t j = 0; j < Size; ++j) {
-    std::uint32_t const word = sign_bits(chunk * (Size / 32) + order::sign_word(j), key);
-    double const value       = (word >> order::sign_bit(j) & 1) == 0 ? static_cast<double>(x[j])
-                                                                     : -static_cast<double>(x[j]);
-    for (std::size_t p = 0; p < Size; ++p) {
-      out[p] += std::popcount(order::coordinate(p) & j) % 2 == 0 ? value : -value;
-    }
-  }
-  return out;
-}
+using tests::gradients;
 
 // One chunk of a block, bit by bit.
 struct coded_chunk {
@@ -142,13 +117,6 @@ std::vector<typename Op::element> draw_blocks(unsigned which, std::size_t count)
 }
 
 template <class Op>
-bool equal(std::vector<typename Op::element> const& a, std::vector<typename Op::element> const& b)
-{
-  return a.size() == b.size() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(typename Op::element)) == 0;
-}
-
-template <class Op>
 void check_hop()
 {
   auto const a = draw_blocks<Op>(1, 3), b = draw_blocks<Op>(2, 3);
@@ -176,10 +144,10 @@ void check_hop()
     if (!exec.check().ok()) { continue; }
     auto to = a;  // in the place of either operand
     REQUIRE(exec.reduce(Op{}, to.data(), to.data(), b.data(), to.size()) == status{});
-    CHECK(equal<Op>(to, sums));
+    CHECK(tests::same_bytes(to, sums));
     to = a;
     REQUIRE(exec.reduce(Op{}, to.data(), b.data(), to.data(), to.size()) == status{});
-    CHECK(equal<Op>(to, sums));
+    CHECK(tests::same_bytes(to, sums));
   }
 }
 
@@ -199,7 +167,7 @@ TEST_CASE("[per_hop] a hop passes on what is zero, and what is not finite")
   using op  = recoded_sum<lloyd_max<4>, 1024>;
   auto some = draw_blocks<op>(1, 1);
   // Codes of normal values in chunk 0: eight a word.
-  auto const normal = draw_normal(1, 1024)[0];
+  auto const normal = tests::normal_gradients(1, 1024, 17)[0];
   for (std::size_t p = 0; p < 1024; ++p) {
     std::uint32_t& word = some[0].word[p / 8];
     word = (p % 8 == 0 ? 0u : word) | lloyd_max<4>{}.encode(normal[p]) << (p % 8 * 4);
@@ -224,7 +192,7 @@ TEST_CASE("[per_hop] a hop passes on what is zero, and what is not finite")
   REQUIRE(cpu_executor{}.reduce(op{}, sum.data(), sum.data(), &other, 1) == status{});
   check(sum[0]);
   op::element const nothing{};
-  CHECK(equal<op>({op{}(nothing, nothing)}, {nothing}));
+  CHECK(tests::same_bytes(std::vector{op{}(nothing, nothing)}, std::vector{nothing}));
 }
 
 namespace {
@@ -238,7 +206,7 @@ void check_exchange(Codec const& codec, std::size_t chunks, int world)
   using blocks               = std::vector<typename op::element>;
   constexpr std::size_t size = Codec::chunk_size;
   std::size_t const d        = chunks * size;
-  auto const in              = draw_normal(world, d);
+  auto const in              = tests::normal_gradients(world, d, 17);
   auto const ranks           = static_cast<std::size_t>(world);
   tests::staged_run<Codec> run{codec, layout{d}, world, seed};
   run.encode(in);
@@ -257,8 +225,8 @@ void check_exchange(Codec const& codec, std::size_t chunks, int world)
         wrong.expect(got.scale == 0 && got.codes == std::vector<std::uint32_t>(size), true, chunk);
         continue;
       }
-      auto const v = rotate<Codec::chunk_size>(
-        in[static_cast<std::size_t>(rank)].data() + chunk * size, chunk, key);
+      auto const v = tests::chunk_rotation<Codec::chunk_size>{chunk, key}.forward(
+        in[static_cast<std::size_t>(rank)].data() + chunk * size);
       // Every butterfly rounds sums that are at most sqrt(Size) root mean squares.
       double energy = 0;
       for (double const value : v) { energy += value * value; }
@@ -280,15 +248,15 @@ void check_exchange(Codec const& codec, std::size_t chunks, int world)
       }
     }
   }
-  for (int rank = 0; rank < world; ++rank) { CHECK(equal<op>(payload(rank), sums)); }
+  for (int rank = 0; rank < world; ++rank) { CHECK(tests::same_bytes(payload(rank), sums)); }
   // Rotated again, the mean is scale * level / n, times Size / Size.
   run.decode();
   for (int rank = 0; rank < world; ++rank) {
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
       auto const sum  = read_chunk<op>(sums[chunk / 4], static_cast<int>(chunk % 4));
       auto const want = estimate<op>(sum);
-      auto const got =
-        rotate<Codec::chunk_size>(run.values(rank).data() + chunk * size, chunk, key);
+      auto const got  = tests::chunk_rotation<Codec::chunk_size>{chunk, key}.forward(
+        run.values(rank).data() + chunk * size);
       double energy = 0;
       for (double const value : want) { energy += value * value; }
       // Roundings as above, and five of scale and values, spread over the chunk by the rotation.
@@ -337,7 +305,7 @@ TEST_CASE(
 
 TEST_CASE("[per_hop] a tail is a chunk padded with zeros")
 {
-  auto const in = draw_normal(3, 1500);
+  auto const in = tests::normal_gradients(3, 1500, 17);
   auto padded   = in;
   for (auto& gradient : padded) { gradient.resize(2048); }
   using codec = std::remove_cvref_t<decltype(presets::per_hop_4)>;
@@ -371,7 +339,7 @@ TEST_CASE(
     CAPTURE(bad);
     using codec = std::remove_cvref_t<decltype(presets::per_hop_4_ef)>;
     tests::loopback_run<codec> run{{}, layout{5000}, 3, seed};
-    auto in = draw_normal(3, 5000);
+    auto in = tests::normal_gradients(3, 5000, 17);
     run.exchange(in);
     std::vector<float> const kept(run.residual(1).begin(), run.residual(1).end());
     in[1][bad]     = bad % 2 == 0 ? std::numeric_limits<float>::quiet_NaN()
@@ -396,7 +364,7 @@ TEST_CASE("[per_hop] feedback keeps what a rank's own codes lost")
   using codec             = std::remove_cvref_t<decltype(presets::per_hop_4_ef)>;
   constexpr std::size_t d = 1500;
   constexpr int steps     = 32;
-  auto const in           = draw_normal(3, d);
+  auto const in           = tests::normal_gradients(3, d, 17);
   tests::loopback_run<codec> alone{{}, layout{d}, 1, seed}, three{{}, layout{d}, 3, seed};
   std::vector<double> sum(d);
   for (int t = 1; t <= steps; ++t) {

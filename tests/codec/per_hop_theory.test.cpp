@@ -5,6 +5,7 @@
 //! Errors of per-hop codecs: how they grow with the ranks, beside those of two shots.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/presets.hpp>
 
@@ -17,25 +18,12 @@ using namespace tersum;
 
 namespace {
 
-using gradients = std::vector<std::vector<float>>;
-
 constexpr std::size_t coordinates = std::size_t{1} << 18;
-
-gradients draw_normal(int world, unsigned which)
-{
-  std::mt19937_64 random(which);
-  std::normal_distribution<float> normal;
-  gradients out(static_cast<std::size_t>(world), std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
 
 template <class Codec>
 double error_of(Codec const& codec, int world)
 {
-  auto const in = draw_normal(world, 23);
+  auto const in = tests::normal_gradients<std::mt19937_64>(world, coordinates, 23);
   tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5};
   return tests::nmse(in, run.exchange(in)[0]);
 }
@@ -64,7 +52,7 @@ std::vector<double> encoded(std::vector<double> const& v)
 template <class Quantizer>
 double reference_error(int world)
 {
-  auto const in = draw_normal(world, 1023);
+  auto const in = tests::normal_gradients<std::mt19937_64>(world, coordinates, 1023);
   std::vector<double> truth(coordinates), sum(coordinates);
   for (auto const& gradient : in) {
     std::vector<double> own(gradient.begin(), gradient.end());
@@ -133,7 +121,7 @@ namespace {
 template <class Codec>
 double spread_of_weights(Codec const& codec, int world)
 {
-  auto const in = draw_normal(world, 23);
+  auto const in = tests::normal_gradients<std::mt19937_64>(world, coordinates, 23);
   tests::loopback_run<Codec> run{codec, layout{coordinates}, world, 5};
   auto const& out = run.exchange(in, reduction_order::direct)[0];
   double least = 2, most = 0;

@@ -7,6 +7,7 @@
 
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
+#include "support/same_bytes.hpp"
 #include "support/staged_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -195,13 +196,6 @@ void check_hop(tests::mismatches& wrong,
   });
 }
 
-template <class Op>
-bool equal(std::vector<typename Op::element> const& a, std::vector<typename Op::element> const& b)
-{
-  return a.size() == b.size() &&
-         std::memcmp(a.data(), b.data(), a.size() * sizeof(typename Op::element)) == 0;
-}
-
 // What all ranks send, what a ring makes of it, and the means.
 template <class Codec>
 void check_exchange(Codec const& codec, std::size_t d, int world)
@@ -267,12 +261,12 @@ void check_exchange(Codec const& codec, std::size_t d, int world)
         auto const& next = sent[(k + hop) % ranks][i];
         auto const sum   = op{}(sums[i], next);
         check_hop<op>(wrong, sums[i], next, sum);
-        CHECK(equal<op>({op{}(next, sums[i])}, {sum}));
+        CHECK(tests::same_bytes(std::vector{op{}(next, sums[i])}, std::vector{sum}));
         sums[i] = sum;
       }
     }
   }
-  for (int rank = 0; rank < world; ++rank) { CHECK(equal<op>(payload(rank), sums)); }
+  for (int rank = 0; rank < world; ++rank) { CHECK(tests::same_bytes(payload(rank), sums)); }
   CHECK(wrong.report() == "");
   run.decode();
   for (int rank = 1; rank < world; ++rank) {
@@ -345,13 +339,13 @@ TEST_CASE(
       if (!exec.check().ok()) { continue; }
       auto to = a;
       REQUIRE(exec.reduce(op{}, to.data(), to.data(), b.data(), to.size()) == status{});
-      CHECK(equal<op>(to, sums));
+      CHECK(tests::same_bytes(to, sums));
       to = a;
       REQUIRE(exec.reduce(op{}, to.data(), b.data(), to.data(), to.size()) == status{});
-      CHECK(equal<op>(to, sums));
+      CHECK(tests::same_bytes(to, sums));
       std::memset(to.data(), 0xa5, to.size() * sizeof to[0]);
       REQUIRE(exec.reduce(op{}, to.data(), b.data(), a.data(), to.size()) == status{});
-      CHECK(equal<op>(to, sums));
+      CHECK(tests::same_bytes(to, sums));
     }
   };
   check(presets::dynamiq_hop_4, 40'000);

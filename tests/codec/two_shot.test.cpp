@@ -4,8 +4,10 @@
 //! @file
 //! What a two-shot codec puts on the wire and makes of it, against its formulas in double.
 
+#include "support/chunk_rotation.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/collective/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
@@ -14,7 +16,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 
 using namespace tersum;
 
@@ -26,62 +27,7 @@ constexpr double epsilon     = 0x1p-24;
 template <int Bits, int Size = 256, class Feedback = no_feedback>
 using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
-using gradients = std::vector<std::vector<float>>;
-
-gradients draw_normal(int world, std::size_t d)
-{
-  std::mt19937 random(17);
-  std::normal_distribution<float> normal;
-  gradients out(static_cast<std::size_t>(world), std::vector<float>(d));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
-
-// Signs and Hadamard matrix by definition, without a factor; position order.
-template <int Size>
-class rotation {
- public:
-  rotation(std::uint64_t chunk, std::uint64_t key)
-  {
-    for (std::size_t j = 0; j < Size; ++j) {
-      std::uint32_t const word = sign_bits(chunk * (Size / 32) + order::sign_word(j), key);
-      sign_[j]                 = (word >> order::sign_bit(j) & 1) == 0 ? 1.0 : -1.0;
-    }
-  }
-
-  [[nodiscard]] std::vector<double> forward(std::vector<double> const& x) const
-  {
-    std::vector<double> out(Size);
-    for (std::size_t p = 0; p < Size; ++p) {
-      std::size_t const i = order::coordinate(p);
-      for (std::size_t j = 0; j < Size; ++j) { out[p] += entry(i, j) * sign_[j] * x[j]; }
-    }
-    return out;
-  }
-
-  [[nodiscard]] std::vector<double> backward(std::vector<double> const& y) const
-  {
-    std::vector<double> out(Size);
-    for (std::size_t j = 0; j < Size; ++j) {
-      for (std::size_t p = 0; p < Size; ++p) {
-        out[j] += sign_[j] * entry(order::coordinate(p), j) * y[p];
-      }
-    }
-    return out;
-  }
-
- private:
-  using order = chunk_order<Size>;
-
-  static double entry(std::size_t i, std::size_t j)
-  {
-    return std::popcount(i & j) % 2 == 0 ? 1.0 : -1.0;
-  }
-
-  double sign_[Size];
-};
+using tests::gradients;
 
 // One chunk as it lies in a part: chunk `index` of `words`, under fixed chunks.
 struct sent_chunk {
@@ -147,7 +93,7 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
   CAPTURE(d);
   CAPTURE(world);
   constexpr std::size_t size = Codec::chunk_size;
-  auto const in              = draw_normal(world, d);
+  auto const in              = tests::normal_gradients(world, d, 17);
   auto const ranks           = static_cast<std::size_t>(world);
   tests::loopback_run<Codec> run{codec, layout{d}, world, seed};
   run.exchange(in);
@@ -158,7 +104,7 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
   tests::mismatches wrong;
   for (std::size_t chunk = 0; chunk < plan.chunks(); ++chunk) {
     std::size_t const owner = chunk % ranks, index = chunk / ranks;
-    rotation<Codec::chunk_size> const turn{chunk, key};
+    tests::chunk_rotation<Codec::chunk_size> const turn{chunk, key};
     auto const wire = scattered_wire(plan, run.workspace(static_cast<int>(owner)));
     std::vector<double> mean(size);
     for (std::size_t r = 0; r < ranks; ++r) {
@@ -167,7 +113,7 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
         x[j] = static_cast<double>(in[r][chunk * size + j]);
       }
       auto const sent = read_chunk<Codec>(wire.received + r * words, words, index);
-      check_encoding<Codec>(wrong, sent, turn.forward(x));
+      check_encoding<Codec>(wrong, sent, turn.forward(x.data()));
       auto const part = estimate<Codec>(sent);
       for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }
     }
@@ -229,7 +175,7 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
 
 TEST_CASE("[two_shot] a transport gets an all-to-all and an all-gather of the parts")
 {
-  std::vector<float> gradient = draw_normal(1, 3000)[0];
+  std::vector<float> gradient = tests::normal_gradients(1, 3000, 17)[0];
   auto const plan             = presets::two_shot_8.plan(layout{3000}, {});
   std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
   auto const s = std::as_writable_bytes(std::span{state});
@@ -269,7 +215,7 @@ TEST_CASE("[two_shot] gradients of zeros, of one coordinate and of none")
       }
       CHECK_FALSE(run.header().last_was_non_finite());
       // One rank without a gradient is one that adds nothing.
-      auto in = draw_normal(world, 1300);
+      auto in = tests::normal_gradients(world, 1300, 17);
       in[0]   = zeros[0];
       for (auto const& out : run.exchange(in)) { REQUIRE(std::isfinite(out[0])); }
       tests::loopback_run<codec_type> nothing{codec, layout{0}, world, seed};
@@ -292,7 +238,7 @@ TEST_CASE(
     using codec_type = std::remove_cvref_t<decltype(codec)>;
     CAPTURE(bad);
     tests::loopback_run<codec_type> run{codec, layout{5000}, 3, seed};
-    auto in = draw_normal(3, 5000);
+    auto in = tests::normal_gradients(3, 5000, 17);
     run.exchange(in);
     std::vector<float> const kept(run.residual(1).begin(),
                                   codec_type::feeds_back ? run.residual(1).end()
@@ -322,7 +268,7 @@ TEST_CASE(
 TEST_CASE("[two_shot] norms that float cannot hold count as nothing, or as not finite")
 {
   tests::loopback_run<shot<4>> run{{}, layout{512}, 2, seed};
-  auto tiny = draw_normal(2, 512), huge = tiny;
+  auto tiny = tests::normal_gradients(2, 512, 17), huge = tiny;
   for (auto& gradient : tiny) {
     for (float& value : gradient) { value = std::ldexp(value, -80); }
   }

@@ -5,6 +5,7 @@
 //! Errors of two-shot codecs: EDEN's for one rank, flat in the number of ranks, unbiased, and small on real gradients.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 #include "support/sample_gradients.hpp"
 
 #include <tersum/presets.hpp>
@@ -21,24 +22,11 @@ using namespace tersum;
 
 namespace {
 
-using tests::gradients;
-
-gradients draw_normal(int world, std::size_t d)
-{
-  std::mt19937_64 random(23);
-  std::normal_distribution<float> normal;
-  gradients out(static_cast<std::size_t>(world), std::vector<float>(d));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
-
 // One exchange of 2^18 normal coordinates.
 template <class Codec>
 double error_of(Codec const& codec, int world)
 {
-  auto const in = draw_normal(world, std::size_t{1} << 18);
+  auto const in = tests::normal_gradients<std::mt19937_64>(world, std::size_t{1} << 18, 23);
   tests::loopback_run<Codec> run{codec, layout{in[0].size()}, world, 5};
   return tests::nmse(in, run.exchange(in)[0]);
 }
@@ -87,7 +75,7 @@ biases measure_bias(Codec const& codec, int world)
 {
   constexpr int steps     = 1000;
   constexpr std::size_t d = 1024;
-  auto const in           = draw_normal(world, d);
+  auto const in           = tests::normal_gradients<std::mt19937_64>(world, d, 23);
   tests::loopback_run<Codec> run{codec, layout{d}, world, 5};
   std::vector<double> truth(d), error(d);
   for (auto const& gradient : in) {
@@ -159,7 +147,7 @@ TEST_CASE("[two_shot] feedback keeps what both encodings lost")
     two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, error_feedback>;
   constexpr std::size_t d = 1000;
   constexpr int world = 3, steps = 64;
-  auto const in = draw_normal(world, d);
+  auto const in = tests::normal_gradients<std::mt19937_64>(world, d, 23);
   tests::loopback_run<codec> run{codec{}, layout{d}, world, 5};
   std::vector<double> sum(d), mean(d);
   for (auto const& gradient : in) {

@@ -6,11 +6,11 @@
 //! values would collect.
 
 #include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/presets.hpp>
 
 #include <cmath>
-#include <random>
 
 using namespace tersum;
 
@@ -18,18 +18,6 @@ namespace {
 
 constexpr std::size_t coordinates = 1000;  // the last chunk is padded
 constexpr std::uint64_t seed      = 77;
-
-std::vector<std::vector<float>> make_gradients(int world)
-{
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  std::vector<std::vector<float>> out(static_cast<std::size_t>(world),
-                                      std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
 
 struct biases {
   double worst;     // |mean error| of the worst coordinate, in standard deviations
@@ -45,7 +33,7 @@ struct biases {
 template <class Codec>
 biases measure(Codec const& codec, int world, int steps)
 {
-  auto const in            = make_gradients(world);
+  auto const in            = tests::normal_gradients(world, coordinates, 3);
   std::size_t const chunks = codec.plan(layout{coordinates}, {}).chunks();
   std::size_t const size   = Codec::chunk_size;
   tests::loopback_run<Codec> run{codec, layout{coordinates}, world, seed};

@@ -4,6 +4,7 @@
 //! @file
 //! Exchanges through a server that looks up: all contributions, every subset of them, and no bias.
 
+#include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
 #include <tersum/collective/served_sum.hpp>
@@ -15,25 +16,13 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <random>
 #include <vector>
 
 using namespace tersum;
 
 namespace {
 
-using gradients = std::vector<std::vector<float>>;
-
-gradients normal_gradients(int world, std::size_t coordinates)
-{
-  std::mt19937 random(5);
-  std::normal_distribution<float> normal;
-  gradients out(static_cast<std::size_t>(world), std::vector<float>(coordinates));
-  for (auto& gradient : out) {
-    for (float& value : gradient) { value = normal(random); }
-  }
-  return out;
-}
+using tests::gradients;
 
 // Up to where ranks send.
 template <class Codec>
@@ -105,7 +94,7 @@ void check_every_subset(Codec const& codec)
   constexpr std::size_t d       = 2500;
   constexpr std::size_t in_all  = 1u << world;
   constexpr std::size_t a_chunk = Codec::chunk_size;
-  auto const in                 = normal_gradients(world, d);
+  auto const in                 = tests::normal_gradients(world, d, 5);
   tests::staged_run<Codec> run{codec, layout{d}, world, 9};
   for (std::size_t first = 0; first < in_all; ++first) {
     send(run, in);
@@ -174,7 +163,7 @@ TEST_CASE("[served] with all contributions the mean has the bits of an all-reduc
 {
   using codec_type        = std::remove_cvref_t<decltype(presets::thc_lookup4)>;
   constexpr std::size_t d = 4 * 1024 + 5;
-  auto in                 = normal_gradients(3, d);
+  auto in                 = tests::normal_gradients(3, d, 5);
   std::fill_n(in[0].begin() + 1024, 1024, 0.0f);  // all ranks: a chunk without a step
   std::fill_n(in[1].begin() + 1024, 1024, 0.0f);
   std::fill_n(in[2].begin() + 1024, 1024, 0.0f);
@@ -216,7 +205,7 @@ TEST_CASE("[served] lost contributions leave no bias: errors average out like ro
   constexpr double spread    = 6;  // a share of 2e-9 is beyond: nothing is cut off
   auto codec                 = presets::thc_lookup4;
   codec.range.spread         = static_cast<float>(spread);
-  auto const in              = normal_gradients(world, 2 * size);
+  auto const in              = tests::normal_gradients(world, 2 * size, 5);
   unsigned const subset[]{0b1101, 0b0010};
   tests::staged_run<decltype(codec)> run{codec, layout{2 * size}, world, 17};
   std::vector<double> mean(2 * size);

@@ -4,6 +4,7 @@
 //! @file
 //! Rotations as a codec applies them are orthonormal Hadamard transforms with signs, forward and back.
 
+#include "support/chunk_rotation.hpp"
 #include "support/staged_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -26,17 +27,10 @@ using exact_codec = codec<fixed_chunks<Size>,
                           nearest_quantizer<8>,
                           widening_sum<8, 16>>;
 
-// The orthonormal transform in double: N log N butterflies over the bits of the index, ascending.
-std::vector<double> hadamard(std::vector<double> x)
+// The orthonormal transform in double.
+std::vector<double> hadamard(std::vector<double> const& in)
 {
-  for (std::size_t stride = 1; stride < x.size(); stride *= 2) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if ((i & stride) != 0) { continue; }
-      double const a = x[i], b = x[i | stride];
-      x[i]          = a + b;
-      x[i | stride] = a - b;
-    }
-  }
+  auto x = tests::hadamard_transform(in);
   for (double& value : x) { value /= std::sqrt(static_cast<double>(x.size())); }
   return x;
 }

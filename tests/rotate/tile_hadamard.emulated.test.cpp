@@ -4,6 +4,7 @@
 //! @file
 //! The transform on tiles, in the emulator, is the Hadamard transform within the bound that its one rounding gives.
 
+#include "support/chunk_rotation.hpp"
 #include "support/emulator.hpp"
 
 #include <tersum/chunk/chunk_order.hpp>
@@ -27,19 +28,6 @@ using emulator::host_context;
 constexpr double half_roundoff  = 0x1p-11;  // of a conversion to half, relative
 constexpr double half_tiny      = 0x1p-25;  // the same below 2^-14, absolute
 constexpr double float_roundoff = 0x1p-24;
-
-std::vector<double> hadamard(std::vector<double> x)
-{
-  for (std::size_t stride = 1; stride < x.size(); stride *= 2) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if ((i & stride) != 0) { continue; }
-      double const a = x[i], b = x[i | stride];
-      x[i]          = a + b;
-      x[i | stride] = a - b;
-    }
-  }
-  return x;
-}
 
 double norm(std::vector<double> const& x)
 {
@@ -118,7 +106,7 @@ void check_transform(float reach)
       for (std::size_t i = 0; i < Size; ++i) {
         x[i] = static_cast<double>(to_float(values[chunk * Size + i]));
       }
-      std::vector<double> const want = hadamard(x);
+      std::vector<double> const want = tests::hadamard_transform(x);
       std::vector<double> error(Size);
       for (std::size_t i = 0; i < Size; ++i) {
         error[i] = static_cast<double>(got[chunk * Size + order::position(i)]) - want[i] * scale;

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/block_eight.hpp>
 #include <tersum/config.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -15,53 +16,6 @@
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-//! @brief Loads eight consecutive values whose address is a multiple of 16 bytes.
-template <class Context, class Element>
-TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
-{
-  if constexpr (sizeof(Element) == 4) {
-    TERSUM_UNROLL
-    for (int half_of = 0; half_of < 2; ++half_of) {
-      word4 const four   = ctx.load(reinterpret_cast<word4 const*>(from) + half_of);
-      v[4 * half_of]     = Context::from_bits(four.x);
-      v[4 * half_of + 1] = Context::from_bits(four.y);
-      v[4 * half_of + 2] = Context::from_bits(four.z);
-      v[4 * half_of + 3] = Context::from_bits(four.w);
-    }
-  } else {
-    word4 const four             = ctx.load(reinterpret_cast<word4 const*>(from));
-    std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      v[2 * i]     = Context::value(Element{static_cast<std::uint16_t>(words[i])});
-      v[2 * i + 1] = Context::value(Element{static_cast<std::uint16_t>(words[i] >> 16)});
-    }
-  }
-}
-
-//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes.
-template <class Context, class Element>
-TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
-{
-  if constexpr (sizeof(Element) == 4) {
-    TERSUM_UNROLL
-    for (int half_of = 0; half_of < 2; ++half_of) {
-      ctx.store(reinterpret_cast<word4*>(to) + half_of,
-                word4{Context::bits(v[4 * half_of]),
-                      Context::bits(v[4 * half_of + 1]),
-                      Context::bits(v[4 * half_of + 2]),
-                      Context::bits(v[4 * half_of + 3])});
-    }
-  } else {
-    std::uint32_t words[4];
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      words[i] = Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
-    }
-    ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
-  }
-}
 
 //! @brief The chunk that a thread works on, and its place in it.
 template <class Codec>

@@ -8,8 +8,8 @@
 
 #include <tersum/collective/exchange.hpp>
 
-#include <concepts>
-#include <type_traits>
+#include <cstddef>
+#include <span>
 
 namespace tersum::inline v0 {
 
@@ -38,106 +38,6 @@ status all_reduce_mean(Executor const& exec,
                        std::span<std::byte> workspace,
                        Reduce&& reduce);
 
-namespace detail {
-
-//! Calls the caller's collective on a wire that has elements, and reads its answer.
-template <class Reduce, class Wire>
-[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round)
-{
-  static_assert(
-    std::invocable<Reduce&, Wire>,
-    "tersum: reduce must be callable with every wire of the codec: write it as [](auto wire) { ... }");
-  using answer = std::invoke_result_t<Reduce&, Wire>;
-  if (round.count == 0) { return {}; }
-  if constexpr (std::is_void_v<answer>) {
-    reduce(round);
-    return {};
-  } else if constexpr (std::same_as<answer, status>) {
-    return reduce(round);
-  } else {
-    static_assert(
-      std::is_integral_v<answer> || std::is_enum_v<answer>,
-      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator");
-    int const native = static_cast<int>(reduce(round));
-    return native == 0 ? status{} : transport_error(native);
-  }
-}
-
-//! The exchange of factors, whose reductions are exchanges.
-template <class Executor, nesting Codec, class Gradient, class Reduce>
-[[nodiscard]] status all_reduce_factors(Executor const& exec,
-                                        plan<Codec> const& plan,
-                                        Gradient&& gradient,
-                                        std::span<std::byte> state,
-                                        std::span<std::byte> workspace,
-                                        Reduce& reduce)
-{
-  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
-  if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
-  auto const scratch       = plan.factors_workspace(workspace);
-  void const* const q      = payload_wire(plan.factors(), scratch).data;
-  void const* const bypass = bypass_wire(plan.factors(), scratch).data;
-  return all_reduce_mean(
-    exec, plan.factors(), values, plan.factors_state(state), scratch, [&](auto const& round) {
-      if (round.data == bypass) { return reduce_round(reduce, round); }
-      int const turn = round.data == q ? 1 : 0;
-      return all_reduce_mean(exec,
-                             plan.inner(turn),
-                             std::span{round.data, round.count},
-                             plan.inner_state(state, turn),
-                             plan.inner_workspace(workspace, turn),
-                             reduce);
-    });
-}
-
-}  // namespace detail
-
-template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
-status all_reduce_mean(Executor const& exec,
-                       plan<Codec> const& plan,
-                       Gradient&& gradient,
-                       std::span<std::byte> state,
-                       std::span<std::byte> workspace,
-                       Reduce&& reduce)
-{
-  if constexpr (nesting<Codec>) {
-    return detail::all_reduce_factors(exec, plan, gradient, state, workspace, reduce);
-  } else {
-    if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-    if constexpr (Codec::agrees) {
-      if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
-        return s;
-      }
-      if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-    }
-    if constexpr (gathering<Codec>) {
-      if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace)); !s.ok()) {
-        return s;
-      }
-    } else {
-      if constexpr (recompressing<Codec>) {
-        if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace));
-            !s.ok()) {
-          return s;
-        }
-        if (status const s = recompress(exec, plan, gradient, state, workspace); !s.ok()) {
-          return s;
-        }
-        if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace));
-            !s.ok()) {
-          return s;
-        }
-      } else {
-        if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
-          return s;
-        }
-      }
-      if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
-        return s;
-      }
-    }
-    return decode(exec, plan, gradient, state, workspace);
-  }
-}
-
 }  // namespace tersum::inline v0
+
+#include <tersum/collective/all_reduce_mean.ipp>

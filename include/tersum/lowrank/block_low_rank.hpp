@@ -8,7 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/lowrank/block_factor.hpp>
-#include <tersum/lowrank/block_products.hpp>
+#include <tersum/lowrank/block_matrix.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/random/philox.hpp>
 

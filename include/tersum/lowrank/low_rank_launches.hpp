@@ -8,6 +8,9 @@
 
 #include <tersum/config.hpp>
 #include <tersum/lowrank/block_low_rank.hpp>
+#include <tersum/lowrank/block_matrix.hpp>
+#include <tersum/lowrank/block_products.hpp>
+#include <tersum/lowrank/block_rebuild.hpp>
 #include <tersum/quantize/block_cast.hpp>
 #include <tersum/status.hpp>
 

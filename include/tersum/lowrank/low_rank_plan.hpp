@@ -6,46 +6,20 @@
 
 #pragma once
 
+#include <tersum/cast_codec.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
 namespace tersum::inline v0 {
-
-//! @brief One matrix as kernels see it; part of the state. P is turn 0 and Q turn 1 of a paired exchange; alternating
-//! exchanges are turns themselves, and a matrix with `swapped` sends Q in the even ones.
-struct matrix_record {
-  std::uint64_t offset;   //!< First coordinate in the gradient.
-  std::uint64_t rows;     //!< Length of a column of P.
-  std::uint64_t columns;  //!< Length of a column of Q.
-  std::uint64_t
-    slot[2];  //!< First element of its factor in even and in odd turns, on the wire and in memory.
-  std::uint64_t first_block
-    [2];  //!< Blocks of 64 elements of the columns of the factors before, in even and odd turns.
-  std::uint64_t first_rows;  //!< Blocks of 64 rows of the matrices before.
-  std::uint32_t rank;        //!< Columns of P and of Q.
-  std::uint32_t swapped;
-  std::uint64_t turns;  //!< Exchanges that went into the warm start.
-
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool sends_rows(int turn) const noexcept
-  {
-    return (turn == 0) != (swapped != 0);
-  }
-  //! Elements of one column of the factor that a turn sends.
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t length(int turn) const noexcept
-  {
-    return sends_rows(turn) ? rows : columns;
-  }
-};
-static_assert(sizeof(matrix_record) == 80);
 
 //! @brief One low-rank codec applied to one bucket by one world.
 //!
@@ -60,38 +34,14 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
   static constexpr bool converts =
     !std::is_same_v<Wire, float>;  //!< Factors on the wire are copies.
 
-  constexpr plan(codec_type const& codec, layout const& gradient, world const& ranks)
-    : codec_(codec), layout_(gradient), world_(ranks)
-  {
-    for_each_matrix([this](matrix_record const& m) {
-      for (int turn = 0; turn < 2; ++turn) {
-        elements_[turn] = m.slot[turn] + m.rank * m.length(turn);
-        blocks_[turn]   = m.first_block[turn] + blocks_of(m.length(turn));
-      }
-      row_blocks_ = m.first_rows + blocks_of(m.rows);
-      ++matrices_;
-      compressed_ += m.rows * m.columns;
-    });
-    for_each_record([this](tensor_record const& record) {
-      ++tensors_;
-      bypassed_ += record.chunks == 0 ? record.size : 0;
-    });
-  }
+  constexpr plan(codec_type const& codec, layout const& gradient, world const& ranks);
 
   [[nodiscard]] constexpr codec_type const& codec() const noexcept { return codec_; }
   [[nodiscard]] constexpr layout const& gradient() const noexcept { return layout_; }
   [[nodiscard]] constexpr world const& ranks() const noexcept { return world_; }
 
   //! @brief Whether this exchange can be made; if not, the sentence says which argument stands in the way.
-  [[nodiscard]] constexpr status check() const noexcept
-  {
-    // A codec that only converts has the same limits on world and layout.
-    if (status const s = cast_codec<float>{}.plan(layout_, world_).check(); !s.ok()) { return s; }
-    if (matrices_ > std::numeric_limits<std::uint32_t>::max() / 2) {
-      return {error_code::invalid_argument, "layout.tensors has more than 2^31 matrices"};
-    }
-    return {};
-  }
+  [[nodiscard]] constexpr status check() const noexcept;
 
   //! @name Counts
   //! @{
@@ -212,46 +162,11 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
 
   //! @brief The records of the layout's tensors in order, as `initialize` writes them. Empty tensors have none.
   template <class Visitor>
-  constexpr void for_each_record(Visitor visit) const
-  {
-    std::uint64_t matrix = 0;
-    std::uint64_t bypass = 0;
-    for_each_tensor([&](tensor const& t, std::uint64_t rank) {
-      tensor_record record{};
-      record.offset      = t.offset;
-      record.size        = t.size();
-      record.first_chunk = matrix;
-      record.chunks      = rank == 0 ? 0 : 1;
-      record.bypass      = bypass;
-      record.ratio       = static_cast<float>(world_.size);
-      visit(record);
-      matrix += record.chunks;
-      bypass += rank == 0 ? t.size() : 0;
-    });
-  }
+  constexpr void for_each_record(Visitor visit) const;
 
   //! @brief The records of the matrices that travel as factors.
   template <class Visitor>
-  constexpr void for_each_matrix(Visitor visit) const
-  {
-    matrix_record m{};
-    for_each_tensor([&](tensor const& t, std::uint64_t rank) {
-      if (rank == 0) { return; }
-      m.offset  = t.offset;
-      m.rows    = t.rows;
-      m.columns = t.columns;
-      m.rank    = static_cast<std::uint32_t>(rank);
-      // The longer factor goes into the turn that is shorter so far.
-      bool const rows_first = paired || (m.rows > m.columns) == (m.slot[0] <= m.slot[1]);
-      m.swapped             = rows_first ? 0 : 1;
-      visit(static_cast<matrix_record const&>(m));
-      for (int turn = 0; turn < 2; ++turn) {
-        m.slot[turn] += rank * m.length(turn);
-        m.first_block[turn] += blocks_of(m.length(turn));
-      }
-      m.first_rows += blocks_of(m.rows);
-    });
-  }
+  constexpr void for_each_matrix(Visitor visit) const;
 
  private:
   [[nodiscard]] static constexpr std::uint64_t blocks_of(std::uint64_t length) noexcept
@@ -265,16 +180,7 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
 
   // Visits each tensor that is not empty with its rank, 0 if it bypasses.
   template <class Visitor>
-  constexpr void for_each_tensor(Visitor visit) const
-  {
-    if (layout_.tensors.empty() && layout_.coordinates > 0) {
-      visit(tensor{.rows = layout_.coordinates}, std::uint64_t{0});
-    }
-    for (tensor const& t : layout_.tensors) {
-      if (t.size() == 0) { continue; }
-      visit(t, layout_.bypasses(t) ? std::uint64_t{0} : codec_.low_rank.rank_of(t));
-    }
-  }
+  constexpr void for_each_tensor(Visitor visit) const;
 
   codec_type codec_;
   layout layout_;
@@ -289,3 +195,5 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
 };
 
 }  // namespace tersum::inline v0
+
+#include <tersum/lowrank/low_rank_plan.ipp>

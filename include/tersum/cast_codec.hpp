@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codecs that only convert: the baseline, and TopKC.
+
+#pragma once
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/quantize/cast.hpp>
+#include <tersum/reduce/native.hpp>
+
+namespace tersum::inline v0 {
+
+template <class Codec>
+class plan;
+
+namespace detail {
+
+//! The scalar of a cast's agreement: the chunker's, or any where there is none.
+template <class Chunker>
+struct norm_scalar_of {
+  using type = float;
+};
+
+template <class Chunker>
+requires requires { typename Chunker::scalar; }
+struct norm_scalar_of<Chunker> {
+  using type = typename Chunker::scalar;
+};
+
+}  // namespace detail
+
+//! @brief A codec that only converts: its payload is a native sum of `T`.
+//!
+//! Of all coordinates it is the baseline, and what users have today; with `top_chunks` it is TopKC, whose other round is
+//! the sum of the chunks' norms.
+//! @tparam T         What travels: float, half or bfloat16.
+//! @tparam Chunker   `fixed_chunks` for all coordinates, or a chunker that selects.
+//! @tparam Feedback  `error_feedback` for chunkers that select.
+template <gradient_element T, chunker Chunker = fixed_chunks<1024>, feedback Feedback = no_feedback>
+struct cast_codec {
+  using chunker_type   = Chunker;
+  using quantizer_type = cast<T>;
+  using payload_op     = native_sum<T>;
+  using feedback_type  = Feedback;
+
+  static constexpr bool casts        = true;
+  static constexpr bool selects      = selecting_chunker<Chunker>;
+  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits = false;
+  static constexpr bool rotates_all  = false;
+  static constexpr bool tracks       = false;
+  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr int chunk_size =
+    Chunker::chunk_size;  //!< Without selection only how kernels divide tensors.
+
+  using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
+  using agreed_op   = norm_sum<norm_scalar>;
+
+  static_assert(!feeds_back || selects,
+                "tersum: a cast of all coordinates loses next to nothing and has no feedback");
+  static_assert(!detail::has_several_bits<Chunker>(),
+                "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
+
+  [[no_unique_address]] Chunker chunker{};
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,
+                                                        world const& ranks) const
+  {
+    return tersum::plan<cast_codec>{*this, gradient, ranks};
+  }
+};
+
+}  // namespace tersum::inline v0
+
+#include <tersum/plan.hpp>

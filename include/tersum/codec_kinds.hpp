@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kinds of codecs and of chunkers that an exchange tells apart.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0 {
+
+//! Codecs whose parts are decoded, added and encoded again by their owners: see `two_shot_codec`.
+template <class Codec>
+concept recompressing = requires
+{
+  requires Codec::recompresses;
+};
+
+//! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
+template <class Codec>
+concept nesting = requires
+{
+  requires Codec::nests;
+};
+
+//! Codecs, and reductions, that decode, add and encode again at every hop: see `per_hop_codec`.
+template <class T>
+concept recoding = requires
+{
+  requires T::recodes;
+};
+
+namespace detail {
+
+//! Whether the ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
+template <class Codec>
+inline constexpr bool has_steps = requires
+{
+  typename Codec::range_type;
+};
+
+//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
+template <class Codec>
+concept has_parts = recompressing<Codec> || recoding<Codec>;
+
+//! Codecs, and reductions, whose hops add tiles: elements with a head.
+template <class T>
+concept tiling = recoding<T> && requires
+{
+  requires T::tiles;
+};
+
+//! Whether a chunker gives chunks widths of their own.
+template <class Chunker>
+[[nodiscard]] constexpr bool has_several_bits() noexcept
+{
+  if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
+  return false;
+}
+
+//! Whether a chunker needs the chunks' norms.
+template <class Chunker>
+[[nodiscard]] constexpr bool chooses_by_norm() noexcept
+{
+  if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
+  return false;
+}
+
+}  // namespace detail
+
+}  // namespace tersum::inline v0
