@@ -5,6 +5,7 @@
 //! The kernels of examples/04_inside_your_kernel.cu, in the emulator: plain SGD where nothing is rounded.
 
 #include "../../examples/04_inside_your_kernel.hpp"
+#include "support/chunk_rotation.hpp"
 #include "support/emulator.hpp"
 
 #include <tersum/chunk/chunk_order.hpp>
@@ -14,7 +15,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -33,30 +33,22 @@ constexpr int ranks        = 4;
 constexpr float loss_scale = 8;
 constexpr float clip       = 10;
 
-// The sign of coordinate i of a gradient whose signs have this key.
-float sign_of(std::size_t i, std::uint64_t key)
-{
-  using order              = chunk_order<static_cast<int>(size)>;
-  std::uint32_t const word = sign_bits(i / size * (size / 32) + order::sign_word(i % size), key);
-  return (word >> order::sign_bit(i % size) & 1) == 0 ? 1.0f : -1.0f;
-}
-
-// A gradient whose rotated chunks have a code of one, either sign, at ten places and zeros elsewhere: signs times the rows of
-// H at these places. The rows are independent, so that the largest coordinates are 10. What is no whole chunk is zeros.
-std::vector<float> on_the_grid(std::size_t count, std::uint64_t key, unsigned rank)
+// A gradient whose rotated chunks have a code of one, either sign, at ten places and zeros elsewhere. The rows of the Hadamard
+// matrix at these places are independent, so that its largest coordinates are 10. What is no whole chunk is zeros.
+std::vector<double> on_the_grid(std::size_t count, std::uint64_t key, unsigned rank)
 {
   std::mt19937 random(rank);
-  std::vector<float> gradient(count);
-  for (std::size_t begin = 0; begin + size <= count; begin += size) {
+  std::vector<double> gradient;
+  for (std::uint64_t chunk = 0; chunk < count / size; ++chunk) {
+    std::vector<double> codes(size);
     for (std::size_t highest = 1; highest < size; highest *= 2) {
-      std::size_t const row = highest | random() % highest;
-      float const code      = random() % 2 == 0 ? 1.0f : -1.0f;
-      for (std::size_t i = 0; i < size; ++i) {
-        gradient[begin + i] += std::popcount(i & row) % 2 == 0 ? code : -code;
-      }
+      std::size_t const row                   = highest | random() % highest;
+      codes[chunk_order<1024>::position(row)] = random() % 2 == 0 ? 1 : -1;
     }
-    for (std::size_t i = begin; i < begin + size; ++i) { gradient[i] *= sign_of(i, key); }
+    auto const values = tests::chunk_rotation<1024>{chunk, key}.backward(codes);
+    gradient.insert(gradient.end(), values.begin(), values.end());
   }
+  gradient.resize(count);
   return gradient;
 }
 
@@ -108,7 +100,8 @@ training make_training(std::size_t count)
              .gradients  = {},
              .parameters = std::vector<float>(count, 1.0f)};
   for (unsigned rank = 0; rank < ranks; ++rank) {
-    for (float const value : on_the_grid(count, key, rank)) {
+    for (double const exact : on_the_grid(count, key, rank)) {
+      auto const value = static_cast<float>(exact);
       // What the loss scale leaves beyond the clip comes back to it.
       float const large = std::abs(value) == clip ? 3.0f : 1.0f;
       t.gradients.push_back(to_half(value * loss_scale * large));

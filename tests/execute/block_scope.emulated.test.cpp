@@ -5,6 +5,7 @@
 //! Block-scope pieces put together in kernels of a caller make the bytes that the library makes.
 
 #include "support/emulator.hpp"
+#include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
 #include <tersum/chunk/block_load.hpp>
@@ -31,7 +32,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <vector>
 
 namespace {
@@ -136,14 +136,12 @@ void compare(Codec const& codec, std::size_t coordinates)
 {
   CAPTURE(coordinates);
   tests::staged_run<Codec> run{codec, layout{coordinates}, world, seed};
-  std::mt19937 random(11);
-  std::normal_distribution<float> normal;
   for (std::uint64_t step = 0; step < 2; ++step) {
-    std::vector<std::vector<float>> gradients(world);
+    auto gradients = tests::normal_gradients(world, coordinates, 11 + static_cast<unsigned>(step));
     for (auto& gradient : gradients) {
+      // The third chunk is zeros and has no step.
       for (std::size_t i = 0; i < coordinates; ++i) {
-        // The third chunk is zeros and has no step.
-        gradient.push_back(i / Codec::chunk_size == 2 ? 0.0f : normal(random));
+        if (i / Codec::chunk_size == 2) { gradient[i] = 0.0f; }
       }
     }
     // In the second step the last chunk is not finite, and is sent as zeros.

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/block_chunk.hpp>
-#include <tersum/chunk/block_source.hpp>
+#include <tersum/chunk/block_eight.hpp>
 #include <tersum/config.hpp>
 #include <tersum/execute/block_context.hpp>
 #include <tersum/types.hpp>

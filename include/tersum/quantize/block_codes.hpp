@@ -13,8 +13,8 @@
 #include <tersum/config.hpp>
 #include <tersum/execute/block_context.hpp>
 #include <tersum/quantize/block_decode.hpp>
-#include <tersum/quantize/block_encode.hpp>
 #include <tersum/quantize/block_lane_values.hpp>
+#include <tersum/quantize/block_round.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
