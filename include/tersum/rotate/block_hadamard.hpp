@@ -92,6 +92,17 @@ struct block_hadamard {
     if constexpr (Rotate) { apply_signs(ctx, mine, key, v); }
   }
 
+  //! The barrier between two uses of the storage.
+  template <class Context>
+  TERSUM_BODY static void synchronize(Context const& ctx)
+  {
+    if constexpr (in_warp) {
+      ctx.sync_warp();
+    } else {
+      ctx.sync_block();
+    }
+  }
+
   //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.
   template <class Context>
   TERSUM_BODY static void apply_signs(Context const&,
@@ -105,6 +116,9 @@ struct block_hadamard {
       v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
     }
   }
+
+  //! @name What `forward` and `backward` are made of
+  //! @{
 
   //! Where a coordinate of the tile lies in storage: shifted so that neither arrangement meets bank conflicts. It is
   //! additive over thread and register, so that addresses are a base and a constant.
@@ -171,17 +185,7 @@ struct block_hadamard {
     }
     if constexpr (Rotate) { detail::butterflies<0, 5>(ctx, v); }
   }
-
-  //! The barrier between two uses of the storage.
-  template <class Context>
-  TERSUM_BODY static void synchronize(Context const& ctx)
-  {
-    if constexpr (in_warp) {
-      ctx.sync_warp();
-    } else {
-      ctx.sync_block();
-    }
-  }
+  //! @}
 
  private:
   using order = chunk_order<Size>;
