@@ -40,7 +40,7 @@ template <int Bits>
 __global__ void __launch_bounds__(tersum::detail::reduce_threads)
   reduce_once_kernel(tersum::word4* to, payloads from, std::size_t count)
 {
-  tersum::detail::reduce_once<Bits, ranks>(tersum::detail::cuda_context{}, to, from, count);
+  tersum::detail::reduce_once<Bits, ranks>(tersum::cuda_context{}, to, from, count);
 }
 
 // The payloads of eight ranks at once, saturated at the end.

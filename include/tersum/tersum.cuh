@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Everything: what <tersum/tersum.hpp> has, and the CUDA executor.
+//! Everything: what <tersum/tersum.hpp> has, the CUDA executor, and the pieces for kernels of one's own.
 
 #pragma once
 
@@ -10,5 +10,9 @@
 #error "tersum/tersum.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
 #endif
 
+#include <tersum/chunk/block_load.hpp>
+#include <tersum/execute/cuda_context.cuh>
 #include <tersum/execute/cuda_executor.cuh>
+#include <tersum/quantize/block_codes.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/tersum.hpp>

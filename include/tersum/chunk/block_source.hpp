@@ -19,26 +19,19 @@ namespace tersum::inline v0::detail {
 
 //! @brief The chunk that a thread works on, and its place in it.
 template <class Codec>
-struct chunk_share {
-  static constexpr int size = Codec::chunk_size;
-  using hadamard            = block_hadamard<size, Codec::rotates_chunks>;
+struct chunk_share : block_chunk<Codec::chunk_size> {
+  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
 
-  std::uint64_t chunk;   //!< Number on the wire.
-  unsigned thread;       //!< 0 .. hadamard::threads-1.
-  unsigned first;        //!< Of the tile's storage, this chunk's first coordinate.
-  bool active;           //!< false: nothing to read or write.
-  std::uint64_t offset;  //!< Of the gradient, this chunk's first coordinate.
-  int length;            //!< Coordinates that exist.
+  bool active;  //!< false: nothing to read or write.
 };
 
 //! @brief Tiles (of `hadamard::tile` coordinates) that a block of `threads` works on.
 template <class Codec>
-inline constexpr int tiles_per_block = chunk_share<Codec>::hadamard::in_warp ? 4 : 1;
+inline constexpr int tiles_per_block = chunk_share<Codec>::block_tiles;
 
 //! @brief Threads of a block: four warps, or as many as a chunk above 1024 needs.
 template <class Codec>
-inline constexpr int threads_per_block =
-  chunk_share<Codec>::hadamard::in_warp ? 128 : chunk_share<Codec>::hadamard::threads;
+inline constexpr int threads_per_block = chunk_share<Codec>::block_threads;
 
 //! @brief Shared memory of a block in bytes.
 template <class Codec>
@@ -77,23 +70,9 @@ template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY chunk_share<Codec> number_share(Context const& ctx,
                                                           std::uint64_t first_chunk)
 {
-  using share                  = chunk_share<Codec>;
-  using hadamard               = typename share::hadamard;
-  constexpr unsigned in_a_tile = hadamard::tile / share::size;
-  unsigned const rank          = ctx.thread_rank();
-  share mine{};
-  // Numbers of chunks fit 32 bits: a plan has less than 2^31.
-  if constexpr (hadamard::in_warp) {
-    std::uint32_t const tile = ctx.block_rank() * 4 + rank / 32;
-    mine.thread              = rank % hadamard::threads;
-    unsigned const local     = rank % 32 / hadamard::threads;
-    mine.first               = local * share::size;
-    mine.chunk               = static_cast<std::uint32_t>(first_chunk) + tile * in_a_tile + local;
-  } else {
-    mine.thread = rank;
-    mine.first  = 0;
-    mine.chunk  = static_cast<std::uint32_t>(first_chunk) + ctx.block_rank();
-  }
+  using chunk = block_chunk<Codec::chunk_size>;
+  chunk_share<Codec> mine{};
+  static_cast<chunk&>(mine) = chunk::numbered(ctx, first_chunk);
   return mine;
 }
 
@@ -215,16 +194,12 @@ TERSUM_BODY void store_share(Context const& ctx,
 
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
 template <class Codec, class Context>
-TERSUM_BODY void apply_signs(Context const&,
+TERSUM_BODY void apply_signs(Context const& ctx,
                              std::uint64_t key,
                              chunk_share<Codec> const& mine,
                              float (&v)[32])
 {
-  std::uint32_t const word = sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, key);
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
-  }
+  chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
 }
 
 //! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.

@@ -12,6 +12,7 @@
 #endif
 
 #include <tersum/config.hpp>
+#include <tersum/execute/block_context.hpp>
 #include <tersum/types.hpp>
 
 #include <cuda_bf16.h>
@@ -20,9 +21,11 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace tersum::inline v0::detail {
+namespace tersum::inline v0 {
 
-//! @brief Forwards to CUDA; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
+//! @brief This thread of a CUDA kernel; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
+//!
+//! Members beyond those of `block_context` serve the library's own kernels.
 struct cuda_context {
   __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
   __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
@@ -235,4 +238,6 @@ struct cuda_context {
   }
 };
 
-}  // namespace tersum::inline v0::detail
+static_assert(block_context<cuda_context>, "tersum: must model tersum::block_context");
+
+}  // namespace tersum::inline v0

@@ -10,6 +10,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
 #include <tersum/types.hpp>
 
@@ -76,22 +77,10 @@ template <class Codec>
     reach = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
     bound = ::sqrtf(measured);
   }
-  constexpr float unit = static_cast<float>(1 << quantizer::fraction_bits);
-  float const root     = rotation_root<Codec>(tensor_chunks);
-  float const room     = codec.range.headroom.factor(world, ratio);
-  float const spread   = range_spread(codec, world);
-  float const wanted   = reach * spread * room / static_cast<float>(quantizer::max_level);
-  // Codes are rounded within 2^23 of zero: see `round_share`. Only energy in one coordinate of millions comes near.
-  float const step = maximum(wanted, bound * (unit * 0x1p-23f));
-
-  chunk_step out{};
-  if (!is_finite(measured) || !(step <= 0x1p100f)) {
-    out.decode = bits_float(0x7fffffffu);
-  } else if (step >= 0x1p-100f) {
-    out.encode = unit / (step * root);
-    out.decode = step / root / static_cast<float>(world);
-  }
-  return out;
+  float const room   = codec.range.headroom.factor(world, ratio);
+  float const spread = range_spread(codec, world);
+  float const wanted = reach * spread * room / static_cast<float>(quantizer::max_level);
+  return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
 }
 
 //! @brief A squared norm on its way to the wire.

@@ -6,14 +6,20 @@
 
 #pragma once
 
+#include <tersum/chunk/block_chunk.hpp>
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/execute/block_context.hpp>
+#include <tersum/random/sign_bits.hpp>
 #include <tersum/types.hpp>
 
 #include <concepts>
+#include <cstdint>
 
-namespace tersum::inline v0::detail {
+namespace tersum::inline v0 {
+
+namespace detail {
 
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of 32, ascending.
 template <int First, int Last, class Context>
@@ -33,32 +39,86 @@ TERSUM_BODY void butterflies(Context const&, float (&v)[32])
   }
 }
 
-//! @brief A chunk of `Size` in the registers of Size/32 threads, 32 coordinates each, in one of two arrangements.
+}  // namespace detail
+
+//! @brief The randomized Hadamard transform of a chunk in registers: `partial_hadamard` inside a kernel.
 //!
-//! *Loaded*: register 8 r + j of thread t holds coordinate r Size/4 + 8 t + j, so that loads take 32 bytes at a time.
-//! *Wire*: register k of thread t holds the coordinate at wire position 32 t + k.
-//! `to_wire` goes from the first to the second through shared memory and transforms on the way, `to_loaded` goes back.
-//! Neither scales: both together multiply by Size.
+//! `forward` flips random signs, transforms, and takes the registers from the *loaded* to the *wire* arrangement of
+//! `block_chunk`, through shared memory; `backward` goes back. Neither scales: values grow by the square root of Size each
+//! time, which `make_chunk_step` allows for. The order of the butterflies fixes the rounding and is part of the wire format.
+//! Forward: index bits 0, 1, 2, the two highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8 upwards, then 0, 1, 2
+//! and the two highest.
 //!
-//! The order of the butterflies fixes the rounding and is part of the wire format. Forward: index bits 0, 1, 2, the two
-//! highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest.
-//!
-//! Up to 1024 coordinates a warp holds 1024/Size chunks and only warps synchronize; above, a block holds one chunk. All
-//! threads of the warp (block) must call. The storage may be reused after the next barrier.
-//!
+//! All threads of the warp (above 1024 coordinates, of the block) must call. The storage may be used again after
+//! `synchronize`.
 //! @tparam Size    Coordinates in a chunk.
-//! @tparam Rotate  false exchanges without transforming.
-template <int Size, bool Rotate>
+//! @tparam Rotate  false goes from arrangement to arrangement and does nothing else: `no_rotation`.
+template <int Size, bool Rotate = true>
 struct block_hadamard {
-  static constexpr int log            = log2_exact(Size);
-  static constexpr int threads        = Size / 32;  //!< Threads that share a chunk.
-  static constexpr bool in_warp       = Size <= 1024;
-  static constexpr int tile           = in_warp ? 1024 : Size;  //!< Coordinates that share storage.
+  using chunk = block_chunk<Size>;
+
+  static constexpr int log            = detail::log2_exact(Size);
+  static constexpr int threads        = chunk::threads;  //!< Threads that share a chunk.
+  static constexpr bool in_warp       = chunk::in_warp;
+  static constexpr int tile           = chunk::tile;  //!< Coordinates that share storage.
   static constexpr int storage_floats = tile + tile / 8 + tile / 32;  //!< Shared memory of a tile.
   static constexpr int wire_levels =
     log < 10 ? log - 5 : 5;  //!< Butterflies of the wire arrangement.
   static constexpr int middle_levels = log > 10 ? log - 10 : 0;  //!< Butterflies between the two.
   static constexpr int middle_fill   = 5 - middle_levels;
+
+  //! @brief The shared memory of a block: 18.5 KiB, above 1024 coordinates 4.625 bytes a coordinate. What a block may have without
+  //! asking (48 KiB) is enough for 8192 coordinates.
+  struct alignas(16) storage {
+    float of_tile[chunk::block_tiles][storage_floats];
+  };
+
+  //! @brief Loaded to wire arrangement, rotated.
+  //! @param key  `sign_key(step, seed)`: the same on every rank, fresh in every step.
+  template <block_context Context>
+  TERSUM_BODY static void forward(
+    Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
+  {
+    if constexpr (Rotate) { apply_signs(ctx, mine, key, v); }
+    to_wire(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
+  }
+
+  //! @brief Wire to loaded arrangement, rotated back.
+  template <block_context Context>
+  TERSUM_BODY static void backward(
+    Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
+  {
+    to_loaded(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
+    if constexpr (Rotate) { apply_signs(ctx, mine, key, v); }
+  }
+
+  //! The barrier between two uses of the storage.
+  template <class Context>
+  TERSUM_BODY static void synchronize(Context const& ctx)
+  {
+    if constexpr (in_warp) {
+      ctx.sync_warp();
+    } else {
+      ctx.sync_block();
+    }
+  }
+
+  //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.
+  template <class Context>
+  TERSUM_BODY static void apply_signs(Context const&,
+                                      chunk const& mine,
+                                      std::uint64_t key,
+                                      float (&v)[32])
+  {
+    std::uint32_t const word = sign_bits(mine.chunk * (Size / 32) + mine.thread, key);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
+    }
+  }
+
+  //! @name What `forward` and `backward` are made of
+  //! @{
 
   //! Where a coordinate of the tile lies in storage: shifted so that neither arrangement meets bank conflicts. It is
   //! additive over thread and register, so that addresses are a base and a constant.
@@ -83,27 +143,30 @@ struct block_hadamard {
     return (t & ((1u << low) - 1)) | k << low | t >> low << (log - 2);
   }
 
-  //! @param t      This thread's place in its chunk, 0 .. threads-1.
-  //! @param first  Its chunk's first coordinate in the tile.
+  //! @brief `forward` without signs.
+  //! @param storage  Of the tile: `storage_floats`, aligned to 16 bytes.
+  //! @param t        This thread's place in its chunk, 0 .. threads-1.
+  //! @param first    Its chunk's first coordinate in the tile.
   template <class Context>
   TERSUM_BODY static void to_wire(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { butterflies<0, 5>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<0, 5>(ctx, v); }
     store_loaded(ctx, v, storage, t, first);
     synchronize(ctx);
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(first + wire(t, 0)) + wire_stride(k)]; }
-    if constexpr (Rotate) { butterflies<0, wire_levels>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<0, wire_levels>(ctx, v); }
   }
 
+  //! @brief `backward` without signs.
   //! @tparam LowDone, HighDone  Wire butterflies that are done already: of the lowest and the highest register bits.
   template <int LowDone = 0, int HighDone = 0, class Context>
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);
@@ -120,22 +183,18 @@ struct block_hadamard {
         v[8 * r + j + 3] = Context::from_bits(four.w);
       }
     }
-    if constexpr (Rotate) { butterflies<0, 5>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<0, 5>(ctx, v); }
   }
-
-  //! The barrier between two uses of the storage.
-  template <class Context>
-  TERSUM_BODY static void synchronize(Context const& ctx)
-  {
-    if constexpr (in_warp) {
-      ctx.sync_warp();
-    } else {
-      ctx.sync_block();
-    }
-  }
+  //! @}
 
  private:
   using order = chunk_order<Size>;
+
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static float* tile_of(Context const& ctx, storage& shared)
+  {
+    return shared.of_tile[in_warp ? ctx.thread_rank() / 32 : 0];
+  }
 
   [[nodiscard]] TERSUM_INLINE static constexpr unsigned wire(unsigned t, unsigned k) noexcept
   {
@@ -175,11 +234,11 @@ struct block_hadamard {
   {
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(middle(t, 0)) + slot(middle(0, k))]; }
-    butterflies<middle_fill, 5>(ctx, v);
+    detail::butterflies<middle_fill, 5>(ctx, v);
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(middle(t, 0)) + slot(middle(0, k))] = v[k]; }
     synchronize(ctx);
   }
 };
 
-}  // namespace tersum::inline v0::detail
+}  // namespace tersum::inline v0

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a kernel body sees of its thread, block and machine: the concept that all block-scope templates are written against.
+
+#pragma once
+
+#include <tersum/types.hpp>
+
+#include <concepts>
+#include <cstdint>
+
+// clang-format off
+namespace tersum::inline v0 {
+
+//! @name Atoms: this thread
+//! @{
+template <class T> concept has_thread_rank  = requires(T const c) { { c.thread_rank() } -> std::same_as<unsigned>; };       //!< In its block.
+template <class T> concept has_block_rank   = requires(T const c) { { c.block_rank() } -> std::same_as<std::uint32_t>; };   //!< In its grid.
+//! @}
+
+//! @name Atoms: all threads of a warp, or of a block, call them together
+//! @{
+template <class T> concept has_sync_warp    = requires(T const c) { c.sync_warp(); };
+template <class T> concept has_sync_block   = requires(T const c) { c.sync_block(); };
+template <class T> concept has_shuffle      = requires(T const c, std::uint32_t v) { { c.shuffle(v, v) } -> std::same_as<std::uint32_t>; };      //!< The first argument of lane v % 32.
+template <class T> concept has_shuffle_xor  = requires(T const c, std::uint32_t v) { { c.shuffle_xor(v, 1u) } -> std::same_as<std::uint32_t>; }; //!< That of lane ^ mask.
+//! @}
+
+//! @name Atoms: memory, one access of sizeof(V) bytes, aligned to as many
+//! @{
+template <class T> concept has_load         = requires(T const c, word4 const* p) { { c.load(p) } -> std::same_as<word4>; };
+template <class T> concept has_store        = requires(T const c, word4* p, word4 v) { c.store(p, v); };
+//! @}
+
+//! @name Atoms: arithmetic, each operation rounded once and never contracted into another
+//! @{
+template <class T> concept has_add          = requires(float v) { { T::add(v, v) } -> std::same_as<float>; };
+template <class T> concept has_subtract     = requires(float v) { { T::subtract(v, v) } -> std::same_as<float>; };
+template <class T> concept has_multiply     = requires(float v) { { T::multiply(v, v) } -> std::same_as<float>; };
+template <class T> concept has_fma          = requires(float v) { { T::fma(v, v, v) } -> std::same_as<float>; };
+template <class T> concept has_value        = requires(half v) { { T::value(v) } -> std::same_as<float>; };                        //!< Of float, half and bfloat16.
+template <class T> concept has_rounding     = requires(float v) { { T::template element<half>(v) } -> std::same_as<half>; };       //!< To the nearest of these.
+template <class T> concept has_pack         = requires(float v) { { T::template pack<half>(v, v) } -> std::same_as<std::uint32_t>; }; //!< Two of 16 bits, the first low.
+//! @}
+
+//! @name Atoms: words
+//! @{
+template <class T> concept has_float_bits   = requires(float v) { { T::bits(v) } -> std::same_as<std::uint32_t>; };
+template <class T> concept has_from_bits    = requires(std::uint32_t v) { { T::from_bits(v) } -> std::same_as<float>; };
+template <class T> concept has_select_bytes = requires(std::uint32_t v) { { T::select_bytes(v, v, v) } -> std::same_as<std::uint32_t>; }; //!< PTX's `prmt`.
+template <class T> concept has_add_clamp    = requires(std::int32_t v) { { T::add_clamp(v, v, v) } -> std::same_as<std::int32_t>; };      //!< a + b, from 0 to the third.
+template <class T> concept has_population   = requires(std::uint32_t v) { { T::population(v) } -> std::same_as<std::uint32_t>; };         //!< Bits that are 1.
+template <class T> concept has_dot_bytes    = requires(std::uint32_t v) { { T::dot_bytes(v, v, v) } -> std::same_as<std::uint32_t>; };    //!< The third + the products of bytes.
+template <class T> concept has_product      = requires(std::uint32_t v) { { T::product::of(v, v) } -> std::same_as<std::uint64_t>; };     //!< For `philox4x32`.
+//! @}
+
+//! @brief The machine as a thread of a kernel sees it. `cuda_context` is the GPU's; a host that runs threads as fibers, such as
+//! the one of this project's tests, lets kernels be tested without a GPU.
+//!
+//! Blocks have one dimension. Nothing may depend on the order of threads between barriers.
+template <class T> concept block_context = has_thread_rank<T> && has_block_rank<T>
+  && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_load<T> && has_store<T>
+  && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_value<T> && has_rounding<T> && has_pack<T>
+  && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
+  && has_product<T>;
+
+}  // namespace tersum::inline v0
+// clang-format on

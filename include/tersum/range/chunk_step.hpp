@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The step of a chunk as kernels multiply by it.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/state.hpp>
+
+#include <cmath>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief `make_chunk_step` where `root` is the square root of the coordinates that are rotated together.
+template <class Quantizer>
+[[nodiscard]] TERSUM_INLINE chunk_step
+chunk_step_of(float wanted, float bound, float root, int world)
+{
+  constexpr float unit = static_cast<float>(1 << Quantizer::fraction_bits);
+  // Codes are rounded within 2^23 of zero: see `round_sixteen`. Only energy in one coordinate of millions comes near.
+  float const step = maximum(wanted, bound * (unit * 0x1p-23f));
+
+  chunk_step out{};
+  if (!is_finite(bound) || !(step <= 0x1p100f)) {
+    out.decode = bits_float(0x7fffffffu);
+  } else if (step >= 0x1p-100f) {
+    out.encode = unit / (step * root);
+    out.decode = step / root / static_cast<float>(world);
+  }
+  return out;
+}
+
+}  // namespace detail
+
+//! @brief What encoders and decoders of a chunk multiply by, from the distance between neighbouring codes.
+//!
+//! Every rank must pass the same step. One below 2^-100 is none: such a chunk is sent as zeros. A bound that is not finite, or
+//! a step beyond 2^100, decodes to NaN. Multiplications feed multiplications and divisions only, so that CPU and GPU agree.
+//! @tparam Rotator    `partial_hadamard<Size>` or `no_rotation`: rotations in kernels are not normalized.
+//! @tparam Quantizer  Whose codes.
+//! @param step   Between neighbouring codes, in units of the gradient.
+//! @param bound  What no coordinate of any rank exceeds once it is rotated, the chunk's norm for instance: the step is raised
+//!               to bound 2^(fraction_bits - 23), beyond which rounding would not be exact.
+//! @param world  Ranks whose codes are added: `decode` makes the mean of the sum.
+template <rotator Rotator, quantizer Quantizer>
+requires(Rotator::rotation_size > 0) [[nodiscard]] TERSUM_INLINE chunk_step
+  make_chunk_step(float step, float bound, int world)
+{
+  float const root = ::sqrtf(static_cast<float>(Rotator::rotation_size));
+  return detail::chunk_step_of<Quantizer>(step, bound, root, world);
+}
+
+}  // namespace tersum::inline v0
