@@ -55,6 +55,9 @@ concept tiling = recoding<T> && requires
 template <class Chunker>
 [[nodiscard]] constexpr bool has_several_bits() noexcept
 {
+  static_assert(
+    selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
+    "tersum: a chunker that chooses needs bits, by_norm, level_count and several_bits (then widths and weighting)");
   if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
   return false;
 }

@@ -118,6 +118,9 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
     if constexpr (several_bits) {
+      static_assert(
+        has_with_bits<Quantizer, Chunker::widths[Level - 1]>,
+        "tersum: allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
       using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
       return per_hop_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
     } else {

@@ -81,6 +81,9 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct two_shot_code
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
     if constexpr (several_bits) {
+      static_assert(
+        has_with_bits<Quantizer, Chunker::widths[Level - 1]>,
+        "tersum: allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
       using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
       return two_shot_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
     } else {
