@@ -63,6 +63,16 @@ template <class Chunker>
 }
 
 //! Whether a chunker needs the chunks' norms.
+//! Whether a quantizer comes in the widths that a chunker gives.
+template <class Chunker, class Quantizer>
+[[nodiscard]] constexpr bool has_widths_of() noexcept
+{
+  if constexpr (has_several_bits<Chunker>()) {
+    return has_with_bits<Quantizer, Chunker::widths[0]>;
+  }
+  return true;
+}
+
 template <class Chunker>
 [[nodiscard]] constexpr bool chooses_by_norm() noexcept
 {

@@ -97,6 +97,9 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec
 
   static_assert(!selects || several_bits,
                 "tersum: per_hop_codec takes fixed_chunks or allocated_chunks");
+  static_assert(
+    detail::has_widths_of<Chunker, Quantizer>(),
+    "tersum: per_hop_codec with allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
   static_assert(chunk_size >= 256, "tersum: per_hop_codec needs chunks of at least 256");
   static_assert(
     !codebook<Quantizer> || Rotator::rotation_size == chunk_size,
@@ -118,9 +121,6 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
     if constexpr (several_bits) {
-      static_assert(
-        has_with_bits<Quantizer, Chunker::widths[Level - 1]>,
-        "tersum: allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
       using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
       return per_hop_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
     } else {
