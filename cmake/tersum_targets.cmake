@@ -137,6 +137,16 @@ function(tersum_add_compile_failure source)
   set_tests_properties(tersum.compile_fail.${name} PROPERTIES LABELS compile_fail)
 endfunction()
 
+# tersum_add_page_test(<name> <page>): the test tersum.docs.<name> passes when the code in the page compiles.
+function(tersum_add_page_test name page)
+  list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND -isystem OUTPUT_VARIABLE mpi)
+  add_test(NAME tersum.docs.${name}
+           COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/docs/check_code.py" --page "${page}" --around
+                   "${PROJECT_SOURCE_DIR}/tests/docs/${name}.cpp" -- "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra
+                   -Werror -Wno-unused -Wunused-result "-I${PROJECT_SOURCE_DIR}/include" -DOMPI_SKIP_MPICXX ${mpi})
+  set_tests_properties(tersum.docs.${name} PROPERTIES LABELS docs)
+endfunction()
+
 # tersum_add_codegen_test(<architecture> <source>...): compiles the sources to cubins, and adds the test
 # tersum.codegen.<architecture> that holds them to tests/codegen/budgets*.json.
 function(tersum_add_codegen_test architecture)

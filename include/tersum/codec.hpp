@@ -96,6 +96,12 @@ struct codec {
 
   static_assert(!rotates_chunks || Rotator::rotation_size == chunk_size,
                 "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
+  static_assert(
+    Quantizer::bits >= 2 && Quantizer::bits <= 8 && Quantizer::max_level >= 1 &&
+      Quantizer::max_level < 1 << (Quantizer::bits - 1),
+    "tersum: a quantizer has 2 to 8 bits, and max_level fits them: 1 to 2^(bits - 1) - 1");
+  static_assert(Quantizer::fraction_bits >= 0 && Quantizer::fraction_bits <= 8,
+                "tersum: a quantizer is given eight random bits: fraction_bits is 0 to 8");
   static_assert(Quantizer::bits <= Reducer::lane_bits,
                 "tersum: the reducer's lanes are narrower than the quantizer's codes");
   static_assert(

@@ -55,11 +55,24 @@ concept tiling = recoding<T> && requires
 template <class Chunker>
 [[nodiscard]] constexpr bool has_several_bits() noexcept
 {
+  static_assert(
+    selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
+    "tersum: a chunker that chooses needs bits, by_norm, level_count and several_bits (then widths and weighting)");
   if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
   return false;
 }
 
 //! Whether a chunker needs the chunks' norms.
+//! Whether a quantizer comes in the widths that a chunker gives.
+template <class Chunker, class Quantizer>
+[[nodiscard]] constexpr bool has_widths_of() noexcept
+{
+  if constexpr (has_several_bits<Chunker>()) {
+    return has_with_bits<Quantizer, Chunker::widths[0]>;
+  }
+  return true;
+}
+
 template <class Chunker>
 [[nodiscard]] constexpr bool chooses_by_norm() noexcept
 {

@@ -14,9 +14,19 @@
 #include <cstdint>
 #include <type_traits>
 
-// clang-format off
 namespace tersum::inline v0 {
 
+struct dither_key;
+struct philox_block;
+
+//! What a range measures, and over what.
+enum class statistic {
+  chunk_square_norm,   //!< Sum of squares of each chunk: known before the rotation.
+  chunk_magnitude,     //!< Largest magnitude of each rotated chunk.
+  tensor_square_norm,  //!< Sum of squares of each tensor.
+};
+
+// clang-format off
 //! A policy is a trivially copyable value: it is passed to kernels as it is.
 template <class T> concept policy = std::is_trivially_copyable_v<T>;
 
@@ -26,19 +36,22 @@ template <class T> concept has_bits          = requires { { T::bits } -> std::co
 template <class T> concept has_max_level     = requires { { T::max_level } -> std::convertible_to<int>; };
 template <class T> concept has_fraction_bits = requires { { T::fraction_bits } -> std::convertible_to<int>; };
 template <class T> concept has_unbiased      = requires { { T::unbiased } -> std::convertible_to<bool>; };
-template <class T> concept has_dither        = requires { typename T::dither; };
 template <class T> concept has_rounds        = requires { { T::rounds } -> std::convertible_to<int>; };
+template <class T> concept has_draw          = requires(std::uint64_t block, dither_key const& key) { { T::counter(block, key) } -> std::same_as<philox_block>; { T::mask(key) } -> std::same_as<std::uint32_t>; };
 template <class T> concept has_chunk_size    = requires { { T::chunk_size } -> std::convertible_to<int>; };
 template <class T> concept has_by_norm       = requires { { T::by_norm } -> std::convertible_to<bool>; };
 template <class T> concept has_level_count   = requires { { T::level_count } -> std::convertible_to<int>; };
+template <class T> concept has_several_bits  = requires { { T::several_bits } -> std::convertible_to<bool>; };
+template <class T> concept has_widths        = requires(T const c) { { T::widths[0] } -> std::convertible_to<int>; { c.weighting } -> std::convertible_to<float>; };
 template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; };
 template <class T> concept has_rotation_size = requires { { T::rotation_size } -> std::convertible_to<int>; };
 template <class T> concept has_lane_bits     = requires { { T::lane_bits } -> std::convertible_to<int>; };
+template <class T> concept has_biased        = requires { { T::biased } -> std::convertible_to<bool>; };
+template <class T> concept has_saturating    = requires { { T::saturating } -> std::convertible_to<bool>; };
 template <class T> concept has_element       = requires { typename T::element; };
 template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };
-template <class T> concept has_op            = requires { typename T::op; };
 template <class T> concept has_scalar        = requires { typename T::scalar; };
-template <class T> concept has_headroom      = requires { typename T::headroom_type; };
+template <class T> concept has_measurement   = requires { { T::measurement } -> std::convertible_to<statistic>; };
 template <class T> concept has_spread        = requires(T const r) { { r.spread } -> std::convertible_to<float>; };
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };
 template <class T> concept has_native        = requires { { T::native } -> std::convertible_to<bool>; };
@@ -49,29 +62,47 @@ template <class T> concept has_encode        = requires(T const q, float v, std:
 template <class T> concept has_magnitudes    = requires { { T::magnitudes } -> std::convertible_to<int>; };
 template <class T> concept has_tables        = requires { { T::levels() } -> std::convertible_to<float const*>; { T::boundaries() } -> std::convertible_to<float const*>; };
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; };
-template <class T> concept has_block         = requires { { T::block } -> std::convertible_to<int>; typename T::scale; };
+template <class T> concept has_block         = requires { { T::block } -> std::convertible_to<int>; };
+template <class T> concept has_scale         = requires(float v, std::uint32_t code) { { T::scale::bits } -> std::convertible_to<int>; { T::scale::encode(v) } -> std::same_as<std::uint32_t>; { T::scale::decode(code) } -> std::same_as<float>; };
+template <class T> concept has_uniform       = requires { { T::uniform } -> std::convertible_to<bool>; };
+template <class T> concept has_levels        = requires { { T::level.data() } -> std::convertible_to<float const*>; { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; };
+template <class T> concept has_round         = requires(std::uint32_t v, std::uint32_t const* marks) { { T::round(v, v, marks) } -> std::same_as<std::uint32_t>; };
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
 template <class T> concept has_combine_at    = requires(T const op, typename T::element v) { { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; { op.from(std::size_t{}) } -> std::same_as<T>; };
 template <class T> concept has_factor        = requires(T const h) { { h.factor(1, 1.0f) } -> std::convertible_to<float>; };
+template <class T> concept has_tracked       = requires { { T::tracked } -> std::convertible_to<bool>; };
 //! @}
 
-//! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`.
-template <class T> concept dither_source = policy<T> && has_rounds<T>;
+//! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`. One of no rounds draws nothing.
+template <class T> concept dither_source = policy<T> && has_rounds<T> && (T::rounds == 0 || has_draw<T>);
+
+//! Element + element on the wire: what a transport must do. `native` says that transports have it built in. One that is
+//! called with the element's position too is for `wire::op`, which knows the parts of this payload.
+template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T>
+                                      && (has_combine<T> || has_combine_at<T>);
 
 //! Which coordinates travel together: `fixed_chunks` and the selecting ones.
 template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 
 //! A chunker that chooses under a budget of bits: `top_chunks`, `allocated_chunks`, `random_chunks`.
-template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_level_count<T> && has_budget<T>;
+template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
+                                              && (!T::several_bits || has_widths<T>);
 
 //! The basis of a chunk: `no_rotation`, `partial_hadamard`, `full_hadamard`.
 template <class T> concept rotator = policy<T> && has_rotation_size<T>;
 
 //! How much wider the range of the sum is than that of one rank: `literal`, `fixed_headroom`, `tracked_correlation`.
-template <class T> concept headroom = policy<T> && has_factor<T>;
+template <class T> concept headroom = policy<T> && has_factor<T> && has_tracked<T>;
+
+//! @name Atoms that are policies themselves
+//! @{
+template <class T> concept has_dither        = requires { requires dither_source<typename T::dither>; };
+template <class T> concept has_op            = requires { requires reduce_op<typename T::op>; };
+template <class T> concept has_headroom      = requires(T const r) { requires headroom<typename T::headroom_type>; { r.headroom } -> std::convertible_to<typename T::headroom_type>; };
+//! @}
 
 //! How the ranks agree on a step: `rms_range`, `absmax_range`, `global_range`.
-template <class T> concept range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_spread<T>;
+template <class T> concept range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_spread<T> && has_measurement<T>;
 
 //! Value to code: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
@@ -81,16 +112,11 @@ template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level
 template <class T> concept codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
 
 //! Value to code and back in blocks with scales of their own, for the same schedules: `block_absmax`.
-template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_dither<T>
-                                            && has_distortion<T>;
-
-//! Element + element on the wire: what a transport must do. `native` says that transports have it built in. One that is
-//! called with the element's position too is for `wire::op`, which knows the parts of this payload.
-template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T>
-                                      && (has_combine<T> || has_combine_at<T>);
+template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
+                                            && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T> && has_distortion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
-template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T>;
+template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;
 
 //! What becomes of what a step lost: `no_feedback`, `error_feedback`.
 template <class T> concept feedback = policy<T> && has_enabled<T>;

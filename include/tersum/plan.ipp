@@ -45,11 +45,15 @@ constexpr status plan<Codec>::check() const noexcept
             "layout.tensors must cover layout.coordinates without gaps, in ascending order"};
   }
   if (chunks_ > std::numeric_limits<std::uint32_t>::max() / 2) {
-    return {error_code::invalid_argument, "layout.coordinates has more than 2^31 chunks"};
+    return {
+      error_code::invalid_argument,
+      "layout.coordinates has more than 2^31 chunks: exchange it in parts, or use larger chunks"};
   }
   if constexpr (Codec::selects) {
     if (chunks_ >= std::uint64_t{1} << 29) {
-      return {error_code::invalid_argument, "layout.coordinates has more than 2^29 chunks"};
+      return {
+        error_code::invalid_argument,
+        "layout.coordinates has more than 2^29 chunks: exchange it in parts, or use larger chunks"};
     }
     if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
       return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
@@ -78,7 +82,8 @@ constexpr status plan<Codec>::check() const noexcept
   }
   if constexpr (detail::has_parts<Codec> && Codec::selects) {
     if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
-      return {error_code::invalid_argument, "layout.coordinates has more than 2^34 coordinates"};
+      return {error_code::invalid_argument,
+              "layout.coordinates has more than 2^34 coordinates: exchange it in parts"};
     }
   }
   if constexpr (detail::has_steps<Codec>) {

@@ -53,8 +53,11 @@ concept gradient_element =
   std::uint32_t const magnitude = value.bits & 0x7fffu;
   if (magnitude > 0x7c00u) { return detail::bit_cast<float>(0x7fffffffu); }
   if (magnitude == 0x7c00u) { return detail::bit_cast<float>(sign | 0x7f800000u); }
-  // As bits of a float the magnitude is the value times 2^-112; subnormals come out right as well.
-  float const scaled = detail::bit_cast<float>(magnitude << 13) * 0x1p112f;
+  // What is subnormal becomes a fraction beyond 2^-14, which is taken away again: no operand and no result is a subnormal
+  // float, which a caller may have switched off.
+  std::uint32_t const bits = magnitude << 13;
+  float const scaled = magnitude < 0x0400u ? detail::bit_cast<float>(bits + 0x38800000u) - 0x1p-14f
+                                           : detail::bit_cast<float>(bits + 0x38000000u);
   return detail::bit_cast<float>(detail::bit_cast<std::uint32_t>(scaled) | sign);
 }
 

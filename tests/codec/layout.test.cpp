@@ -4,6 +4,7 @@
 //! @file
 //! Buckets of several tensors: what bypasses is summed exactly, what does not is compressed tensor by tensor.
 
+#include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -131,6 +132,37 @@ TEST_CASE("[layout] 16-bit gradients bypass in float and are rounded once")
   for (std::size_t i = 1500; i < 1599; ++i) {
     half const mean = from_float<half>((to_float(in[0][i]) + to_float(in[1][i])) * .5f);
     REQUIRE(to_float(out[0][i]) == to_float(mean));
+  }
+}
+
+TEST_CASE(
+  "[layout] subnormal halves travel alike where the caller flushes subnormal floats to zero")
+{
+  if (!tests::flush_subnormals::works()) {
+    MESSAGE("not tested: no such switch");
+    return;
+  }
+  // All of them below 2^-14, and most of them above the least, 2^-24.
+  auto in = make_gradients<half>(2);
+  for (auto& gradient : in) {
+    for (half& value : gradient) { value = to_half(to_float(value) * 0x1p-10f); }
+  }
+  auto const all_bits = [&](instruction_set set) {
+    tests::loopback_run<std::remove_const_t<decltype(presets::rotated_sat4)>, half> run{
+      presets::rotated_sat4, shape, 2, 3, cpu_executor{.threads = 1, .instructions = set}};
+    run.exchange(in);
+    auto const out = run.exchange(in)[1];
+    std::vector<std::byte> bits(run.workspace(1).begin(), run.workspace(1).end());
+    bits.insert(bits.end(), run.state(1).begin(), run.state(1).end());
+    for (half const value : out) { bits.push_back(static_cast<std::byte>(value.bits & 0xffu)); }
+    for (half const value : out) { bits.push_back(static_cast<std::byte>(value.bits >> 8)); }
+    CHECK(std::count(out.begin(), out.end(), half{0}) < 400);
+    return bits;
+  };
+  auto const want = all_bits(best_instruction_set());
+  for (instruction_set const set : {instruction_set::baseline, best_instruction_set()}) {
+    tests::flush_subnormals const scope;
+    CHECK(all_bits(set) == want);
   }
 }
 

@@ -150,6 +150,26 @@ TEST_CASE("[plan] codecs that choose send what their bits pay for once the norms
   check_bytes("allocated_sat_4", presets::allocated_sat_4, {80, 76 * 64, state(40)});
 }
 
+TEST_CASE(
+  "[plan] a budget is one of the coordinates that do not bypass; those that do cost 32 bits each")
+{
+  constexpr tensor bucket[] = {{.rows = 100, .columns = 100},
+                               {.rows = 5000, .columns = 1, .offset = 10000}};
+  auto const check          = [&](char const* name, auto const& codec) {
+    CAPTURE(name);
+    world const ranks{.size = 4, .rank = 1};
+    auto const alone  = codec.plan(layout{10000}, ranks);
+    auto const beside = codec.plan(layout{15000, bucket}, ranks);
+    CHECK(beside.bypassed() == 5000);
+    CHECK(beside.wire_bytes() == alone.wire_bytes() + 5000 * sizeof(float));
+    CHECK(alone.bits_per_coordinate() <= static_cast<double>(codec.chunker.bits));
+  };
+  check("topkc_b2", presets::topkc_b2);
+  check("randomkc_b2", presets::randomkc_b2);
+  check("allocated_sat_2", presets::allocated_sat_2);
+  check("allocated_2", presets::allocated_2);
+}
+
 TEST_CASE("[plan] TopK sends pairs of an index and a half, and keeps the parts of all ranks")
 {
   // At 48 bits a pair, 2 bits pay for 416.7 of 10000 coordinates; an even number travels.

@@ -4,9 +4,11 @@
 //! @file
 //! The 16-bit storage types against their definitions, over every pattern and every tie.
 
+#include "support/flush_subnormals.hpp"
 #include "support/mismatches.hpp"
 #include "support/reference_float.hpp"
 
+#include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>
@@ -24,6 +26,7 @@ namespace {
 
 using tersum::bfloat16;
 using tersum::half;
+namespace tests = tersum::tests;
 using tersum::tests::mismatches;
 using tersum::tests::reference_bfloat16;
 using tersum::tests::reference_half;
@@ -184,6 +187,62 @@ TEST_CASE("[types] float passes through the conversions of a gradient element")
   static_assert(!tersum::gradient_element<double>);
   static_assert(!tersum::gradient_element<std::uint16_t>);
   CHECK(bits_of(tersum::from_float<float>(tersum::to_float(float_of(0x7fa00001u)))) == 0x7fa00001u);
+}
+
+TEST_CASE_TEMPLATE("[types] conversions are the same where arithmetic flushes subnormals to zero",
+                   T,
+                   half,
+                   bfloat16)
+{
+  if (!tests::flush_subnormals::works()) {
+    MESSAGE("not tested: no such switch");
+    return;
+  }
+  struct answer {
+    std::uint32_t whole;
+    std::uint16_t there, upwards;
+    bool operator==(answer const&) const = default;
+  };
+  // Every pattern towards float; floats of every exponent, the subnormal ones among them, back.
+  auto const answers = [] {
+    std::vector<answer> all;
+    for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
+      std::uint32_t const pattern = bits << 16 | (bits * 40503u & 0xffffu);
+      float const value           = float_of(pattern);
+      all.push_back({bits_of(to_float(T{static_cast<std::uint16_t>(bits)})),
+                     tersum::from_float<T>(value).bits,
+                     tersum::to_bfloat16_upwards(float_of(pattern & 0x7fffffffu)).bits});
+    }
+    return all;
+  };
+  auto const want = answers();
+  auto const got  = [&] {
+    tests::flush_subnormals const scope;
+    return answers();
+  }();
+  mismatches wrong;
+  for (std::size_t i = 0; i < want.size(); ++i) { wrong.expect(got[i] == want[i], true, i); }
+  CHECK(wrong.report() == "");
+}
+
+TEST_CASE("[types] a sum of halves is exact down to the least where subnormals are flushed")
+{
+  if (!tests::flush_subnormals::works()) {
+    MESSAGE("not tested: no such switch");
+    return;
+  }
+  // Below 2^-13 sums of halves are halves: those of the patterns, which count units of 2^-24.
+  mismatches wrong;
+  {
+    tests::flush_subnormals const scope;
+    for (std::uint16_t a = 0; a < 0x0400; a = static_cast<std::uint16_t>(a + 7)) {
+      for (std::uint16_t b = 0; b < 0x0400; ++b) {
+        half const sum = tersum::native_sum<half>{}(half{a}, half{b});
+        wrong.expect(sum.bits, static_cast<std::uint16_t>(a + b), a, b);
+      }
+    }
+  }
+  CHECK(wrong.report() == "");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 //! Golden payloads: the wire format of docs/wire_format.md must not change unnoticed. TERSUM_WRITE_GOLDEN=1 in the
 //! environment writes tests/golden/payloads.txt anew, which the changelog then lists under *Wire format*.
 
+#include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/collective/exchange.hpp>
@@ -51,16 +52,22 @@ std::string digest(std::span<std::byte const> bytes)
   return text.str();
 }
 
+// What one executor makes of the presets, by name.
+struct digests {
+  cpu_executor exec;
+  std::map<std::string, std::string> of = {};
+};
+
 // Rank 1 of 2 in its third step: what it sends, and what it gets.
 template <class Codec>
 void describe(std::string const& name,
               Codec const& codec,
-              std::map<std::string, std::string>& into,
+              digests& into,
               std::span<tensor const> tensors = {},
               std::size_t d                   = 2500)
 {
   std::vector<std::vector<float>> const in{integer_gradient(d, 0), integer_gradient(d, 1)};
-  tests::loopback_run<Codec> run{codec, layout{d, tensors}, 2, 0x7e25};
+  tests::loopback_run<Codec> run{codec, layout{d, tensors}, 2, 0x7e25, into.exec};
   run.exchange(in);
   run.exchange(in);
   auto const& plan = run.plan(1);
@@ -69,31 +76,30 @@ void describe(std::string const& name,
   auto const s = std::as_writable_bytes(std::span{state});
   auto const w = std::as_writable_bytes(std::span{workspace});
   std::copy(run.state(1).begin(), run.state(1).end(), s.begin());
-  REQUIRE(encode(cpu_executor{}, plan, mine, s, w) == status{});
+  REQUIRE(encode(into.exec, plan, mine, s, w) == status{});
   if constexpr (Codec::agrees) {
-    into[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
-    REQUIRE(advance(cpu_executor{}, plan, mine, s, w) == status{});
+    into.of[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
+    REQUIRE(advance(into.exec, plan, mine, s, w) == status{});
   }
   if constexpr (gathering<Codec>) {
-    into[name + " part"] =
+    into.of[name + " part"] =
       digest(w.subspan(plan.payload_offset() + plan.part_bytes(), plan.part_bytes()));
   } else {
-    into[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
+    into.of[name + " payload"] = digest(w.subspan(plan.payload_offset(), plan.payload_bytes()));
   }
   if constexpr (looking_up<Codec>) {
     std::vector<word4> indices(index_bytes(plan) / sizeof(word4));
     auto const up = std::as_writable_bytes(std::span{indices});
-    REQUIRE(pack_indices(cpu_executor{}, plan, w, up) == status{});
-    into[name + " indices"] = digest(up);
+    REQUIRE(pack_indices(into.exec, plan, w, up) == status{});
+    into.of[name + " indices"] = digest(up);
   }
-  into[name + " mean"] = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
+  into.of[name + " mean"] = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
 }
 
-}  // namespace
-
-TEST_CASE("[golden] payloads are those of the documented wire format")
+// What the executor makes of presets and codecs that cover the wire format.
+std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
 {
-  std::map<std::string, std::string> got;
+  digests got{exec};
   describe("fp32", presets::fp32, got);
   describe("fp16", presets::fp16, got);
   describe("bf16", presets::bf16, got);
@@ -147,6 +153,14 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
   describe("dynamiq_hop, 6 bits", presets::dynamiq_hop{.chunker = {.bits = 6}}, got, {}, 12'000);
   using blocks_hop = per_hop_codec<fixed_chunks<512>, no_rotation, block_absmax<4, 32>>;
   describe("block_absmax<4, 32> per hop", blocks_hop{}, got);
+  return got.of;
+}
+
+}  // namespace
+
+TEST_CASE("[golden] payloads are those of the documented wire format")
+{
+  auto got = describe_codecs({});
 
   char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
   if (write != nullptr && std::string{write} == "1") {
@@ -163,4 +177,25 @@ TEST_CASE("[golden] payloads are those of the documented wire format")
     CHECK(got[line.substr(0, colon)] == line.substr(colon + 2));
   }
   CHECK(lines == got.size());
+}
+
+TEST_CASE(
+  "[golden] ordinary gradients give the same bytes where the caller flushes subnormals to zero")
+{
+  if (!tests::flush_subnormals::works()) {
+    MESSAGE("not tested: no such switch");
+    return;
+  }
+  // All coordinates are multiples of 2^-30 (docs/contracts.md has the range), halves on the wire subnormal ones too.
+  auto const want = describe_codecs({.threads = 1});
+  for (instruction_set const set : {instruction_set::baseline, best_instruction_set()}) {
+    auto const got = [&] {
+      tests::flush_subnormals const scope;
+      return describe_codecs({.threads = 1, .instructions = set});
+    }();
+    for (auto const& preset : want) {
+      CAPTURE(preset.first);
+      CHECK(got.at(preset.first) == preset.second);
+    }
+  }
 }

@@ -98,6 +98,15 @@ TEST_CASE_TEMPLATE("[saturate_once] up to max_words words give the clamp of thei
   CHECK(wrong.report() == "");
 }
 
+TEST_CASE("[saturate_once] the sum of no words is a word of zeros")
+{
+  static_assert(saturate_once<2>{}.result(0) == 0 && saturate_once<4>{}.result(0) == 0 &&
+                saturate_once<8>{}.result(0) == 0);
+  CHECK(total<2>({}) == 0);
+  CHECK(total<4>({}) == 0);
+  CHECK(total<8>({}) == 0);
+}
+
 TEST_CASE_TEMPLATE("[saturate_once] every multiset of codes of few words, in every lane",
                    Lanes,
                    packed_codes<2>,

@@ -8,6 +8,8 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/random/philox.hpp>
+#include <tersum/range/headroom.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
@@ -40,8 +42,37 @@ struct with_encode {
 struct with_rounds {
   static constexpr int rounds = 7;
 };
+struct with_no_rounds {
+  static constexpr int rounds = 0;
+};
+struct with_draw {
+  static constexpr tersum::philox_block counter(std::uint64_t, tersum::dither_key const&)
+  {
+    return {};
+  }
+  static constexpr std::uint32_t mask(tersum::dither_key const&) { return 0; }
+};
 struct with_chunk_size {
   static constexpr int chunk_size = 256;
+};
+struct with_budget {
+  float bits = 2;
+};
+struct with_by_norm {
+  static constexpr bool by_norm = true;
+};
+struct with_level_count {
+  static constexpr int level_count = 2;
+};
+struct with_one_width {
+  static constexpr bool several_bits = false;
+};
+struct with_several_bits {
+  static constexpr bool several_bits = true;
+};
+struct with_widths {
+  static constexpr int widths[] = {2, 4};
+  float weighting               = 1;
 };
 struct with_rotation_size {
   static constexpr int rotation_size = 1;
@@ -49,14 +80,28 @@ struct with_rotation_size {
 struct with_factor {
   float factor(int, float) const { return 1; }
 };
+struct with_tracked {
+  static constexpr bool tracked = false;
+};
 struct with_scalar {
   using scalar = float;
 };
 struct with_op {
   using op = tersum::native_sum<float>;
 };
+struct with_headroom {
+  using headroom_type = tersum::literal;
+  tersum::literal headroom{};
+};
 struct with_headroom_type {
+  using headroom_type = tersum::literal;
+};
+struct with_number_for_headroom {
   using headroom_type = int;
+  int headroom        = 1;
+};
+struct with_measurement {
+  static constexpr tersum::statistic measurement = tersum::statistic::chunk_square_norm;
 };
 struct with_spread {
   float spread = 1;
@@ -82,6 +127,12 @@ struct with_lane_bits {
 struct with_max_world {
   static constexpr int max_world(int) { return 1; }
 };
+struct with_biased {
+  static constexpr bool biased = false;
+};
+struct with_saturating {
+  static constexpr bool saturating = false;
+};
 struct with_enabled {
   static constexpr bool enabled = false;
 };
@@ -97,15 +148,29 @@ struct with_heavy {
 
 template <class... Atoms>
 constexpr bool is_dither_source = tersum::dither_source<of<Atoms...>>;
-static_assert(is_dither_source<with_rounds>);
-static_assert(!is_dither_source<>);
-static_assert(!is_dither_source<with_rounds, with_heavy>);
+static_assert(is_dither_source<with_rounds, with_draw>);
+static_assert(is_dither_source<with_no_rounds>);
+static_assert(!is_dither_source<with_draw>);
+static_assert(!is_dither_source<with_rounds>, "who draws must say what from");
+static_assert(!is_dither_source<with_rounds, with_draw, with_heavy>);
 
 template <class... Atoms>
 constexpr bool is_chunker = tersum::chunker<of<Atoms...>>;
 static_assert(is_chunker<with_chunk_size>);
 static_assert(!is_chunker<>);
 static_assert(!is_chunker<with_chunk_size, with_heavy>);
+
+template <class... Atoms>
+constexpr bool is_selecting = tersum::selecting_chunker<of<with_chunk_size, Atoms...>>;
+static_assert(is_selecting<with_budget, with_by_norm, with_level_count, with_one_width>);
+static_assert(
+  is_selecting<with_budget, with_by_norm, with_level_count, with_several_bits, with_widths>);
+static_assert(!is_selecting<>);
+static_assert(!is_selecting<with_by_norm, with_level_count, with_one_width>);
+static_assert(!is_selecting<with_budget, with_level_count, with_one_width>);
+static_assert(!is_selecting<with_budget, with_by_norm, with_one_width>);
+static_assert(!is_selecting<with_budget, with_by_norm, with_level_count>);
+static_assert(!is_selecting<with_budget, with_by_norm, with_level_count, with_several_bits>);
 
 template <class... Atoms>
 constexpr bool is_rotator = tersum::rotator<of<Atoms...>>;
@@ -115,9 +180,10 @@ static_assert(!is_rotator<with_rotation_size, with_heavy>);
 
 template <class... Atoms>
 constexpr bool is_headroom = tersum::headroom<of<Atoms...>>;
-static_assert(is_headroom<with_factor>);
-static_assert(!is_headroom<>);
-static_assert(!is_headroom<with_factor, with_heavy>);
+static_assert(is_headroom<with_factor, with_tracked>);
+static_assert(!is_headroom<with_factor>);
+static_assert(!is_headroom<with_tracked>);
+static_assert(!is_headroom<with_factor, with_tracked, with_heavy>);
 
 template <class... Atoms>
 constexpr bool is_feedback = tersum::feedback<of<Atoms...>>;
@@ -165,20 +231,28 @@ static_assert(
 
 template <class... Atoms>
 constexpr bool is_range = tersum::range<of<Atoms...>>;
-static_assert(is_range<with_scalar, with_op, with_headroom_type, with_spread>);
-static_assert(!is_range<with_op, with_headroom_type, with_spread>);
-static_assert(!is_range<with_scalar, with_headroom_type, with_spread>);
-static_assert(!is_range<with_scalar, with_op, with_spread>);
-static_assert(!is_range<with_scalar, with_op, with_headroom_type>);
-static_assert(!is_range<with_scalar, with_op, with_headroom_type, with_spread, with_heavy>);
+static_assert(is_range<with_scalar, with_op, with_headroom, with_spread, with_measurement>);
+static_assert(!is_range<with_op, with_headroom, with_spread, with_measurement>);
+static_assert(!is_range<with_scalar, with_headroom, with_spread, with_measurement>);
+static_assert(!is_range<with_scalar, with_op, with_spread, with_measurement>);
+static_assert(!is_range<with_scalar, with_op, with_headroom, with_measurement>);
+static_assert(!is_range<with_scalar, with_op, with_headroom, with_spread>);
+static_assert(!is_range<with_scalar, with_op, with_headroom_type, with_spread, with_measurement>);
+static_assert(
+  !is_range<with_scalar, with_op, with_number_for_headroom, with_spread, with_measurement>);
+static_assert(
+  !is_range<with_scalar, with_op, with_headroom, with_spread, with_measurement, with_heavy>);
 
 template <class... Atoms>
 constexpr bool is_reducer = tersum::reducer<of<Atoms...>>;
-static_assert(is_reducer<with_lane_bits, with_op, with_max_world>);
-static_assert(!is_reducer<with_op, with_max_world>);
-static_assert(!is_reducer<with_lane_bits, with_max_world>);
-static_assert(!is_reducer<with_lane_bits, with_op>);
-static_assert(!is_reducer<with_lane_bits, with_op, with_max_world, with_heavy>);
+static_assert(is_reducer<with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
+static_assert(!is_reducer<with_op, with_max_world, with_biased, with_saturating>);
+static_assert(!is_reducer<with_lane_bits, with_max_world, with_biased, with_saturating>);
+static_assert(!is_reducer<with_lane_bits, with_op, with_biased, with_saturating>);
+static_assert(!is_reducer<with_lane_bits, with_op, with_max_world, with_saturating>);
+static_assert(!is_reducer<with_lane_bits, with_op, with_max_world, with_biased>);
+static_assert(
+  !is_reducer<with_lane_bits, with_op, with_max_world, with_biased, with_saturating, with_heavy>);
 
 // The signatures count, not only the names.
 struct with_text_bits {

@@ -52,7 +52,7 @@ struct allocated_chunks {
   static constexpr bool several_bits       = true;
   static constexpr int widths[level_count] = {Widths...};
 
-  float bits = 4;  //!< Bits per coordinate, all rounds together: never exceeded.
+  float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =
     1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less spares small chunks.
 };

@@ -40,7 +40,7 @@ struct top_chunks {
   static constexpr int level_count   = 1;      //!< A chunk travels or not.
   static constexpr bool several_bits = false;  //!< All that travel have the same width.
 
-  float bits = 2;  //!< Bits per coordinate, all rounds together: never exceeded.
+  float bits = 2;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
 };
 
 static_assert(selecting_chunker<top_chunks<128>>, "tersum: must model tersum::selecting_chunker");

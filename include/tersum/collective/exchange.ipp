@@ -58,7 +58,7 @@ template <class Codec, class Element>
     return {error_code::invalid_argument, "gradient is a null pointer"};
   }
   if (reinterpret_cast<std::uintptr_t>(gradient.data()) % alignof(Element) != 0) {
-    return {error_code::invalid_argument, "gradient is not aligned to its element"};
+    return {error_code::invalid_argument, "gradient is not aligned to its element type"};
   }
   if (status const s = check_state(state, plan.state_bytes()); !s.ok()) { return s; }
   return check_workspace(workspace, plan.workspace_bytes());

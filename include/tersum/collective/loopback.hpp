@@ -38,7 +38,8 @@ template <class Executor, reduce_op Op>
   if (n < 2) { return {}; }
   for (wire<Op> const& other : ranks) {
     if (other.count != ranks[0].count) {
-      return {error_code::invalid_argument, "the ranks' wires differ in their number of elements"};
+      return {error_code::invalid_argument,
+              "ranks: wires differ in count, so they are of unlike plans"};
     }
   }
   rank_blocks const blocks{.count         = ranks[0].count,

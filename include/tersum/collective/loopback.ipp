@@ -53,7 +53,7 @@ template <class Executor, class Ranks>
       auto const received = gathered_wire(ranks[to].plan, ranks[to].workspace);
       if (received.count != sent.count) {
         return {error_code::invalid_argument,
-                "the ranks' wires differ in their number of elements"};
+                "ranks: wires differ in count, so they are of unlike plans"};
       }
       if (to == from) { continue; }
       std::size_t const at = from * sent.count;
@@ -75,7 +75,7 @@ template <class Executor, class Ranks>
       auto const sent = scattered_wire(ranks[from].plan, ranks[from].workspace);
       if (received.count != sent.count) {
         return {error_code::invalid_argument,
-                "the ranks' wires differ in their number of elements"};
+                "ranks: wires differ in count, so they are of unlike plans"};
       }
       if (status const s = exec.copy(
             received.received + from * sent.count, sent.sent + to * sent.count, sent.count);
@@ -218,7 +218,8 @@ status loopback_all_reduce_mean(Executor const& exec,
                                 reduction_order order)
 {
   if (ranks.size() > detail::max_loopback_ranks) {
-    return {error_code::invalid_argument, "a loopback exchange has at most 256 ranks"};
+    return {error_code::invalid_argument,
+            "ranks.size() is above 256, the most of a loopback exchange"};
   }
   return detail::loopback_exchange(exec, ranks, order);
 }

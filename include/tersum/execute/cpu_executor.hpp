@@ -37,8 +37,9 @@ struct cpu_executor {
       return {error_code::invalid_argument, "cpu_executor.threads must be at least 1"};
     }
     if (instructions > best_instruction_set()) {
-      return {error_code::unsupported,
-              "cpu_executor.instructions asks for an instruction set that this CPU lacks"};
+      return {
+        error_code::unsupported,
+        "cpu_executor.instructions is a set that this CPU lacks: use best_instruction_set() or less"};
     }
     return {};
   }

@@ -23,7 +23,8 @@ status cuda_executor::launch(
 {
   if (blocks == 0) { return {}; }
   if (blocks > std::numeric_limits<std::int32_t>::max()) {
-    return {error_code::unsupported, "the gradient needs more blocks than a grid has"};
+    return {error_code::unsupported,
+            "gradient needs more blocks than a grid has: exchange it in parts"};
   }
   if (shared > 48 * 1024) {
     if (auto const s = detail::cuda_status(

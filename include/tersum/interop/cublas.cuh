@@ -48,7 +48,8 @@ struct cublas_executor : cuda_executor {
   {
     cudaStream_t its = nullptr;
     if (cublasGetStream(handle, &its) != CUBLAS_STATUS_SUCCESS || its != stream) {
-      return {error_code::invalid_argument, "the handle of cuBLAS is on another stream"};
+      return {error_code::invalid_argument,
+              "handle is not on the executor's stream: call cublasSetStream(handle, stream)"};
     }
     return {};
   }
@@ -126,10 +127,11 @@ struct cublas_executor : cuda_executor {
                                        groups.m,
                                        groups.count,
                                        groups.size);
-        return result == CUBLAS_STATUS_SUCCESS ? status{}
-                                               : status{error_code::execution_failed,
-                                                        "cuBLAS refused a grouped product",
-                                                        static_cast<int>(result)};
+        return result == CUBLAS_STATUS_SUCCESS
+                 ? status{}
+                 : status{error_code::execution_failed,
+                          "cuBLAS refused a grouped product: native is its status",
+                          static_cast<int>(result)};
       };
     auto const launch = low_rank_launch(args);
     return detail::grouped_launch<Codec, decltype(launch), decltype(multiply)>{

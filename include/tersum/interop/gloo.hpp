@@ -47,9 +47,9 @@ class gloo_transport {
   [[nodiscard]] int size() const noexcept { return context_ ? context_->size : 1; }
   [[nodiscard]] status check() const noexcept
   {
-    if (!context_) { return {error_code::invalid_argument, "the Gloo context is null"}; }
+    if (!context_) { return {error_code::invalid_argument, "context is a null pointer"}; }
     if (timeout_.count() <= 0) {
-      return {error_code::invalid_argument, "the timeout of Gloo must be above zero"};
+      return {error_code::invalid_argument, "timeout must be above zero"};
     }
     return exec_.check();
   }

@@ -87,7 +87,8 @@ class loopback_transport {
   [[nodiscard]] status check() const noexcept
   {
     if (size() < 1 || size() > loopback_group::max_ranks || rank_ < 0 || rank_ >= size()) {
-      return {error_code::invalid_argument, "a loopback group has 1 to 256 ranks, and no others"};
+      return {error_code::invalid_argument,
+              "rank must be between 0 and group.ranks() - 1, and group.ranks() between 1 and 256"};
     }
     return {};
   }
@@ -154,7 +155,8 @@ class loopback_transport {
 
   [[nodiscard]] static status lost() noexcept
   {
-    return {error_code::transport_failed, "a rank of the loopback group did not come in time"};
+    return {error_code::transport_failed,
+            "a rank of the loopback group failed, or did not come within the timeout"};
   }
 
   loopback_group* group_;

@@ -64,7 +64,8 @@ class mpi_transport {
       return {error_code::transport_failed, "no memory for the counts of MPI's collectives"};
     }
     if (failed_) {
-      return {error_code::transport_failed, "an earlier call of MPI failed or did not end in time"};
+      return {error_code::transport_failed,
+              "an earlier call of MPI failed or did not end in time: make a new transport"};
     }
     return answer(error_);
   }
@@ -203,7 +204,8 @@ class mpi_transport {
     }
     if (error == MPI_SUCCESS && done == 0) {
       failed_ = true;
-      return {error_code::transport_failed, "MPI did not end in time: a rank is gone or late"};
+      return {error_code::transport_failed,
+              "MPI did not end within the timeout: a rank is gone or late"};
     }
     return answer(error);
   }
@@ -217,8 +219,9 @@ class mpi_transport {
 
   [[nodiscard]] static status too_large() noexcept
   {
-    return {error_code::unsupported,
-            "MPI moves at most 2^31 - 1 elements, or bytes in a ring, at once: cut the gradient"};
+    return {
+      error_code::unsupported,
+      "MPI moves at most 2^31 - 1 elements, or bytes in a ring, at once: exchange the gradient in parts"};
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;

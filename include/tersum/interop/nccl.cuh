@@ -86,7 +86,9 @@ class nccl_transport {
       cudaError_t const done = cudaStreamQuery(stream);
       if (done == cudaSuccess) { return {}; }
       if (done != cudaErrorNotReady) {
-        return abort({error_code::execution_failed, "the stream failed", static_cast<int>(done)});
+        return abort({error_code::execution_failed,
+                      "the stream failed: native is the error of the CUDA runtime",
+                      static_cast<int>(done)});
       }
       ncclResult_t state        = ncclSuccess;
       ncclResult_t const answer = ncclCommGetAsyncError(comm_, &state);
@@ -231,13 +233,16 @@ class nccl_transport {
   {
     if (!aborted_) { ncclCommAbort(comm_); }
     aborted_ = true;
-    ready_   = {error_code::transport_failed, "the communicator of NCCL was aborted", why.native};
+    ready_   = {error_code::transport_failed,
+                "the communicator of NCCL was aborted: make a new one, and a new transport",
+                why.native};
     return why;
   }
 
   [[nodiscard]] static status late() noexcept
   {
-    return {error_code::transport_failed, "NCCL: a rank did not come within the timeout"};
+    return {error_code::transport_failed,
+            "NCCL did not end within the timeout: a rank is gone or late"};
   }
 
   [[nodiscard]] static status copied(cudaError_t error) noexcept

@@ -252,7 +252,8 @@ class nccl_symmetric {
     if (status const s = check(); !s.ok()) { return s; }
     auto const* const at = static_cast<std::byte const*>(data);
     if (at < memory_.data() || at + bytes > memory_.data() + memory_.size()) {
-      return {error_code::invalid_argument, "the workspace does not lie in the registered memory"};
+      return {error_code::invalid_argument,
+              "workspace does not lie in the memory that nccl_symmetric registered"};
     }
     return {};
   }

@@ -224,7 +224,7 @@ template <transport Transport, class Codec>
   bool const of_this_rank = plan.ranks().size == n && plan.ranks().rank == me;
   if (outcome.ok() && !of_this_rank) {
     outcome = {error_code::invalid_argument,
-               "the plan's world differs from the transport's rank or size"};
+               "plan: its world is not {.size = over.size(), .rank = over.rank()}"};
   }
   // A rank that is at fault sends a number of its own, so that the others notice.
   std::uint64_t const mine = outcome.ok() ? fingerprint(plan, seed)
@@ -237,7 +237,9 @@ template <transport Transport, class Codec>
       return s;
     }
     if (outcome.ok() && received != mine) {
-      outcome = {error_code::invalid_argument, "another rank has another plan or seed"};
+      outcome = {
+        error_code::invalid_argument,
+        "another rank has another plan or seed: codec, layout, world.size and seed must be the same"};
     }
     passing = received;
   }

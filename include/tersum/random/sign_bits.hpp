@@ -27,7 +27,7 @@ namespace tersum::inline v0 {
 //! @brief Thirty-two signs, one a bit (1 negates), as a pure function of the step's key and the word's number.
 //!
 //! `index` numbers the words of a whole gradient: word i of chunk c of C coordinates has index c C/32 + i, and which
-//! coordinates it covers says `sign_position`. Signs need to be fresh and fair but not of Philox quality: two rounds
+//! coordinates it covers says `chunk_order`. Signs need to be fresh and fair but not of Philox quality: two rounds
 //! of a 32-bit mixer cost a third of an operation a coordinate.
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t sign_bits(std::uint64_t index,
                                                                    std::uint64_t key) noexcept

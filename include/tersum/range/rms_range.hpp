@@ -14,13 +14,6 @@
 
 namespace tersum::inline v0 {
 
-//! What a range measures, and over what.
-enum class statistic {
-  chunk_square_norm,   //!< Sum of squares of each chunk: known before the rotation.
-  chunk_magnitude,     //!< Largest magnitude of each rotated chunk.
-  tensor_square_norm,  //!< Sum of squares of each tensor.
-};
-
 //! @brief The ranks sum the squared norm of each chunk; the range is `spread` root mean squares.
 //!
 //! The agreement needs norms only, which a rotation does not change, so that rotation, quantization and packing are one

@@ -46,9 +46,10 @@ class saturate_once {
   }
 
   //! @brief The clamped sums as one word.
-  //! @param words  How many were added, at most `max_words`.
+  //! @param words  How many were added, 0 to `max_words`; the sum of none is zeros.
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t result(int words) const noexcept
   {
+    if (words == 0) { return 0; }  // no centre to clamp about
     // A field holds sum + words 2^(Bits-1): it is clamped to that centre +- limit, then moved to 1 .. 2^Bits - 1.
     bool const small           = static_cast<std::uint32_t>(words) * lanes::full <= field_full / 2;
     std::uint32_t const centre = static_cast<std::uint32_t>(words) << (Bits - 1);

@@ -60,6 +60,9 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct two_shot_code
 
   static_assert(!selects || several_bits,
                 "tersum: two_shot_codec takes fixed_chunks or allocated_chunks");
+  static_assert(
+    detail::has_widths_of<Chunker, Quantizer>(),
+    "tersum: two_shot_codec with allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
   static_assert(chunk_size >= 256, "tersum: two_shot_codec needs chunks of at least 256");
   static_assert(
     !codebook<Quantizer> || Rotator::rotation_size == chunk_size,

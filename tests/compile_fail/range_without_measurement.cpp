@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A range that does not say what it measures: the compiler names the requirement.
+// expected: has_measurement
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/quantize/nearest_quantizer.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/reduce/native.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+
+struct silent_range {
+  using scalar        = float;
+  using op            = tersum::native_sum<float>;
+  using headroom_type = tersum::literal;
+  float spread        = 2;
+  tersum::literal headroom{};
+};
+
+using codec = tersum::codec<tersum::fixed_chunks<1024>,
+                            tersum::no_rotation,
+                            silent_range,
+                            tersum::nearest_quantizer<4>,
+                            tersum::saturating_sum<4>>;
+
+int const size = codec::chunk_size;

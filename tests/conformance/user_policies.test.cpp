@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Policies of every role that have what its concept asks for and nothing else: they make codecs, whose exchanges give
+//! the mean.
+
+#include "support/loopback_run.hpp"
+
+#include <tersum/codec.hpp>
+#include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/native.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/schedule/two_shot.hpp>
+#include <tersum/types.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+
+struct chunks {
+  static constexpr int chunk_size = 256;
+};
+
+struct choice {
+  static constexpr int chunk_size    = 128;
+  static constexpr bool by_norm      = true;
+  static constexpr int level_count   = 1;
+  static constexpr bool several_bits = false;
+  float bits                         = 8;
+};
+
+struct rotation {
+  static constexpr int rotation_size = 256;
+};
+
+struct still {
+  static constexpr int rotation_size = 1;
+};
+
+struct room {
+  static constexpr bool tracked = false;
+  float factor(int, float) const { return 1; }
+};
+
+struct reach {
+  using scalar                           = float;
+  using op                               = native_sum<float>;
+  using headroom_type                    = room;
+  static constexpr statistic measurement = statistic::chunk_square_norm;
+  float spread                           = 3;
+  room headroom{};
+};
+
+struct draw {
+  static constexpr int rounds = 10;
+  static constexpr philox_block counter(std::uint64_t block, dither_key const& key)
+  {
+    return {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(key.step), key.rank, 0}};
+  }
+  static constexpr std::uint32_t mask(dither_key const&) { return 0; }
+};
+
+struct rounding {
+  using dither                       = draw;
+  static constexpr int bits          = 4;
+  static constexpr int max_level     = 7;
+  static constexpr int fraction_bits = 8;
+  static constexpr bool unbiased     = true;
+  std::int32_t encode(float value, float scale, std::uint32_t random) const
+  {
+    float const sum = std::nearbyint(value * scale) + static_cast<float>(random);
+    return static_cast<std::int32_t>(std::clamp(std::floor(sum / 256.0f), -7.0f, 7.0f));
+  }
+};
+
+// Bytes, whose sums stay within themselves.
+struct byte_sum {
+  using element                     = std::uint32_t;
+  static constexpr bool native      = false;
+  static constexpr bool associative = true;
+  static constexpr bool exact       = true;
+  std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const
+  {
+    return ((a & 0x7f7f7f7fu) + (b & 0x7f7f7f7fu)) ^ ((a ^ b) & 0x80808080u);
+  }
+};
+
+struct bytes {
+  using op                         = byte_sum;
+  static constexpr int lane_bits   = 8;
+  static constexpr bool biased     = false;
+  static constexpr bool saturating = false;
+  static constexpr int max_world(int level) { return 127 / level; }
+};
+
+struct keeping {
+  static constexpr bool enabled = true;
+};
+
+// The signs of normal values, and whether they are large.
+struct book {
+  static constexpr int bits       = 2;
+  static constexpr int magnitudes = 2;
+  static constexpr bool unbiased  = true;
+  static constexpr float numbers[4]{.45f, 1.5f, 1.0f, std::numeric_limits<float>::infinity()};
+  static constexpr float const* levels() { return numbers; }
+  static constexpr float const* boundaries() { return numbers + 2; }
+  static constexpr float distortion() { return .133f; }
+};
+
+// Signs and zeros of the size of their block.
+struct blocks {
+  struct scale {
+    static constexpr int bits = 8;
+    static std::uint32_t encode(float ratio)
+    {
+      return static_cast<std::uint32_t>(std::ceil(ratio * 16));
+    }
+    static float decode(std::uint32_t code) { return static_cast<float>(code) / 16; }
+  };
+  using dither                    = no_dither;
+  static constexpr int bits       = 2;
+  static constexpr int magnitudes = 2;
+  static constexpr int block      = 16;
+  static constexpr bool unbiased  = false;
+  static constexpr bool uniform   = true;
+  static constexpr std::array<float, 2> level{0, 1};
+  static constexpr std::array<std::uint32_t, 3> mark{0, 1u << 20, 1u << 21};
+  static std::uint32_t round(std::uint32_t magnitude, std::uint32_t, std::uint32_t const*)
+  {
+    return magnitude > 1u << 19 ? 1 : 0;
+  }
+  static constexpr float distortion() { return .5f; }
+};
+
+// Of one column.
+struct unit_length {
+  template <class Factor>
+  static void orthogonalize(Factor& factor)
+  {
+    double const square = factor.dot(0, 0);
+    factor.scale(0, square > 0 ? 1 / std::sqrt(square) : 0);
+  }
+};
+
+// Uniform values that the ranks share in part, in every other 128 coordinates four times as large.
+std::vector<std::vector<float>> gradients(std::size_t d)
+{
+  std::vector<std::vector<float>> out(3, std::vector<float>(d));
+  std::mt19937 random{5};
+  std::uniform_real_distribution<float> uniform{-1, 1};
+  for (std::size_t i = 0; i < d; ++i) {
+    float const size   = i / 128 % 2 == 0 ? .5f : 2;
+    float const common = uniform(random);
+    for (auto& g : out) { g[i] = size * (common + uniform(random)); }
+  }
+  return out;
+}
+
+// The error of the mean of three ranks; all of them have the same.
+template <class Codec>
+double error_of(Codec const& codec)
+{
+  auto const in = gradients(3000);
+  tests::loopback_run<Codec> run{codec, layout{3000}, 3, 11};
+  auto const& out = run.exchange(in);
+  CHECK(out[1] == out[0]);
+  CHECK(out[2] == out[0]);
+  CHECK(fingerprint(run.plan(0)) == fingerprint(run.plan(2)));
+  return tests::nmse(in, out[0]);
+}
+
+TEST_CASE("[conformance] policies made of what the concepts ask for exchange in lanes")
+{
+  using lanes = codec<chunks, rotation, reach, rounding, bytes, keeping>;
+  static_assert(!selecting_chunker<chunks> && lanes::feeds_back && !lanes::saturates);
+  // Three root mean squares in 7 steps: rounding a value has a variance of a quarter of a step's square at most, (3/7)^2 / 4
+  // = .046 of its energy; rotated values beyond the range, 1 in 370, add less than .002. Of uniform values ranks have the
+  // energy 1/6 where their mean has (1 + 1/3) / 12 = 1/9, and their errors are independent: .048 (1/6) / 3 / (1/9) = .024.
+  double const error = error_of(lanes{});
+  CHECK(error < .024);
+  CHECK(error > 0);
+}
+
+TEST_CASE("[conformance] a choice of one's own sends the largest chunks")
+{
+  // 8 bits pay for 11 of 24 chunks and the norms: for all large ones but the last, of 56 coordinates. Of 12 + 11 16 + 7 parts
+  // of the energy 12 + 7 stay, .097; chunks of so many uniform values differ from that by a tenth.
+  CHECK(error_of(cast_codec<half, choice, keeping>{}) < .12);
+}
+
+TEST_CASE("[conformance] a codebook and blocks of one's own exchange in two shots")
+{
+  // Of normal values an encoding loses .13: a third of that of ranks with 3/2 of the mean's energy, and that of the mean.
+  CHECK(error_of(two_shot_codec<chunks, rotation, book, keeping>{}) < .25);
+  // Zeros and signs are coarse: no more is asked than that they are better than nothing.
+  CHECK(error_of(two_shot_codec<chunks, still, blocks>{}) < 1);
+}
+
+TEST_CASE("[conformance] an orthogonalizer of one's own finds the column of a matrix of rank 1")
+{
+  std::vector<tensor> const matrix{{.rows = 60, .columns = 50}};
+  std::vector<std::vector<float>> in(2, std::vector<float>(3000));
+  for (std::size_t i = 0; i < 3000; ++i) {
+    float const value = static_cast<float>(i / 50 % 7 + 1) * static_cast<float>(i % 50 % 5 + 1);
+    in[0][i]          = value;
+    in[1][i]          = 3 * value;
+  }
+  using factors = low_rank_codec<low_rank<1, unit_length>>;
+  tests::loopback_run<factors> run{factors{}, layout{3000, matrix}, 2, 11};
+  auto const& out = run.exchange(in);
+  CHECK(out[1] == out[0]);
+  // Three products, each known to 60 2^-24 of the magnitudes that it adds, of which signs of the warm start leave a tenth or
+  // more: 3 60 2^-24 10 = 1.1e-4 of a coordinate.
+  CHECK(tests::nmse(in, out[0]) < 1.1e-4 * 1.1e-4);
+}
+
+}  // namespace

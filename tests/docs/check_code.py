@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the C++ code in a page of the documentation.
+
+    check_code.py --page PAGE.md --around PAGE.cpp -- COMPILER ARGUMENT...
+
+In PAGE.cpp the line "// code N" stands for the page's block number N, from 1; "// code N: TEXT" for
+the paragraph of that block that begins with TEXT. What the blocks include comes first, with
+tersum.hpp in the place of tersum.cuh. Every block must be used.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def paragraph(block, text):
+    found = [part for part in block.split("\n\n") if part.startswith(text)]
+    return found[0] if found else None
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--page", type=pathlib.Path, required=True)
+    arguments.add_argument("--around", type=pathlib.Path, required=True)
+    arguments.add_argument("compiler", nargs="+")
+    asked = arguments.parse_args()
+
+    blocks = re.findall(r"^```cpp\n(.*?)^```", asked.page.read_text(), re.S | re.M)
+    includes = [line.replace("tersum/tersum.cuh", "tersum/tersum.hpp")
+                for block in blocks for line in block.splitlines() if line.startswith("#include")]
+    blocks = [re.sub(r"^#include.*\n", "", block, flags=re.M) for block in blocks]
+    used = set()
+    lines = includes[:]
+    for line in asked.around.read_text().splitlines():
+        mark = re.fullmatch(r"\s*// code (\d+)(?:: (.*))?", line)
+        if mark is None:
+            lines.append(line)
+            continue
+        number = int(mark[1])
+        code = blocks[number - 1] if number <= len(blocks) else None
+        if code is not None and mark[2]:
+            code = paragraph(code, mark[2])
+        if code is None:
+            sys.exit(f"{asked.page} has no code for '{line.strip()}'")
+        used.add(number)
+        lines += [f'#line 1 "{asked.page.name}, code {number}"', code]
+    if used != set(range(1, len(blocks) + 1)):
+        sys.exit(f"{asked.around} uses {sorted(used)} of {len(blocks)} blocks")
+    sys.exit(subprocess.run([*asked.compiler, "-fsyntax-only", "-x", "c++", "-"],
+                            input="\n".join(lines), text=True).returncode)
+
+
+if __name__ == "__main__":
+    main()
