@@ -143,7 +143,7 @@ function(tersum_add_page_test name page)
   add_test(NAME tersum.docs.${name}
            COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/docs/check_code.py" --page "${page}" --around
                    "${PROJECT_SOURCE_DIR}/tests/docs/${name}.cpp" -- "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra
-                   -Werror -Wno-unused -Wunused-result "-I${PROJECT_SOURCE_DIR}/include" -DOMPI_SKIP_MPICXX ${mpi})
+                   -Werror -Wno-unused -Wunused-result "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/tests" -DOMPI_SKIP_MPICXX ${mpi})
   set_tests_properties(tersum.docs.${name} PROPERTIES LABELS docs)
 endfunction()
 

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What surrounds the code in docs/kernels.md, on the emulator's context.
+
+#include <tersum/chunk/block_load.hpp>
+#include <tersum/quantize/block_codes.hpp>
+#include <tersum/range/chunk_step.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/tersum.hpp>
+
+#include <support/emulator/host_context.hpp>
+
+#include <cstdint>
+
+namespace tersum {
+
+struct cuda_context : emulator::host_context {
+  cuda_context();
+};
+
+}  // namespace tersum
+
+#define __global__
+#define __shared__ static
+#define __launch_bounds__(threads)
+
+// code 1
