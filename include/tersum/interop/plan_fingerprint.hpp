@@ -204,6 +204,7 @@ template <class Codec>
     hash.add(t.rows);
     hash.add(t.columns);
     hash.add(t.offset);
+    hash.add(t.weight);
   }
   detail::add_codec(hash, plan.codec());
   return hash.result();
