@@ -19,8 +19,11 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
 {
   std::uint64_t end = 0;
   for (tensor const& t : layout_.tensors) {
-    covers_ = covers_ && t.offset == end;
-    end     = t.offset + t.size();
+    // Sizes that wrap cover nothing.
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    bool const fits              = t.columns == 0 || t.rows <= (most - end) / t.columns;
+    covers_                      = covers_ && fits && t.offset == end;
+    end                          = t.offset + t.size();
   }
   covers_ = covers_ && (layout_.tensors.empty() || end == layout_.coordinates);
   for_each_record([this](tensor_record const& record) {
@@ -92,8 +95,9 @@ constexpr status plan<Codec>::check() const noexcept
     float const spread    = codec_.range.spread;
     constexpr float limit = std::numeric_limits<float>::max();
     if (!(spread <= limit && (spread > 0 || (suits && spread == 0)))) {
-      return {error_code::invalid_argument,
-              "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
+      return {
+        error_code::invalid_argument,
+        "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
     }
     if (world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
       return {
@@ -114,11 +118,11 @@ constexpr void plan<Codec>::for_each_record(Visitor visit) const
     std::uint64_t offset = t.offset;
     std::uint64_t size   = t.size();
     while (size > 0) {
-      std::uint64_t chunks = (size + Codec::chunk_size - 1) / Codec::chunk_size;
+      std::uint64_t chunks = size / Codec::chunk_size + (size % Codec::chunk_size != 0 ? 1 : 0);
       std::uint64_t here   = size;
       if (Codec::rotates_all && !around) {
         chunks = std::bit_floor(chunks);
-        here   = detail::minimum(size, chunks * Codec::chunk_size);
+        here   = chunks > size / Codec::chunk_size ? size : chunks * Codec::chunk_size;
       }
       tensor_record record{};
       record.offset      = offset;

@@ -38,7 +38,7 @@ template <class Codec>
 constexpr std::uint64_t plan<Codec>::payload_bytes() const noexcept
 {
   if constexpr (recompressing<Codec>) {
-    return part_bytes() * static_cast<std::uint64_t>(world_.size);
+    return part_bytes() * static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   } else if constexpr (recoding<Codec>) {
     return tiles() * sizeof(typename Codec::payload_op::element);
   } else if constexpr (Codec::selects) {
@@ -66,7 +66,7 @@ constexpr std::uint64_t plan<Codec>::tiles() const noexcept requires(recoding<Co
 template <class Codec>
 constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(recompressing<Codec>)
 {
-  auto const ranks    = static_cast<std::uint64_t>(world_.size);
+  auto const ranks    = static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   std::uint64_t words = 0;
   if constexpr (Codec::selects) {
     // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
@@ -82,7 +82,7 @@ constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(recomp
 template <class Codec>
 constexpr std::uint64_t plan<Codec>::owned_chunks() const noexcept requires(recompressing<Codec>)
 {
-  auto const ranks = static_cast<std::uint64_t>(world_.size);
+  auto const ranks = static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   return (chunks_ + ranks - 1) / ranks;
 }
 
