@@ -60,8 +60,10 @@ TEST_CASE("[codec] a wrong argument is named, and no memory is written")
   CHECK(mentions(
     all_reduce_mean(exec, plan, gradient, s, {static_cast<std::byte*>(nullptr), 1u << 20}, nothing),
     "workspace is a null"));
-  CHECK(mentions(all_reduce_mean(cpu_executor{.threads = 0}, plan, gradient, s, w, nothing),
-                 "threads"));
+  for (int const threads : {0, 4097}) {
+    CHECK(mentions(all_reduce_mean(cpu_executor{.threads = threads}, plan, gradient, s, w, nothing),
+                   "threads"));
+  }
 
   CHECK(state == state_before);
   CHECK(workspace == workspace_before);
@@ -113,6 +115,22 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
   tensor const part[] = {{"a", 10, 10, 0}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 101, .tensors = part}, {}).check(),
                  "layout.tensors"));
+}
+
+TEST_CASE("[codec] a plan of nonsense can be asked, and says what it is")
+{
+  CHECK(presets::two_shot_4.plan(layout{5000}, {.size = 0}).workspace_bytes() > 0);
+  CHECK(presets::allocated_4.plan(layout{50000}, {.size = 0}).workspace_bytes() > 0);
+  CHECK(mentions(presets::two_shot_4.plan(layout{5000}, {.size = 0}).check(), "world.size"));
+  CHECK(mentions(presets::rotated_sat4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^31 chunks"));
+  CHECK(mentions(presets::thc_wide4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^31 chunks"));
+  std::uint64_t const half = std::uint64_t{1} << 32;
+  tensor const wraps[]     = {{"a", half, half, 0}};
+  CHECK(mentions(presets::rotated_sat4.plan(layout{.coordinates = 0, .tensors = wraps}, {}).check(),
+                 "layout.tensors"));
+  tensor const beyond[] = {{"a", 2 * half + 2, half / 2, 0}};
+  layout const wrapped{.coordinates = beyond[0].size(), .tensors = beyond};
+  CHECK(mentions(presets::powersgd_r4.plan(wrapped, {}).check(), "layout.tensors"));
 }
 
 TEST_CASE("[codec] sizes beyond 2^31 are arithmetic like others")

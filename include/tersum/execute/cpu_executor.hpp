@@ -29,14 +29,14 @@ namespace tersum::inline v0 {
 //! Threads come from OpenMP when the compiler has it switched on; otherwise everything runs on the calling thread. The
 //! result does not depend on either member.
 struct cpu_executor {
-  int threads                  = 1;                       //!< At least 1.
+  int threads                  = 1;                       //!< 1 to 4096.
   instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.
 
   //! @brief Whether this executor can run: both members are in range.
   [[nodiscard]] status check() const noexcept
   {
-    if (threads < 1) {
-      return {error_code::invalid_argument, "cpu_executor.threads must be at least 1"};
+    if (threads < 1 || threads > 4096) {
+      return {error_code::invalid_argument, "cpu_executor.threads must be between 1 and 4096"};
     }
     if (instructions > best_instruction_set()) {
       return {

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
 #include <tersum/execute/cpu/with_subnormals.hpp>
 
 #include <cstdint>
@@ -24,7 +25,9 @@ void parallel_for([[maybe_unused]] int threads, std::uint64_t count, Body const&
 {
   auto const end = static_cast<std::int64_t>(count);
 #if defined(_OPENMP)
-#pragma omp parallel num_threads(threads) if (threads > 1)
+  int const used = static_cast<int>(
+    minimum(static_cast<std::uint64_t>(threads), maximum<std::uint64_t>(count, 1)));
+#pragma omp parallel num_threads(used) if (used > 1)
   {
     with_subnormals const scope;
 #pragma omp for schedule(static)
