@@ -7,6 +7,7 @@
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/block_absmax.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
 
 namespace tersum::inline v0 {
