@@ -86,8 +86,9 @@ constexpr status plan<Codec>::check() const noexcept
     float const spread    = codec_.range.spread;
     constexpr float limit = std::numeric_limits<float>::max();
     if (!(spread <= limit && (spread > 0 || (suits && spread == 0)))) {
-      return {error_code::invalid_argument,
-              "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
+      return {
+        error_code::invalid_argument,
+        "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
     }
     if (world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
       return {
