@@ -6,6 +6,7 @@
 
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 
 #include <bit>
 #include <limits>
@@ -37,12 +38,7 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
 template <class Codec>
 constexpr status plan<Codec>::check() const noexcept
 {
-  if (world_.size < 1 || world_.size > 65534) {
-    return {error_code::invalid_argument, "world.size must be between 1 and 65534"};
-  }
-  if (world_.rank < 0 || world_.rank >= world_.size) {
-    return {error_code::invalid_argument, "world.rank must be between 0 and world.size - 1"};
-  }
+  if (status const s = detail::check_world(world_); !s.ok()) { return s; }
   if (!covers_) {
     return {error_code::invalid_argument,
             "layout.tensors must cover layout.coordinates without gaps, in ascending order"};
@@ -58,9 +54,7 @@ constexpr status plan<Codec>::check() const noexcept
         error_code::invalid_argument,
         "layout.coordinates has more than 2^29 chunks: exchange it in parts, or use larger chunks"};
     }
-    if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
-      return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
-    }
+    if (status const s = detail::check_budget(codec_.chunker.bits); !s.ok()) { return s; }
     for (tensor const& t : layout_.tensors) {
       if (!(t.weight >= 0 && t.weight <= std::numeric_limits<float>::max())) {
         return {error_code::invalid_argument,
@@ -192,7 +186,7 @@ constexpr std::uint64_t plan<Codec>::most_units() const noexcept
 template <class Codec>
 constexpr std::uint32_t plan<Codec>::affordable_units() const noexcept
 {
-  if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) { return 0; }
+  if (!detail::check_budget(codec_.chunker.bits).ok()) { return 0; }
   double budget = static_cast<double>(codec_.chunker.bits) * static_cast<double>(compressed_) / 32 -
                   static_cast<double>(agreed_size(chunks_)) / 4;
   if constexpr (recompressing<Codec>) {

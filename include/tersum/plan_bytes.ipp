@@ -6,7 +6,9 @@
 
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/quantize/block_absmax.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
 
 namespace tersum::inline v0 {
@@ -107,9 +109,7 @@ constexpr bool plan<Codec>::travels() const noexcept
 template <class Codec>
 constexpr double plan<Codec>::bits_per_coordinate() const noexcept
 {
-  return coordinates() == 0
-           ? 0.0
-           : 8.0 * static_cast<double>(wire_bytes()) / static_cast<double>(coordinates());
+  return detail::bits_over(wire_bytes(), coordinates());
 }
 
 template <class Codec>

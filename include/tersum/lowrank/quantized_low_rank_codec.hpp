@@ -8,6 +8,7 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>
@@ -119,6 +120,11 @@ class plan<quantized_low_rank_codec<Factors, Inner>> {
   //! @name Rounds
   //! @{
 
+  //! Elements of P; none when alternating.
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
+  {
+    return factors_.agreed_scalars();
+  }
   //! Bytes of all rounds that P takes; none when alternating.
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
   {
@@ -137,13 +143,16 @@ class plan<quantized_low_rank_codec<Factors, Inner>> {
   {
     return agreed_bytes() + payload_bytes() + bypass_bytes();
   }
+  //! Whether the inner codec's budget, if it has one, pays for all factors.
+  [[nodiscard]] constexpr bool travels() const noexcept
+  {
+    return second_.travels() && (!Factors::agrees || first_.travels());
+  }
 
   //! Input of the all-reduce in bits, all rounds, per coordinate of the gradient.
   [[nodiscard]] constexpr double bits_per_coordinate() const noexcept
   {
-    return coordinates() == 0
-             ? 0.0
-             : 8.0 * static_cast<double>(wire_bytes()) / static_cast<double>(coordinates());
+    return detail::bits_over(wire_bytes(), coordinates());
   }
   //! @}
 

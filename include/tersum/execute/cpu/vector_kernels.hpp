@@ -15,7 +15,7 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/mark_tree.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/state.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>
 
 #include <algorithm>
