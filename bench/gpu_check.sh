@@ -220,7 +220,10 @@ results=()
 measure() {
   local operation=$1 size=$2 pattern=$3 program=$build/bin/tersum.bench.cuda.cuda
   local json=$details/cuda.$operation.$size.json
-  [[ $operation != select && $operation != sort ]] || program=$build/bin/tersum.bench.select.cuda
+  case $operation in
+    select | sort) program=$build/bin/tersum.bench.select.cuda ;;
+    products | orthogonalize | reconstruct) program=$build/bin/tersum.bench.low_rank.cuda ;;
+  esac
   [ -x "$program" ] || return
   timeout "$(seconds 45)" "$program" "--benchmark_filter=^$operation/$pattern" --benchmark_min_time=0.02 \
     "--benchmark_out=$json" --benchmark_out_format=json >"$details/cuda.$operation.$size.txt" 2>&1
@@ -294,15 +297,10 @@ if [ "$bench" = ON ]; then
     (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
     measure "$operation" smaller '.*/n:(6553600|16777216)/'
   done
-  if [ -x "$build/bin/tersum.bench.low_rank.cuda" ]; then
-    timeout "$(seconds 45)" "$build/bin/tersum.bench.low_rank.cuda" --benchmark_min_time=0.02 \
-      >"$details/cuda.low_rank.txt" 2>&1
-    case $? in
-      0) note "low-rank steps: $details/cuda.low_rank.txt" ;;
-      124) note "out of time: the benchmarks of low-rank steps; see $details/cuda.low_rank.txt" ;;
-      *) fail "the benchmarks of low-rank steps; see $details/cuda.low_rank.txt" ;;
-    esac
-  fi
+  for operation in products orthogonalize reconstruct; do
+    (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation" && continue
+    measure "$operation" all ''
+  done
 fi
 
 {

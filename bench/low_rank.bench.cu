@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A step of PowerSGD on the encoder layers of BERT-large on a device: products, orthogonalisation, reconstruction; and
-//! where cuSOLVER is found a Householder QR of each matrix in the place of the orthogonalisation.
+//! A step of PowerSGD on the encoder layers of BERT-large on a device: `products` (M Q and M^T P), `orthogonalize` (of P),
+//! `reconstruct` (P Q^T). `householder_qr` stands in for the orthogonalisation where cuSOLVER is found.
 
 #include "support/cuda_bench.cuh"
 
 #include <tersum/lowrank/low_rank_launches.hpp>
 
-#include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #if defined(TERSUM_BENCH_CUSOLVER)
@@ -52,6 +52,7 @@ class one_rank {
       gradient_(room_.take<float>(shape_.coordinates)),
       state_(room_.take<std::byte>(plan_.state_bytes())),
       workspace_(room_.take<std::byte>(plan_.workspace_bytes())),
+      copy_(room_.take<float>(plan_.factor_elements(0))),
       args_(detail::make_args(plan_, gradient_.data(), state_, workspace_))
   {
     fill_gradient(stream_, source_);
@@ -71,6 +72,7 @@ class one_rank {
   [[nodiscard]] float* left(matrix_record const& m) const { return args_.factor[0] + m.slot[0]; }
 
   void begin() const { require(exec().copy(gradient_.data(), source_.data(), source_.size())); }
+  void copy_factor() const { require(exec().copy(copy_.data(), args_.factor[0], copy_.size())); }
   void multiply() const { require(encode(exec(), plan_, gradient_, state_, workspace_)); }
   void orthogonalize() const { launch(detail::settle_all{}, plan_.chunks()); }
   void multiply_back() const { launch(detail::multiply_all<false>{}, plan_.blocks(1)); }
@@ -96,36 +98,50 @@ class one_rank {
   tersum::plan<Codec> plan_;
   std::span<float> source_, gradient_;
   bytes state_, workspace_;
+  std::span<float> copy_;
   detail::exchange_args<Codec, float> args_;
 };
 
-// Times `orthogonalize`, and everything else of the step beside it.
+// Runs whole steps, with `orthogonalize` in the place of the codec's; one stage of them is the result.
+enum class stage : std::uint8_t { products, orthogonalize, reconstruct };
+
 template <class Codec, class Work>
-void run_step(benchmark::State& state, one_rank<Codec>& rank, Work const& orthogonalize)
+void run_step(benchmark::State& state, stage what, one_rank<Codec>& rank, Work const& orthogonalize)
 {
-  constexpr double never = std::numeric_limits<double>::infinity();
-  double products = never, rebuild = never, best = never;
+  best_times best;
   for ([[maybe_unused]] auto _ : state) {
-    rank.begin();
-    auto const first  = rank.stream().time([&] { rank.multiply(); }, orthogonalize);
-    auto const second = rank.stream().time([&] { rank.multiply_back(); }, [&] { rank.finish(); });
-    state.SetIterationTime(1e-9 * first[1]);
-    products = std::min(products, first[0] + second[0]);
-    best     = std::min(best, first[1]);
-    rebuild  = std::min(rebuild, second[1]);
+    auto const [restored, first] =
+      rank.stream().time([&] { rank.begin(); }, [&] { rank.multiply(); });
+    auto const [copied, settled] = rank.stream().time([&] { rank.copy_factor(); }, orthogonalize);
+    auto const [second, rebuilt] =
+      rank.stream().time([&] { rank.multiply_back(); }, [&] { rank.finish(); });
+    double const taken = what == stage::products        ? first + second
+                         : what == stage::orthogonalize ? settled
+                                                        : rebuilt;
+    best.work_ns       = std::min(best.work_ns, taken);
+    best.copy_ns       = std::min(best.copy_ns, what == stage::orthogonalize ? copied : restored);
+    state.SetIterationTime(1e-9 * taken);
   }
-  state.counters["products_us"]    = products * 1e-3;
-  state.counters["reconstruct_us"] = rebuild * 1e-3;
-  state.counters["share"]          = best / (best + products + rebuild);
+  auto const& plan   = rank.plan();
+  auto const whole   = static_cast<double>(plan.coordinates() * sizeof(float));
+  auto const left    = static_cast<double>(plan.factor_elements(0) * sizeof(float));
+  auto const factors = static_cast<double>(plan.payload_bytes() + plan.agreed_bytes());
+  double const moved = what == stage::orthogonalize ? 2 * left : whole + factors;
+  set_counters(state, plan, moved, what == stage::orthogonalize ? left : whole, best);
 }
 
 template <class Codec>
-void add_step(std::string_view name, Codec const& codec)
+void add_steps(std::string_view name, Codec const& codec)
 {
-  add("orthogonalize", name, "float", bucket{}.coordinates, [=](benchmark::State& state) {
-    one_rank<Codec> rank{codec};
-    run_step(state, rank, [&] { rank.orthogonalize(); });
-  });
+  auto const add_stage = [&](std::string_view operation, stage what) {
+    add(operation, name, "float", bucket{}.coordinates, [=](benchmark::State& state) {
+      one_rank<Codec> rank{codec};
+      run_step(state, what, rank, [&] { rank.orthogonalize(); });
+    });
+  };
+  add_stage("products", stage::products);
+  add_stage("orthogonalize", stage::orthogonalize);
+  add_stage("reconstruct", stage::reconstruct);
 }
 
 #if defined(TERSUM_BENCH_CUSOLVER)
@@ -135,9 +151,10 @@ inline void require(cusolverStatus_t status)
 }
 
 template <class Codec>
-void add_cusolver(std::string_view name, Codec const& codec)
+void add_cusolver(Codec const& codec)
 {
-  add("householder_qr", name, "float", bucket{}.coordinates, [=](benchmark::State& state) {
+  std::string const name = "householder_qr_r" + std::to_string(Codec::rank);
+  add("orthogonalize", name, "float", bucket{}.coordinates, [=](benchmark::State& state) {
     one_rank<Codec> rank{codec};
     std::vector<matrix_record> matrices;
     rank.plan().for_each_matrix([&](matrix_record const& m) { matrices.push_back(m); });
@@ -160,7 +177,7 @@ void add_cusolver(std::string_view name, Codec const& codec)
       most = std::max({most, qr, q});
     });
     auto const work = room.take<float>(static_cast<std::size_t>(most));
-    run_step(state, rank, [&] {
+    run_step(state, stage::orthogonalize, rank, [&] {
       each([&](int rows, int columns, float* a) {
         require(cusolverDnSgeqrf(
           handle, rows, columns, a, rows, tau.data(), work.data(), most, info.data()));
@@ -175,13 +192,13 @@ void add_cusolver(std::string_view name, Codec const& codec)
 
 [[maybe_unused]] bool const registered = [] {
   if (!find_device()) { return false; }
-  add_step("powersgd_r4", presets::powersgd_r4);
-  add_step("powersgd_r16", presets::powersgd_r16);
-  add_step("powersgd_r64", presets::powersgd_r64);
-  add_step("gram_schmidt_r4", low_rank_codec<low_rank<4, gram_schmidt>>{});
+  add_steps("powersgd_r4", presets::powersgd_r4);
+  add_steps("powersgd_r16", presets::powersgd_r16);
+  add_steps("powersgd_r64", presets::powersgd_r64);
+  add_steps("gram_schmidt_r4", low_rank_codec<low_rank<4, gram_schmidt>>{});
 #if defined(TERSUM_BENCH_CUSOLVER)
-  add_cusolver("powersgd_r4", presets::powersgd_r4);
-  add_cusolver("powersgd_r64", presets::powersgd_r64);
+  add_cusolver(presets::powersgd_r4);
+  add_cusolver(presets::powersgd_r64);
 #endif
   return true;
 }();

@@ -30,7 +30,7 @@ def read(paths, pattern):
     for path in paths:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
-        compiler = document["context"].get("compiler", "unknown compiler")
+        compiler = document["context"].get("compiler", "unknown compiler").strip()
         for run in document["benchmarks"]:
             match = NAME.match(run["name"])
             if not match or run.get("run_type") == "aggregate" or not re.search(pattern, match[0]):
@@ -100,7 +100,7 @@ def ratio_table(results):
 
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#111111")
-PANEL, MARGIN, LEFT = 420, 70, 60
+PANEL, MARGIN, LEFT = 420, 70, 70
 
 
 def log_ticks(low, high):
@@ -131,11 +131,17 @@ def panel(results, title, x0, bounds, colors):
                 f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>']
     out.append(f'<text x="{x0 + PANEL / 2}" y="{MARGIN + PANEL + 36}" text-anchor="middle">'
                "bytes to move / bytes that the copy moves</text>")
+    y = MARGIN + PANEL / 2
+    out.append(f'<text x="{x0 - 38}" y="{y}" text-anchor="middle" transform="rotate(-90 {x0 - 38} {y})">'
+               "time / time of the copy</text>")
     # The copy moves what it copies twice: on the line an operation takes as long as a copy of as many bytes.
     low, high = max(x_low, y_low), min(x_high, y_high)
     if low < high:
-        out.append(f'<path d="M{across(low):.1f} {down(low):.1f}L{across(high):.1f} {down(high):.1f}" '
-                   'stroke="#444" stroke-dasharray="5 4"/>')
+        ends = across(low), down(low), across(high), down(high)
+        slope = math.degrees(math.atan2(ends[3] - ends[1], ends[2] - ends[0]))
+        out += ['<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="#444" stroke-dasharray="5 4"/>'.format(*ends),
+                f'<text x="{ends[2]:.1f}" y="{ends[3]:.1f}" dx="-20" dy="16" text-anchor="end" fill="#444" '
+                f'transform="rotate({slope:.1f} {ends[2]:.1f} {ends[3]:.1f})">bandwidth of the copy</text>']
     for result in results:
         x, y = across(result["bytes"] / (2 * result["copied_bytes"])), down(over_copy(result))
         color = colors[result["operation"]]
@@ -180,7 +186,7 @@ def svg(results):
     width = LEFT + len(threads) * (PANEL + LEFT) + 150
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{PANEL + MARGIN + 50}" '
            'font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>',
-           f'<text x="{LEFT}" y="18" font-size="14">Time over that of a copy of the input; dashed: the copy\'s bandwidth</text>',
+           f'<text x="{LEFT}" y="18" font-size="14">Time over that of a copy of the input</text>',
            f'<text x="{LEFT}" y="36">{html.escape(executor)}, n = {size}, {html.escape(compiler)}</text>']
     for i, count in enumerate(threads):
         title = f"{count} thread{'s' if count > 1 else ''}" if executor != "cuda" else "device"

@@ -3,7 +3,7 @@
 
 //! @file
 //! The choice of chunks from their agreed norms, and what finds the same threshold without it: std::nth_element of the
-//! norms. The reference copies the norms.
+//! norms. The reference copies the norms, on as many threads.
 
 #include "support/cpu_bench.hpp"
 
@@ -28,6 +28,7 @@ void fill_norms(std::span<tersum::bfloat16> norms)
 template <class Plan, class Work>
 void run_on_norms(benchmark::State& state,
                   Plan const& plan,
+                  int threads,
                   std::size_t turns,
                   std::span<tersum::bfloat16> norms,
                   std::span<tersum::bfloat16> copy,
@@ -35,7 +36,8 @@ void run_on_norms(benchmark::State& state,
 {
   std::size_t const chunks = plan.chunks();
   best_times const best    = alternate(state, turns, work, [&](std::size_t turn) {
-    std::memcpy(copy.data(), norms.data() + turn * chunks, chunks * sizeof(tersum::bfloat16));
+    copy_on_threads(
+      threads, std::as_writable_bytes(copy), std::as_bytes(norms.subspan(turn * chunks, chunks)));
   });
   double const size        = static_cast<double>(chunks * sizeof(tersum::bfloat16));
   // Norms are read, a place of four bytes is written for each.
@@ -59,7 +61,7 @@ void run_select(benchmark::State& state,
   if (!ours) {
     auto const rule = plan.selection_rule();
     std::vector<float> values(chunks);
-    return run_on_norms(state, plan, turns, norms, copy, [&](std::size_t turn) {
+    return run_on_norms(state, plan, exec.threads, turns, norms, copy, [&](std::size_t turn) {
       auto const* const from = norms.data() + turn * chunks;
       for (std::size_t i = 0; i < chunks; ++i) { values[i] = tersum::to_float(from[i]); }
       std::nth_element(values.begin(),
@@ -79,7 +81,7 @@ void run_select(benchmark::State& state,
                 chunks * sizeof(tersum::bfloat16));
   }
   require(initialize(exec, plan, rank_state, 1));
-  run_on_norms(state, plan, turns, norms, copy, [&](std::size_t turn) {
+  run_on_norms(state, plan, exec.threads, turns, norms, copy, [&](std::size_t turn) {
     auto const args =
       tersum::detail::make_args<Codec, float>(plan, nullptr, rank_state, workspaces[turn]);
     tersum::detail::cpu_stages<Codec, float>{exec.threads, exec.instructions, args}.select();
@@ -90,8 +92,10 @@ template <class Codec>
 void add_select(std::string_view operation, std::string_view preset, Codec const& codec, bool ours)
 {
   for (std::uint64_t const n : sizes) {
-    add(result_name(operation, preset, "float", "cpu", n, 1),
-        [=](benchmark::State& state) { run_select(state, codec, {}, n, ours); });
+    for (int threads = 1; threads <= (ours ? 2 : 1); ++threads) {
+      add(result_name(operation, preset, "float", "cpu", n, threads),
+          [=](benchmark::State& state) { run_select(state, codec, {threads}, n, ours); });
+    }
   }
 }
 

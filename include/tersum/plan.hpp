@@ -127,6 +127,7 @@ class plan {
   //!
   //! Empty tensors have none. Under `full_hadamard` a tensor is cut into pieces of descending powers of two of chunks,
   //! each rotated as a whole with its own record, so that only the last chunk is padded (as OptiReduce's THC does it).
+  //! @param visit  visit(tensor_record const&).
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const;
 

@@ -87,7 +87,14 @@ constexpr status plan<Codec>::check() const noexcept
     }
   }
   if constexpr (detail::has_steps<Codec>) {
-    using reducer = typename Codec::reducer_type;
+    using reducer         = typename Codec::reducer_type;
+    constexpr bool suits  = requires { reducer::best_spread(1); };
+    float const spread    = codec_.range.spread;
+    constexpr float limit = std::numeric_limits<float>::max();
+    if (!(spread <= limit && (spread > 0 || (suits && spread == 0)))) {
+      return {error_code::invalid_argument,
+              "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
+    }
     if (world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
       return {
         error_code::world_too_large,

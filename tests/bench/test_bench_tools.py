@@ -58,6 +58,11 @@ class Report(unittest.TestCase):
         b = self.file("b.json", [run(ENCODE, 4e6, 1e6)], "clang++")
         self.assertEqual(len(report.read([a, b], "")[0]), 2)
 
+    def test_blanks_around_the_name_of_a_compiler_do_not_show(self):
+        # As clang names its version.
+        _, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)], "clang++ 14.0.6 "))
+        self.assertIn("| clang++ 14.0.6 |", text)
+
     def test_a_row_has_time_ratio_and_share(self):
         # 6 of the copy's 8 bytes in 3 times its time: a quarter of its bandwidth.
         code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]))
@@ -100,6 +105,9 @@ class Report(unittest.TestCase):
         x0, y0, x1, y1 = (float(v) for v in line.get("d").replace("M", "").replace("L", " ").split())
         at = y0 + (y1 - y0) * (float(on.get("cx")) - x0) / (x1 - x0)
         self.assertAlmostEqual(at, float(on.get("cy")), delta=0.2)
+        texts = [t.text for t in tree.iter(space + "text")]
+        for text in ("bytes to move / bytes that the copy moves", "time / time of the copy", "bandwidth of the copy"):
+            self.assertIn(text, texts)
 
 
 class CompileTime(unittest.TestCase):

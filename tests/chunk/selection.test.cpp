@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <random>
@@ -30,7 +31,9 @@ struct found {
   [[nodiscard]] std::uint32_t number(std::size_t chunk) const { return places[chunk] >> 3; }
 };
 
-found select(detail::selection_rule const& rule, std::vector<std::uint32_t> const& energies)
+found select(detail::selection_rule const& rule,
+             std::vector<std::uint32_t> const& energies,
+             int threads = 1)
 {
   found result;
   result.places.resize(energies.size());
@@ -41,7 +44,8 @@ found select(detail::selection_rule const& rule, std::vector<std::uint32_t> cons
     [&](std::uint64_t chunk) { return energies[chunk]; },
     histogram.data(),
     result.header,
-    result.places.data());
+    result.places.data(),
+    threads);
   return result;
 }
 
@@ -147,6 +151,31 @@ TEST_CASE("[selection] widths are those of the sorted steps")
 {
   check_against_sorting(presets::allocated_sat_4);
   check_against_sorting(presets::balanced_sat_2);
+}
+
+TEST_CASE("[selection] the number of threads is without effect")
+{
+  // 50003 chunks are six shares at most; ties of few values cross their borders.
+  auto const check = [](auto const& codec, double share) {
+    std::size_t const chunks = 50003;
+    auto rule                = codec.plan(layout{chunks * 256}, {4, 0}).selection_rule();
+    rule.capacity            = static_cast<std::uint32_t>(share * static_cast<double>(chunks));
+    for (auto const kind : kinds) {
+      CAPTURE(kind);
+      auto const energies = energies_of(kind, chunks, 7);
+      auto const want     = select(rule, energies);
+      for (int const threads : {2, 3, 100}) {
+        CAPTURE(threads);
+        auto const got = select(rule, energies, threads);
+        CHECK((got.places == want.places));
+        CHECK(std::memcmp(&got.header, &want.header, sizeof(want.header)) == 0);
+      }
+    }
+  };
+  check(presets::topkc_b2, .3);
+  check(presets::allocated_sat_3, 1.7);
+  check(presets::allocated_sat_3, 7);
+  check(presets::allocated_2, 1.7);
 }
 
 TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum")

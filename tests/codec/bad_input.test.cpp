@@ -93,6 +93,20 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
   CHECK(presets::thc_wide4.plan(d, {.size = 18, .rank = 0}).check().ok());
   CHECK(presets::thc_wide4.plan(d, {.size = 19, .rank = 0}).check().code ==
         error_code::world_too_large);
+  // Only saturating sums know what spread suits the world.
+  using exact        = codec<fixed_chunks<128>,
+                      no_rotation,
+                      rms_range<literal>,
+                      stochastic_quantizer<4>,
+                      widening_sum<4, 8>>;
+  constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (float const spread : {0.0f, -1.0f, nan, std::numeric_limits<float>::infinity()}) {
+    CAPTURE(spread);
+    CHECK(mentions(exact{.range = {.spread = spread}}.plan(d, {}).check(), "spread"));
+    auto saturating         = presets::rotated_sat4;
+    saturating.range.spread = spread;
+    CHECK(saturating.plan(d, {}).check().ok() == (spread == 0));
+  }
   tensor const gap[] = {{"a", 10, 10, 0}, {"b", 10, 10, 101}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 201, .tensors = gap}, {}).check(),
                  "layout.tensors"));

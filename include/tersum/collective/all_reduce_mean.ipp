@@ -28,8 +28,8 @@ template <class Reduce, class Wire>
     return reduce(round);
   } else {
     static_assert(
-      std::is_integral_v<answer> || std::is_enum_v<answer>,
-      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator");
+      (std::is_integral_v<answer> && !std::same_as<answer, bool>) || std::is_enum_v<answer>,
+      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success");
     int const native = static_cast<int>(reduce(round));
     return native == 0 ? status{} : transport_error(native);
   }

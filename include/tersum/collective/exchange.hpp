@@ -13,9 +13,10 @@
 //!
 //!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
 //!
-//! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates) has no agreed wire and
-//! needs no `advance`: its payload is ready after `encode`. A wire of no elements
-//! needs no reduction. The gradient must not change between `encode` and `decode`, which overwrites it with the mean.
+//! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates, two shots and hops of fixed
+//! chunks, alternating factors, TopK) has no agreed wire and needs no `advance`: its payload_wire, scattered_wire (two
+//! shots) or gathered_wire (TopK) is ready after `encode`. A wire of no elements needs no reduction. The gradient must not
+//! change between `encode` and `decode`, which overwrites it with the mean.
 
 #pragma once
 
@@ -101,7 +102,9 @@ status decode(Executor const& exec,
 template <class Codec>
 [[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  static_assert(Codec::agrees, "tersum: this codec agrees on nothing; reduce payload_wire");
+  static_assert(
+    Codec::agrees,
+    "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
   using op = typename Codec::agreed_op;
   return wire<op>{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),

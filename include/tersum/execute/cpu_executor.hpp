@@ -12,6 +12,8 @@
 #include <tersum/execute/cpu/cpu_two_shot.hpp>
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/execute/cpu/with_subnormals.hpp>
+#include <tersum/execute/instruction_set.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
 #include <tersum/reduce/block_lookup.hpp>
 #include <tersum/status.hpp>
@@ -52,6 +54,7 @@ struct cpu_executor {
                                   detail::exchange_args<Codec, Element> const& args,
                                   std::uint64_t seed) const
   {
+    detail::with_subnormals const scope;
     detail::cpu_stages<Codec, Element>{threads, instructions, args}.initialize(plan, seed);
     return {};
   }
@@ -60,6 +63,7 @@ struct cpu_executor {
   [[nodiscard]] status encode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     if (args.header->chunks != plan.chunks() || args.header->coordinates != plan.coordinates() ||
         args.header->tensors != plan.tensors()) {
       return {error_code::invalid_argument,
@@ -86,6 +90,7 @@ struct cpu_executor {
   [[nodiscard]] status advance([[maybe_unused]] plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     if constexpr (Codec::agrees) {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
       stages.select();
@@ -107,6 +112,7 @@ struct cpu_executor {
   [[nodiscard]] status recompress(plan<Codec> const&,
                                   detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.recompress();
     return {};
   }
@@ -115,6 +121,7 @@ struct cpu_executor {
   [[nodiscard]] status decode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
@@ -138,6 +145,7 @@ struct cpu_executor {
                               typename Op::element const* b,
                               std::size_t count) const
   {
+    detail::with_subnormals const scope;
     if constexpr (has_combine_at<Op>) {
       op.for_each_part(count, [&]<class Part>(Part, std::size_t begin, std::size_t end) {
         detail::reduce_array<Part>(
@@ -153,6 +161,7 @@ struct cpu_executor {
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const
   {
+    detail::with_subnormals const scope;
     constexpr std::size_t stretch = 4096;
     detail::parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
       std::size_t const end = detail::minimum<std::size_t>((i + 1) * stretch, count);

@@ -189,6 +189,7 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
     hash.add(t.rows);
     hash.add(t.columns);
     hash.add(t.offset);
+    hash.add(t.weight);
   }
   detail::add_codec(hash, plan.codec());
   return hash.result();

@@ -96,4 +96,9 @@ class cpu_stages {
 
 }  // namespace tersum::inline v0::detail
 
+#include <tersum/execute/cpu/cpu_cast.ipp>
+#include <tersum/execute/cpu/cpu_codes.ipp>
+#include <tersum/execute/cpu/cpu_full_rotation.ipp>
+#include <tersum/execute/cpu/cpu_measure.ipp>
+#include <tersum/execute/cpu/cpu_settle.ipp>
 #include <tersum/execute/cpu/cpu_stages.ipp>

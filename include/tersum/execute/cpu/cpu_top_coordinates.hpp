@@ -34,7 +34,8 @@ class cpu_top_coordinates {
       [&](std::uint64_t i) { return magnitude_bits(value(i)); },
       selection.scratch->histogram[0],
       selection.scratch->header,
-      selection.places);
+      selection.places,
+      threads_);
     coordinate_part const part = part_of(args_, args_.rank);
     for_each([&](std::uint64_t i) {
       std::uint32_t const place = selection.places[i];

@@ -99,17 +99,22 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! Adds `factor` times what a part says of a chunk to rows.
+  //! Adds `factor` times what a part says of a chunk to rows, or makes it the rows where they are fresh.
   void add_estimate(map_type const& map,
                     part_place const& place,
                     std::uint32_t const* words,
                     float factor,
-                    float* rows) const
+                    float* rows,
+                    bool fresh = false) const
   {
     float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
     at_level(args_.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      add_rows<quantizer, size>(set_, words + place.word, scale, rows);
+      if (fresh) {
+        set_rows<quantizer, size>(set_, words + place.word, scale, rows);
+      } else {
+        add_rows<quantizer, size>(set_, words + place.word, scale, rows);
+      }
     });
   }
 
@@ -123,11 +128,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
                 To* to) const
   {
     alignas(64) float rows[size];
-    float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
-    at_level(args_.codec, place.level, [&](auto const& codec) {
-      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      set_rows<quantizer, size>(set_, words + place.word, scale, rows);
-    });
+    add_estimate(map, place, words, factor, rows, true);
     from_rows(chunk, rows, to);
   }
 
@@ -180,14 +181,14 @@ void cpu_two_shot<Codec, Element>::add_ranks(map_type const& map,
                                              part_place const& place,
                                              float* rows) const
 {
-  std::fill_n(rows, size, 0.0f);
   if constexpr (Codec::owner_feeds_back) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
     to_rows(chunk_of(place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
-    add_estimate(map, place, args_.parts.received + map.begin(rank), 1.0f, rows);
+    bool const fresh = rank == 0 && !Codec::owner_feeds_back;
+    add_estimate(map, place, args_.parts.received + map.begin(rank), 1.0f, rows, fresh);
   }
 }
 

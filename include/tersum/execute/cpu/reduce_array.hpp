@@ -67,11 +67,11 @@ void recode_array(int threads,
     if constexpr (Op::tiles) { counts = Op::counts_of(a[i].about); }
     std::uint32_t const chunks = counts.chunks();
     for (std::uint32_t index = 0; index < chunks; ++index) {
-      part_place const place      = counts.place(index);
-      int const last              = element::scale_of(static_cast<int>(index));
-      float const ours            = bits_float(a[i].word[last]);
-      float const others          = bits_float(b[i].word[last]);
-      alignas(64) float sum[size] = {}, other[size] = {};
+      part_place const place = counts.place(index);
+      int const last         = element::scale_of(static_cast<int>(index));
+      float const ours       = bits_float(a[i].word[last]);
+      float const others     = bits_float(b[i].word[last]);
+      alignas(64) float sum[size], other[size];
       dither_key key{};
       std::uint64_t number = 0;
       if constexpr (Op::tiles) {
@@ -80,8 +80,8 @@ void recode_array(int threads,
       }
       at_level(codec_of_op<Op>{}, place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-        add_rows<quantizer, size>(set, a[i].word + place.word, ours, sum);
-        add_rows<quantizer, size>(set, b[i].word + place.word, others, other);
+        set_rows<quantizer, size>(set, a[i].word + place.word, ours, sum);
+        set_rows<quantizer, size>(set, b[i].word + place.word, others, other);
         // Both estimates are rounded before they are added: ranks that swap the operands get the same bits.
         fused_add(set, 1.0f, sum, other, size, sum);
         float const scale = encode_rows<quantizer, typename Op::dither, size>(

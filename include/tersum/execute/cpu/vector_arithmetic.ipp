@@ -4,23 +4,38 @@
 //! @file
 //! Arithmetic of vectors that compilers have no operator for.
 
-#if TERSUM_SIMD_WIDTH == 4 && !defined(__FMA__) && !defined(__aarch64__)
-//! @brief a * b + c with one rounding, where there is no such instruction: the exact product in double is added with
-//! rounding to odd, after which rounding to float is exact (Boldo and Melquiond). Not inlined: it is long, and used often.
+#if TERSUM_SIMD_WIDTH == 4 && defined(__SSE2__) && !defined(__FMA__)
+#define TERSUM_FMA_IN_DOUBLE 1
+TERSUM_SIMD __m128d lower_doubles(floats v) { return _mm_cvtps_pd((__m128)v); }
+TERSUM_SIMD __m128d upper_doubles(floats v)
+{
+  return _mm_cvtps_pd(_mm_movehl_ps((__m128)v, (__m128)v));
+}
+
+//! @brief The sum rounded to odd, after which rounding to float is exact (Boldo and Melquiond): towards zero, with the last
+//! bit set where something was lost.
+TERSUM_SIMD __m128d add_to_odd(__m128d a, __m128d b)
+{
+  __m128d const sum  = _mm_add_pd(a, b);
+  __m128d const part = _mm_sub_pd(sum, a);
+  __m128d const lost = _mm_add_pd(_mm_sub_pd(a, _mm_sub_pd(sum, part)), _mm_sub_pd(b, part));
+  __m128d const zero = _mm_setzero_pd();
+  // Neither holds for what is not finite.
+  __m128i const inexact =
+    _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, zero), _mm_cmpgt_pd(lost, zero)));
+  __m128i const differ    = _mm_srai_epi32(_mm_castpd_si128(_mm_xor_pd(lost, sum)), 31);
+  __m128i const too_far   = _mm_and_si128(_mm_shuffle_epi32(differ, 0xf5), inexact);
+  __m128i const truncated = _mm_add_epi64(_mm_castpd_si128(sum), too_far);
+  return _mm_castsi128_pd(_mm_or_si128(truncated, _mm_srli_epi64(inexact, 63)));
+}
+
+//! @brief a * b + c with one rounding, where there is no such instruction: products of floats are exact in double. Not
+//! inlined: it is long, and used often.
 [[maybe_unused, gnu::noinline]] inline floats fma_in_double(floats a, floats b, floats c)
 {
-  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
-  typedef std::int64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
-  doubles const product = __builtin_convertvector(a, doubles) * __builtin_convertvector(b, doubles);
-  doubles const addend  = __builtin_convertvector(c, doubles);
-  doubles const sum     = product + addend;
-  doubles const part    = sum - product;
-  doubles const lost    = (product - (sum - part)) + (addend - part);
-  longs const bits      = (longs)sum;
-  longs const inexact   = (longs)(lost != 0.0) & (longs)(lost == lost) & ((bits & 1) - 1);
-  longs const away      = (longs)((lost > 0.0) == (sum > 0.0));
-  longs const odd       = bits + (inexact & ((away & 2) - 1));
-  return __builtin_convertvector((doubles)odd, floats);
+  __m128d const low  = add_to_odd(_mm_mul_pd(lower_doubles(a), lower_doubles(b)), lower_doubles(c));
+  __m128d const high = add_to_odd(_mm_mul_pd(upper_doubles(a), upper_doubles(b)), upper_doubles(c));
+  return (floats)_mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
 }
 #endif
 
@@ -31,14 +46,34 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
   return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 #elif TERSUM_SIMD_WIDTH == 8
   return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif defined(__FMA__) || defined(__aarch64__)
+#elif defined(TERSUM_FMA_IN_DOUBLE)
+  // Rounding to double and then to float is rounding once, unless the double lies halfway between two floats, or is not
+  // zero and less than a normal float.
+  __m128d const low  = _mm_add_pd(_mm_mul_pd(lower_doubles(a), lower_doubles(b)), lower_doubles(c));
+  __m128d const high = _mm_add_pd(_mm_mul_pd(upper_doubles(a), upper_doubles(b)), upper_doubles(c));
+  auto const tails   = (integers)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88);
+  auto const heads   = (integers)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0xdd);
+  integers const halfway = (tails & 0x1fffffff) == 0x10000000;
+  integers const size    = heads & 0x7fffffff;
+  integers const tiny    = (size > 0) & (size < 0x38100000);
+  if (_mm_movemask_ps((__m128)(halfway | tiny)) != 0) { return fma_in_double(a, b, c); }
+  return (floats)_mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+#else
   floats sum;
   for (int lane = 0; lane < width; ++lane) {
     sum[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
   }
   return sum;
-#else
+#endif
+}
+
+//! @brief The same where many sums lie halfway between two floats, as those of few bits do: nothing is left to chance.
+TERSUM_SIMD floats fma_of_few_bits(floats a, floats b, floats c)
+{
+#if defined(TERSUM_FMA_IN_DOUBLE)
   return fma_in_double(a, b, c);
+#else
+  return fma(a, b, c);
 #endif
 }
 
@@ -46,17 +81,18 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
 template <int Offset>
 TERSUM_SIMD words rounded_bits(floats v, float scale)
 {
-#if TERSUM_SIMD_WIDTH >= 8 || defined(__FMA__) || defined(__aarch64__)
-  return to_bits(fma(v, broadcast(scale), broadcast(12582912.0f + Offset)));
-#else
+#if defined(TERSUM_FMA_IN_DOUBLE)
   // The product is exact in double; adding 1.5 2^52 rounds it to an integer.
-  typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
-  typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 8)));
-  doubles const product = __builtin_convertvector(v, doubles) * static_cast<double>(scale);
-  return __builtin_convertvector((longs)(product + (6755399441055744.0 + Offset)), words) +
-         0x4b400000u;
+  __m128d const one  = _mm_set1_pd(6755399441055744.0 + Offset);
+  __m128d const by   = _mm_set1_pd(static_cast<double>(scale));
+  __m128d const low  = _mm_add_pd(_mm_mul_pd(lower_doubles(v), by), one);
+  __m128d const high = _mm_add_pd(_mm_mul_pd(upper_doubles(v), by), one);
+  return (words)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88) + 0x4b400000u;
+#else
+  return to_bits(fma(v, broadcast(scale), broadcast(12582912.0f + Offset)));
 #endif
 }
+#undef TERSUM_FMA_IN_DOUBLE
 
 typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 

@@ -10,7 +10,7 @@ TERSUM_TARGET inline void fused_add(
 {
   int i = 0;
   for (; i + width <= count; i += width) {
-    store(to + i, fma(broadcast(factor), load(a + i), load(b + i)));
+    store(to + i, fma_of_few_bits(broadcast(factor), load(a + i), load(b + i)));
   }
   for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
 }

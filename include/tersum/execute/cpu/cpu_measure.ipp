@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Stages of cpu_stages.hpp: from the gradient to what the ranks agree on.
+
+namespace tersum::inline v0::detail {
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure() const
+{
+  if constexpr (!has_steps<Codec>) {
+    measure_norms();
+  } else {
+    measure_ranges();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_norms() const
+{
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
+    });
+  });
+  // Half an element is left when the chunks are odd.
+  if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_ranges() const
+{
+  using range  = typename Codec::range_type;
+  using scalar = typename range::scalar;
+  if constexpr (Codec::rotates_all) { rotate_all(); }
+  constexpr bool norms = range::measurement != statistic::chunk_magnitude || Codec::tracks;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      if constexpr (range::measurement == statistic::chunk_magnitude) {
+        float magnitude =
+          bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, from));
+        if constexpr (Codec::rotates_chunks || Codec::rotates_all) {
+          magnitude =
+            magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
+        }
+        agreed[chunk] = to_agreed<scalar>(magnitude, true);
+      }
+      if constexpr (norms) {
+        float norm = square_norm<size>(set_, from);
+        if constexpr (Codec::rotates_all) { norm = norm / rotated_length(chunk); }
+        if constexpr (range::measurement == statistic::chunk_square_norm) {
+          agreed[chunk] = to_agreed<scalar>(norm, false);
+        } else {
+          args_.steps[chunk].encode = norm;
+        }
+      }
+    });
+  });
+  if constexpr (norms && range::measurement != statistic::chunk_square_norm) { tensor_norms(); }
+}
+
+template <class Codec, class Element>
+float cpu_stages<Codec, Element>::rotated_length(std::uint64_t chunk) const
+{
+  return static_cast<float>(args_.records[args_.table[chunk].tensor].chunks * size);
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::tensor_norms() const
+{
+  using scalar = typename Codec::range_type::scalar;
+  scalar* const agreed =
+    static_cast<scalar*>(args_.agreed) + (Codec::per_tensor ? 0 : args_.chunks);
+  parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
+    double const sum = tensor_sum(args_.records[tensor], [&](double so_far, std::uint64_t chunk) {
+      return so_far + static_cast<double>(args_.steps[chunk].encode);
+    });
+    agreed[tensor]   = to_agreed<scalar>(static_cast<float>(sum), true);
+  });
+}
+
+}  // namespace tersum::inline v0::detail
