@@ -33,7 +33,7 @@ namespace tersum::inline v0 {
 //! @return  The first error. One that a single rank finds in its arguments, a null pointer for instance, returns before its
 //!          first round, and the other ranks wait for it as long as their transport does. If `reduce` failed, the gradient is unchanged, but the residual of a codec with feedback
 //!          has moved on: restore the state from a copy or `initialize` it.
-template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
+template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,
                        Gradient&& gradient,

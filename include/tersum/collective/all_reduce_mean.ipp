@@ -36,7 +36,7 @@ template <class Reduce, class Wire>
 }
 
 //! The exchange of factors, whose reductions are exchanges.
-template <class Executor, nesting Codec, class Gradient, class Reduce>
+template <executor Executor, nesting Codec, class Gradient, class Reduce>
 [[nodiscard]] status all_reduce_factors(Executor const& exec,
                                         plan<Codec> const& plan,
                                         Gradient&& gradient,
@@ -64,7 +64,7 @@ template <class Executor, nesting Codec, class Gradient, class Reduce>
 
 }  // namespace detail
 
-template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
+template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,
                        Gradient&& gradient,

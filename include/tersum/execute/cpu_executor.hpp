@@ -13,6 +13,7 @@
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/execute/cpu/with_subnormals.hpp>
+#include <tersum/execute/executor.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
 #include <tersum/reduce/block_lookup.hpp>
@@ -190,5 +191,7 @@ struct cpu_executor {
     return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
   }
 };
+
+static_assert(executor<cpu_executor>, "tersum: must model tersum::executor");
 
 }  // namespace tersum::inline v0

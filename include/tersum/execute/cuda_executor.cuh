@@ -13,6 +13,7 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/execute/cuda_kernels.cuh>
+#include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
 #include <cuda_runtime_api.h>
@@ -149,6 +150,8 @@ struct cuda_executor {
                                     detail::exchange_args<Codec, Element> const& args,
                                     Kernel* kernel) const;
 };
+
+static_assert(executor<cuda_executor>, "tersum: must model tersum::executor");
 
 }  // namespace tersum::inline v0
 
