@@ -15,24 +15,6 @@ namespace {
 
 using namespace tersum_bench;
 
-template <class Rotator>
-using codec = tersum::codec<tersum::fixed_chunks<1024>,
-                            Rotator,
-                            tersum::global_range<tersum::literal>,
-                            tersum::stochastic_quantizer<4, tersum::independent>,
-                            tersum::saturating_sum<4>>;
-
-// Norms, rotation and codes of codecs that differ in their rotator only.
-template <class Codec>
-void add_rotator(std::string_view name, Codec const& codec)
-{
-  for (std::uint64_t const n : sizes) {
-    add("rotate_local", name, "float", n, [=](benchmark::State& state) {
-      local_bench<cuda_backend, Codec, float>{codec, {}, n}.template run<false>(state, part::local);
-    });
-  }
-}
-
 constexpr int ranks = 8;
 using payloads      = tersum::detail::rank_arrays<tersum::word4, ranks>;
 
@@ -102,11 +84,6 @@ void add_reduce_once()
   add_presets({"decode", part::decode});
   add_presets({"reduce", part::reduce});
   add_presets({"exchange", part::exchange});
-  add_rotator("full", codec<tersum::full_hadamard>{});
-#if defined(TERSUM_BENCH_ALL)
-  add_rotator("none", codec<tersum::no_rotation>{});
-  add_rotator("partial_1024", codec<tersum::partial_hadamard<1024>>{});
-#endif
   add_reduce_once<2>();
   add_reduce_once<4>();
   add_reduce_once<8>();

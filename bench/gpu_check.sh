@@ -80,7 +80,7 @@ package() {
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(probe CXX)\nfind_package(%s REQUIRED)\n' "$name" \
     >"$probe/CMakeLists.txt"
   rm -rf "$probe/build"
-  cmake -S "$probe" -B "$probe/build" "-DCMAKE_PREFIX_PATH=$list" >>"$log" 2>&1
+  timeout -k 5 "$(seconds 30)" cmake -S "$probe" -B "$probe/build" "-DCMAKE_PREFIX_PATH=$list" >>"$log" 2>&1
 }
 
 arguments=() prefixes=()
@@ -107,8 +107,8 @@ fi
 
 echo "== configure and build ($jobs jobs)"
 list=$(IFS=';' && echo "${prefixes[*]:-}")
-if ! timeout "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-  "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" -DTERSUM_BUILD_EXAMPLES=OFF \
+if ! timeout -k 5 "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
+  "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" -DTERSUM_BENCH_ROTATORS=ON -DTERSUM_BUILD_EXAMPLES=OFF \
   -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
   "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
   tail -n 20 "$log"
@@ -118,7 +118,7 @@ fi
 # What an earlier build left must not pass for this one's.
 rm -f "$build"/bin/tersum.{test,bench}.*.cuda "$build/bin/tersum.test.interop.nccl"
 begin=$SECONDS
-timeout "$(seconds 240)" cmake --build "$build" -j "$jobs" --target tersum.cuda.programs -- "${keep_going[@]}" \
+timeout -k 5 "$(seconds 240)" cmake --build "$build" -j "$jobs" --target tersum.cuda.programs -- "${keep_going[@]}" \
   >>"$log" 2>&1 || fail "the build, in part or in time; see $log"
 note "build: $((SECONDS - begin)) s"
 
@@ -131,12 +131,12 @@ fi
 # run_program PROGRAM DEADLINE FOLDER: prints the verdict on one program.
 run_program() {
   local name=${1##*/} left=$(($2 - $(date +%s)))
-  timeout "$((left < 1 ? 1 : left))" "$1" >"$3/$name.txt" 2>&1
+  timeout -k 5 "$((left < 1 ? 1 : left))" "$1" >"$3/$name.txt" 2>&1
   local code=$?
   case $code in
     0) echo "passed: $name" ;;
     77) echo "skipped: $name" ;;
-    124) echo "FAILED: $name (out of time)" ;;
+    124 | 137) echo "FAILED: $name (out of time)" ;;
     *) echo "FAILED: $name (exit $code; $3/$name.txt)" ;;
   esac
 }
@@ -149,12 +149,12 @@ sanitize() {
     echo "out of time: $what"
     return
   fi
-  TERSUM_SMALL=1 timeout "$left" compute-sanitizer --tool "$4" --error-exitcode 9 "$1" \
+  TERSUM_SMALL=1 timeout -k 5 "$left" compute-sanitizer --tool "$4" --error-exitcode 9 "$1" \
     '--test-case-exclude=*refused calls*' >"$text" 2>&1
   local code=$?
   case $code in
     0 | 77) echo "passed: $what" ;;
-    124) echo "out of time: $what" ;;
+    124 | 137) echo "out of time: $what" ;;
     *) echo "FAILED: $what (exit $code; $text)" ;;
   esac
 }
@@ -188,7 +188,7 @@ program=$build/bin/tersum.test.interop.nccl
 if [ -x "$program" ]; then
   echo "== NCCL, ranks that share the GPU"
   for ranks in 1 2 4; do
-    timeout "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$details/nccl.$ranks.txt" 2>&1
+    timeout -k 5 "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$details/nccl.$ranks.txt" 2>&1
     case $? in
       0) note "passed: $ranks NCCL ranks" ;;
       77) note "skipped: $ranks NCCL ranks" ;;
@@ -223,11 +223,13 @@ measure() {
   case $operation in
     select | sort) program=$build/bin/tersum.bench.select.cuda ;;
     products | orthogonalize | reconstruct) program=$build/bin/tersum.bench.low_rank.cuda ;;
+    rotate | rotate_local) program=$build/bin/tersum.bench.rotate.cuda ;;
   esac
   [ -x "$program" ] || return
-  timeout "$(seconds 45)" "$program" "--benchmark_filter=^$operation/$pattern" --benchmark_min_time=0.02 \
+  timeout -k 5 "$(seconds 45)" "$program" "--benchmark_filter=^$operation/$pattern" --benchmark_min_time=0.02 \
     "--benchmark_out=$json" --benchmark_out_format=json >"$details/cuda.$operation.$size.txt" 2>&1
   local code=$?
+  ((code != 137)) || code=124 # it had to be killed
   if ((code == 0)) && [ -s "$json" ]; then
     results+=("$json")
     return
@@ -247,7 +249,7 @@ largest=268435456
 if [ "$bench" = ON ]; then
   echo "== benchmarks"
   for operation in "${operations[@]}"; do measure "$operation" "$largest" ".*/n:$largest/"; done
-  for operation in select sort rotate_local; do measure "$operation" all ''; done
+  for operation in select sort rotate rotate_local; do measure "$operation" all ''; done
 fi
 
 if ((${#programs[@]})); then
@@ -273,7 +275,7 @@ if ((${#results[@]})) && command -v python3 >/dev/null; then
       text=$details/ncu.$number.txt
       kernel=${name%%/*}
       [[ $name != */fp16/* && $name != */bf16/* && $name != */topkc_b*/* ]] || kernel=cast
-      timeout "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:detail[0-9]+${kernel}_" \
+      timeout -k 5 "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:detail[0-9]+${kernel}_" \
         --launch-count 2 --section SpeedOfLight --section LaunchStats --section Occupancy \
         --section WarpStateStats "$program" "--benchmark_filter=^$name" --benchmark_min_time=0.001 >"$text" 2>&1
       code=$?
@@ -292,14 +294,14 @@ if ((${#results[@]})) && command -v python3 >/dev/null; then
 fi
 
 if [ "$bench" = ON ]; then
-  echo "== benchmarks of smaller sizes"
-  for operation in "${operations[@]}"; do
-    (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
-    measure "$operation" smaller '.*/n:(6553600|16777216)/'
-  done
+  echo "== benchmarks of low ranks and of smaller sizes"
   for operation in products orthogonalize reconstruct; do
     (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation" && continue
     measure "$operation" all ''
+  done
+  for operation in "${operations[@]}"; do
+    (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
+    measure "$operation" smaller '.*/n:(6553600|16777216)/'
   done
 fi
 
@@ -316,7 +318,8 @@ cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
   python3 bench/report.py "${results[@]}" --svg "$out/cuda.svg" >"$out/cuda.md" || fail "a benchmark reported an error"
   python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json"
-  python3 bench/report.py "${results[@]}" --brief --filter "/n:$largest/" || true
+  python3 bench/report.py "${results[@]}" --brief \
+    --filter "/n:$largest/|^(select|sort|products|orthogonalize|reconstruct)/" || true
 fi
 tar -czf "$out/details.tar.gz" -C "$out" details && rm -rf "$details"
 echo "$failures failed, $SECONDS s, results in $out"

@@ -42,13 +42,19 @@ std::span<T> to_device(device_memory& room, std::vector<T> const& from)
 //! Norms are read and a place of four bytes is written for each; the reference copies the norms.
 void run_on_norms(benchmark::State& state,
                   std::size_t chunks,
+                  std::size_t turns,
                   auto const& work,
                   auto const& copy,
                   timed_stream& stream)
 {
-  auto const [work_ns, copy_ns] = alternate(state, stream, 1, work, copy);
+  auto const [work_ns, copy_ns] = alternate(state, stream, turns, work, copy);
   auto const size               = static_cast<double>(chunks * sizeof(tersum::bfloat16));
   set_counters(state, chunks * 64, 0, 3 * size, size, {work_ns, copy_ns});
+}
+
+tersum::bfloat16* agreed_of(auto const& args)
+{
+  return static_cast<tersum::bfloat16*>(args.agreed);
 }
 
 void run_select(benchmark::State& state, std::size_t chunks)
@@ -57,19 +63,29 @@ void run_select(benchmark::State& state, std::size_t chunks)
   timed_stream stream;
   device_memory room;
   tersum::cuda_executor const exec{stream.get()};
-  auto const memory    = room.take<std::byte>(plan.state_bytes());
-  auto const workspace = room.take<std::byte>(plan.workspace_bytes());
-  auto const norms     = to_device(room, sample_norms(chunks));
-  auto const copy      = room.take<tersum::bfloat16>(chunks);
-  require(initialize(exec, plan, memory, 1));
-  auto const args = tersum::detail::make_args<codec_type, float>(plan, nullptr, memory, workspace);
-  auto* const agreed = static_cast<tersum::bfloat16*>(args.agreed);
-  require(exec.copy(agreed, norms.data(), chunks));
+  auto const norms        = to_device(room, sample_norms(chunks));
+  auto const copy         = room.take<tersum::bfloat16>(chunks);
+  std::size_t const turns = turns_for(chunks * sizeof(tersum::bfloat16));
+  using args_type         = tersum::detail::exchange_args<codec_type, float>;
+  std::vector<args_type> args;
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    auto const memory    = room.take<std::byte>(plan.state_bytes());
+    auto const workspace = room.take<std::byte>(plan.workspace_bytes());
+    require(initialize(exec, plan, memory, 1));
+    args.push_back(tersum::detail::make_args<codec_type, float>(plan, nullptr, memory, workspace));
+    require(exec.copy(agreed_of(args[turn]), norms.data(), chunks));
+  }
+  auto const work   = [&](std::size_t turn) { require(exec.select(plan, args[turn])); };
+  auto const places = std::span{args[0].selection.places, chunks};
+  if (!writes_all(stream, std::as_writable_bytes(places), {}, [&] { work(0); })) {
+    throw std::runtime_error{"some of the places were not written"};
+  }
   run_on_norms(
     state,
     chunks,
-    [&](std::size_t) { require(exec.select(plan, args)); },
-    [&](std::size_t) { require(exec.copy(copy.data(), agreed, chunks)); },
+    turns,
+    work,
+    [&](std::size_t turn) { require(exec.copy(copy.data(), agreed_of(args[turn]), chunks)); },
     stream);
 }
 
@@ -78,17 +94,20 @@ void run_sort(benchmark::State& state, std::size_t chunks)
   timed_stream stream;
   device_memory room;
   tersum::cuda_executor const exec{stream.get()};
-  auto const norms = to_device(room, sample_norms(chunks));
-  auto const copy  = room.take<tersum::bfloat16>(chunks);
-  // The bits of norms that are not negative ascend with them.
-  auto const* const keys = reinterpret_cast<std::uint16_t const*>(norms.data());
-  auto const sorted      = room.take<std::uint16_t>(chunks);
+  auto const copy         = room.take<tersum::bfloat16>(chunks);
+  std::size_t const turns = turns_for(chunks * sizeof(tersum::bfloat16));
+  auto const sample       = sample_norms(chunks);
+  std::vector<std::span<tersum::bfloat16>> norms;
+  for (std::size_t turn = 0; turn < turns; ++turn) { norms.push_back(to_device(room, sample)); }
+  auto const sorted = room.take<std::uint16_t>(chunks);
   std::vector<std::uint32_t> counted(chunks);
   for (std::size_t i = 0; i < chunks; ++i) { counted[i] = static_cast<std::uint32_t>(i); }
   auto const indices = to_device(room, counted);
   auto const order   = room.take<std::uint32_t>(chunks);
   std::size_t bytes  = 0;
-  auto const sort    = [&](void* scratch) {
+  auto const sort    = [&](void* scratch, std::size_t turn) {
+    // The bits of norms that are not negative ascend with them.
+    auto const* const keys = reinterpret_cast<std::uint16_t const*>(norms[turn].data());
     require(cub::DeviceRadixSort::SortPairsDescending(scratch,
                                                       bytes,
                                                       keys,
@@ -100,13 +119,14 @@ void run_sort(benchmark::State& state, std::size_t chunks)
                                                       16,
                                                       stream.get()));
   };
-  sort(nullptr);
+  sort(nullptr, 0);
   auto const scratch = room.take<std::byte>(bytes);
   run_on_norms(
     state,
     chunks,
-    [&](std::size_t) { sort(scratch.data()); },
-    [&](std::size_t) { require(exec.copy(copy.data(), norms.data(), chunks)); },
+    turns,
+    [&](std::size_t turn) { sort(scratch.data(), turn); },
+    [&](std::size_t turn) { require(exec.copy(copy.data(), norms[turn].data(), chunks)); },
     stream);
 }
 

@@ -7,7 +7,8 @@
 #
 #   bash tests/run.sh [preset...]     (default: cpu sanitize cpu-clang, and cuda where nvcc is found)
 #
-# The last line is "N passed, N failed, N skipped": each test of each preset, and each configuration and build as one.
+# The last line is "N passed, N failed, N skipped": each test of each preset, and each configuration and build as one; the
+# preset cuda is one that was skipped where there is no nvcc.
 # The exit status is 0 when nothing failed.
 
 set -uo pipefail
@@ -17,13 +18,15 @@ source cmake/install_missing.sh
 [ -x /usr/local/cuda/bin/nvcc ] && PATH="$PATH:/usr/local/cuda/bin"
 export PATH
 
+passed=0 failed=0 skipped=0
 presets=("$@")
 if [ ${#presets[@]} -eq 0 ]; then
   presets=(cpu sanitize cpu-clang)
   if command -v nvcc >/dev/null; then
     presets+=(cuda)
   else
-    echo "no nvcc: nothing is compiled for CUDA"
+    echo "skipped: the preset cuda; there is no nvcc, so nothing is compiled for CUDA"
+    skipped=1
   fi
 fi
 
@@ -39,8 +42,6 @@ install_missing ccache:ccache || true
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
 fi
-
-passed=0 failed=0 skipped=0
 
 # Runs a command as one check.
 check() {

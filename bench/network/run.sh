@@ -9,8 +9,9 @@
 #
 # Rates are in Mbit/s, 0 for no limit. PIECES (12) are what a gradient is cut into for the overlapped exchange; CODEC names
 # codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. Needs root, iproute2 and
-# tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says so and ends with 77. Nothing
-# is made in the root namespace; everything is removed at the end, also when interrupted.
+# tersum.bench.network.* (BUILD, default build/cpu). Over MPI there are three codecs, fp16, fp32 and rotated_sat4, over Gloo
+# thirteen; with -DTERSUM_BENCH_PRESETS=all there are all. Where namespaces are not allowed it says so and ends with 77.
+# Nothing is made in the root namespace; everything is removed at the end, also when interrupted.
 
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1

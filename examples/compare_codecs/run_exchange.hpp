@@ -281,8 +281,8 @@ template <class Visitor>
 void for_each_two_shot_codec(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit(
-    "two_shot_2", "rotated, Lloyd-Max codes of 2 bits, added by owners of parts", p::two_shot_2);
+  visit("two_shot_1", "rotated, Lloyd-Max codes of 1 bit, added by owners of parts", p::two_shot_1);
+  visit("two_shot_2", "the same, 2 bits", p::two_shot_2);
   visit("two_shot_3", "the same, 3 bits", p::two_shot_3);
   visit("two_shot_4", "the same, 4 bits", p::two_shot_4);
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);

@@ -4,7 +4,7 @@
 """Holds the code that nvcc makes of each kernel to a budget.
 
     check.py --budgets budgets.json... --arch sm_90 [--kernels cuda_kernels.cuh] kernels.cubin...
-    check.py --budgets budgets.json... --table kernels.md kernels.cubin...
+    check.py --budgets budgets.json... --table kernels.md [--compare] kernels.cubin...
     check.py --budgets budgets.json --rest budgets_rest.json kernels.cubin...
 
 The budgets are JSON lists of objects:
@@ -24,12 +24,14 @@ Where "arch" is left out, numbers are objects with one for each architecture.
 Prints a Markdown table, and ends with status 1 if a number is worse than its budget, if a kernel
 has no budget, or more local memory than its budget allows, if a budget matches no kernel, or if a
 kernel that the file of --kernels defines is in no cubin. --table writes a table of the cubins of
-all architectures instead. --rest writes budgets, with 3 % to spare, for the kernels that have none
-in --budgets; coordinates of those that are new there are one.
+all architectures instead; with --compare it ends with status 1 if the file is not that table.
+--rest writes budgets, with nothing to spare, for the kernels that have none in --budgets;
+coordinates of those that are new there are one.
 """
 
 import argparse
 import dataclasses
+import difflib
 import json
 import math
 import pathlib
@@ -215,11 +217,19 @@ all their instructions count. `coordinates` are those of one thread. The widths 
 """
 
 
-def write_table(path, budgets, kernels, names):
+def table_text(budgets, kernels, names):
     last = max((kernel.architecture for kernel in kernels), key=lambda a: int(a[3:]))
     ordered = sorted(kernels, key=lambda kernel: int(kernel.architecture[3:]))
-    text = TABLE_TEXT.format(last=last) + table_of_all(budgets, ordered, names) + "\n"
-    pathlib.Path(path).write_text(text)
+    return TABLE_TEXT.format(last=last) + table_of_all(budgets, ordered, names) + "\n"
+
+
+def compare_table(path, text):
+    """Ends with status 1, and the lines that differ, if the file is not the text."""
+    lines = difflib.unified_diff(path.read_text().splitlines(), text.splitlines(), str(path), "now", n=0, lineterm="")
+    differences = list(lines)
+    if differences:
+        print(*differences[:20], sep="\n", file=sys.stderr)
+        sys.exit(f"check: {path} is not current; write it anew with --table")
 
 
 def pattern_of(name):
@@ -238,13 +248,13 @@ def rest_of(budgets, known, kernels, names):
             continue
         pattern = pattern_of(name)
         coordinates = known.get(pattern, 1)
-        digits = 0 if coordinates == 1 else 1
         line = rest.setdefault(name, {"kernel": pattern, "coordinates_per_thread": coordinates})
-        spared = math.ceil(1.03 * 10**digits * kernel.instructions / coordinates) / 10**digits
+        # Rounded up by less than an instruction, so that one more is over the budget.
+        most = kernel.instructions if coordinates == 1 else math.ceil(1e4 * kernel.instructions / coordinates) / 1e4
         scalar = Budget("", arch, 1, 0, 0).scalar_global_accesses(kernel)
         for field, number in [
-            ("max_instructions_per_coordinate", round(spared, 1) if digits else int(spared)),
-            ("max_registers", (kernel.registers + 9) // 8 * 8),
+            ("max_instructions_per_coordinate", most),
+            ("max_registers", kernel.registers),
             ("scalar_global_accesses_allowed", scalar),
             ("local_accesses_allowed", kernel.local_accesses),
         ]:
@@ -271,6 +281,7 @@ def main(arguments=None):
     parser.add_argument("--arch", help="the architecture of the cubins: sm_90")
     parser.add_argument("--kernels", type=pathlib.Path, help="a source; all its kernels must be here")
     parser.add_argument("--table", type=pathlib.Path, help="write a table of all architectures here")
+    parser.add_argument("--compare", action="store_true", help="compare with the table, do not write it")
     parser.add_argument("--rest", type=pathlib.Path, help="write budgets of what has none here")
     parser.add_argument("cubins", nargs="+", type=pathlib.Path)
     options = parser.parse_args(arguments)
@@ -281,7 +292,8 @@ def main(arguments=None):
         sys.exit(f"check: {error}")
     names = sass_report.demangle(sorted({kernel.name for kernel in kernels}))
     if options.table:
-        return write_table(options.table, table, kernels, names)
+        text = table_text(table, kernels, names)
+        return compare_table(options.table, text) if options.compare else options.table.write_text(text)
     if options.rest:
         return write_rest(options.rest, table, kernels, names)
     if not options.arch:

@@ -315,6 +315,13 @@ class Cubins(unittest.TestCase):
         self.assertIn("| kernel | coordinates | sm_80 | sm_90 | loads (bits) |", text)
         line = next(line for line in text.splitlines() if line.startswith("| `copy<word4>`"))
         self.assertRegex(line, r"\| 4 \| - \| [\d.]+ of 8; \d+ of 32 \| 1 x 128 \| 1 x 128 \|$")
+        compare = ["--budgets", str(budgets), "--table", str(table), "--compare", *map(str, cubins)]
+        check.main(compare)
+        table.write_text(text.replace("of 32", "of 33"))
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as end:
+            check.main(compare)
+        self.assertIn("is not current", str(end.exception.code))
+        self.assertIn("of 33", table.read_text())
 
     def test_the_rest_gets_budgets_that_it_keeps(self):
         cubin = self.cubins["sm_90"]
@@ -329,14 +336,27 @@ class Cubins(unittest.TestCase):
         rest.write_text(json.dumps(lines))
         check.main(write)
         self.assertEqual({line["coordinates_per_thread"] for line in json.loads(rest.read_text())}, {4})
-        out, err = io.StringIO(), io.StringIO()
+        self.assertEqual(self.check_files(budgets, rest, cubin), (0, ""))
+        # One instruction or one register less is too little.
+        for field, less in [("max_instructions_per_coordinate", 1 / 4), ("max_registers", 1)]:
+            lines = json.loads(rest.read_text())
+            for line in lines:
+                line[field]["sm_90"] -= less
+            tight = self.folder / "tight.json"
+            tight.write_text(json.dumps(lines))
+            code, err = self.check_files(budgets, tight, cubin)
+            self.assertEqual((code, err.count(", budget ")), (1, 7), err)
+
+    def check_files(self, budgets, rest, cubin):
+        """The status of a check, and what it says of faults."""
+        err = io.StringIO()
         with (
-            contextlib.redirect_stdout(out),
+            contextlib.redirect_stdout(io.StringIO()),
             contextlib.redirect_stderr(err),
             self.assertRaises(SystemExit) as end,
         ):
             check.main(["--budgets", str(budgets), str(rest), "--arch", "sm_90", str(cubin)])
-        self.assertEqual((end.exception.code, err.getvalue()), (0, ""))
+        return end.exception.code, err.getvalue()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,11 @@ namespace cpu_avx512 {
     return cpu_baseline::call;                                                                     \
   } while (false)
 #else
-#define TERSUM_DISPATCH(set, call) return cpu_baseline::call
+#define TERSUM_DISPATCH(set, call)                                                                 \
+  do {                                                                                             \
+    static_cast<void>(set);                                                                        \
+    return cpu_baseline::call;                                                                     \
+  } while (false)
 #endif
 
 //! @brief to[a][lane] += sum over `terms` of factors[a * stride + t * step] * tile[t][lane]; 64 lanes.

@@ -35,8 +35,10 @@ class saturate_once {
   //! The most words that the fields hold: 85, 17 or 257.
   static constexpr int max_words = static_cast<int>(field_full / lanes::full);
 
+  // Inlined before anything else: clang 14 else keeps the sums of two-bit lanes in memory, and its loops as they are.
+
   //! Adds one word.
-  TERSUM_HOST_DEVICE constexpr void add(std::uint32_t word) noexcept
+  TERSUM_INLINE constexpr void add(std::uint32_t word) noexcept
   {
     word ^= lanes::signs;
     TERSUM_UNROLL
@@ -47,7 +49,7 @@ class saturate_once {
 
   //! @brief The clamped sums as one word.
   //! @param words  How many were added, 0 to `max_words`; the sum of none is zeros.
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t result(int words) const noexcept
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t result(int words) const noexcept
   {
     if (words == 0) { return 0; }  // no centre to clamp about
     // A field holds sum + words 2^(Bits-1): it is clamped to that centre +- limit, then moved to 1 .. 2^Bits - 1.

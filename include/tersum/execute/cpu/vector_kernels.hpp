@@ -99,7 +99,11 @@ namespace cpu_avx512 {
     return cpu_baseline::__VA_ARGS__;                                                              \
   } while (false)
 #else
-#define TERSUM_DISPATCH(instructions, wide, ...) return cpu_baseline::__VA_ARGS__
+#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
+  do {                                                                                             \
+    static_cast<void>(instructions);                                                               \
+    return cpu_baseline::__VA_ARGS__;                                                              \
+  } while (false)
 #endif
 
 template <class Codec, class Element>
