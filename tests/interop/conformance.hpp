@@ -12,7 +12,8 @@ namespace tersum::tests {
 
 //! @brief Every preset, each way to reduce, sizes with tails, a bucket, and a rank with NaN: results against a loopback,
 //! and the same on all ranks.
-//! @param brief  Only the last shape that the codec takes: the bucket, or what is large enough that something travels.
+//! @param brief  Only the last shape of which something travels, the bucket if it does; and the ring, whose messages are
+//!               the same calls for every codec, only where hops encode.
 //! @return  How many checks failed on this rank; each is printed.
 [[nodiscard]] int check_presets(any_transport const& over, bool brief = false);
 
