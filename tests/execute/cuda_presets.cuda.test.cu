@@ -21,7 +21,6 @@ TEST_CASE("[cuda_executor] presets of THC equal the CPU executor")
   SUBCASE("thc_sat2") { compare_all<float>(presets::thc_sat2); }
   SUBCASE("thc_sat4") { compare_all<float>(presets::thc_sat4); }
   SUBCASE("thc_sat8") { compare_all<float>(presets::thc_sat8); }
-  SUBCASE("thc_lookup4") { compare_all<float>(presets::thc_lookup4); }
 }
 
 TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")
