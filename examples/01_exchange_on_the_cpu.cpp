@@ -43,7 +43,7 @@ int main()
     // The transport. Each rank reduces one block of all arrays, then fetches the blocks of the others: as one rank
     // alone decides on a block, all ranks get the same bits even where the order of the sum matters.
     auto const all_reduce = [&, rank](auto wire) {
-      typename decltype(wire)::op_type const op{};  // of the codes: a saturating sum
+      auto const op    = wire.op;  // of the codes: a saturating sum
       auto const begin = [&](std::size_t block) { return wire.count * block / ranks; };
       auto const array = [&](std::size_t r) { return static_cast<decltype(wire.data)>(arrays[r]); };
       arrays[rank]     = wire.data;

@@ -9,6 +9,7 @@
 #include "support/operation.hpp"
 
 #include <tersum/plan.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
 #include <tersum/tersum.hpp>
 

@@ -221,19 +221,19 @@ template <class Visitor>
 void for_each_choosing_codec(Visitor visit)
 {
   namespace p = tersum::presets;
-  visit("topk_b0.5", "TopK, gathered: each rank's largest coordinates, 0.5 bits", p::topk_b05);
+  visit("topk_b05", "TopK, gathered: each rank's largest coordinates, 0.5 bits", p::topk_b05);
   visit("topk_b2", "the same, 2 bits", p::topk_b2);
   visit("topk_b8", "the same, 8 bits", p::topk_b8);
-  visit("topk_b0.5_ef", "topk_b0.5 with error feedback", p::topk_b05_ef);
+  visit("topk_b05_ef", "topk_b05 with error feedback", p::topk_b05_ef);
   visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
   visit("topk_b8_ef", "topk_b8 with error feedback", p::topk_b8_ef);
-  visit("topkc_b0.5", "TopKC: chunks of the largest norms as halves, 0.5 bits", p::topkc_b05);
+  visit("topkc_b05", "TopKC: chunks of the largest norms as halves, 0.5 bits", p::topkc_b05);
   visit("topkc_b2", "the same, 2 bits", p::topkc_b2);
   visit("topkc_b8", "the same, 8 bits", p::topkc_b8);
-  visit("topkc_b0.5_permuted", "topkc_b0.5 of permuted gradients: without locality", p::topkc_b05);
+  visit("topkc_b05_permuted", "topkc_b05 of permuted gradients: without locality", p::topkc_b05);
   visit("topkc_b2_permuted", "topkc_b2 of permuted gradients", p::topkc_b2);
   visit("topkc_b8_permuted", "topkc_b8 of permuted gradients", p::topkc_b8);
-  visit("topkc_b0.5_ef", "topkc_b0.5 with error feedback", p::topkc_b05_ef);
+  visit("topkc_b05_ef", "topkc_b05 with error feedback", p::topkc_b05_ef);
   visit("topkc_b2_ef", "topkc_b2 with error feedback", p::topkc_b2_ef);
   visit("topkc_b8_ef", "topkc_b8 with error feedback", p::topkc_b8_ef);
   visit("randomkc_b2", "random chunks as halves, 2 bits", p::randomkc_b2);

@@ -105,6 +105,9 @@ struct codec {
   static_assert(Quantizer::bits <= Reducer::lane_bits,
                 "tersum: the reducer's lanes are narrower than the quantizer's codes");
   static_assert(
+    !requires { requires Reducer::code_bits != Quantizer::bits; },
+    "tersum: widening_sum<q, b> is for a quantizer of q bits");
+  static_assert(
     !tracks || (saturates && Reducer::lane_bits <= 8),
     "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only literal");
   static_assert(

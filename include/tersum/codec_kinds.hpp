@@ -62,7 +62,6 @@ template <class Chunker>
   return false;
 }
 
-//! Whether a chunker needs the chunks' norms.
 //! Whether a quantizer comes in the widths that a chunker gives.
 template <class Chunker, class Quantizer>
 [[nodiscard]] constexpr bool has_widths_of() noexcept
@@ -73,6 +72,7 @@ template <class Chunker, class Quantizer>
   return true;
 }
 
+//! Whether a chunker needs the chunks' norms.
 template <class Chunker>
 [[nodiscard]] constexpr bool chooses_by_norm() noexcept
 {

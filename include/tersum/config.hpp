@@ -6,6 +6,10 @@
 
 #pragma once
 
+#if defined(__FAST_MATH__)
+#error "tersum: ranks must agree to the last bit, and NaNs be seen: compile without -ffast-math"
+#endif
+
 #if defined(__CUDACC__)
 #define TERSUM_HOST_DEVICE __host__ __device__
 #else

@@ -16,8 +16,9 @@ namespace tersum::inline v0 {
 struct tensor {
   std::string_view name = {};
   std::uint64_t rows    = 0;
-  std::uint64_t columns = 1;
-  std::uint64_t offset  = 0;  //!< Its first coordinate in the bucket.
+  std::uint64_t columns =
+    1;  //!< 1: a vector, which bypasses the codec unless `layout::bypass_vectors` is false.
+  std::uint64_t offset = 0;  //!< Its first coordinate in the bucket.
   //! What chunkers that choose by norms multiply its energies by: above 1 it gets more of the bits, at 0 what the others leave.
   float weight = 1;
 

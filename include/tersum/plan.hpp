@@ -20,7 +20,8 @@ namespace tersum::inline v0 {
 
 //! @brief One codec applied to one gradient by one world. Every rank makes the same plan but for its rank.
 //!
-//! Sizes are exact; a zero is a zero. `check` says whether the exchange can be made, and `all_reduce_mean` asks it first.
+//! Plans of all codecs, special as they may be, answer what is asked here of codec, gradient and ranks, counts, rounds and
+//! bytes of memory; only offsets, parts and tiles are of some. Sizes are exact; a zero is a zero. `check` says whether the exchange can be made, and `all_reduce_mean` asks it first.
 template <class Codec>
 class plan {
  public:
@@ -127,6 +128,7 @@ class plan {
   //!
   //! Empty tensors have none. Under `full_hadamard` a tensor is cut into pieces of descending powers of two of chunks,
   //! each rotated as a whole with its own record, so that only the last chunk is padded (as OptiReduce's THC does it).
+  //! @param visit  visit(tensor_record const&).
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const;
 

@@ -6,6 +6,7 @@
 
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 
 #include <bit>
 #include <limits>
@@ -19,8 +20,11 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
 {
   std::uint64_t end = 0;
   for (tensor const& t : layout_.tensors) {
-    covers_ = covers_ && t.offset == end;
-    end     = t.offset + t.size();
+    // Sizes that wrap cover nothing.
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    bool const fits              = t.columns == 0 || t.rows <= (most - end) / t.columns;
+    covers_                      = covers_ && fits && t.offset == end;
+    end                          = t.offset + t.size();
   }
   covers_ = covers_ && (layout_.tensors.empty() || end == layout_.coordinates);
   for_each_record([this](tensor_record const& record) {
@@ -34,12 +38,7 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
 template <class Codec>
 constexpr status plan<Codec>::check() const noexcept
 {
-  if (world_.size < 1 || world_.size > 65534) {
-    return {error_code::invalid_argument, "world.size must be between 1 and 65534"};
-  }
-  if (world_.rank < 0 || world_.rank >= world_.size) {
-    return {error_code::invalid_argument, "world.rank must be between 0 and world.size - 1"};
-  }
+  if (status const s = detail::check_world(world_); !s.ok()) { return s; }
   if (!covers_) {
     return {error_code::invalid_argument,
             "layout.tensors must cover layout.coordinates without gaps, in ascending order"};
@@ -55,9 +54,7 @@ constexpr status plan<Codec>::check() const noexcept
         error_code::invalid_argument,
         "layout.coordinates has more than 2^29 chunks: exchange it in parts, or use larger chunks"};
     }
-    if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
-      return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
-    }
+    if (status const s = detail::check_budget(codec_.chunker.bits); !s.ok()) { return s; }
     for (tensor const& t : layout_.tensors) {
       if (!(t.weight >= 0 && t.weight <= std::numeric_limits<float>::max())) {
         return {error_code::invalid_argument,
@@ -87,7 +84,15 @@ constexpr status plan<Codec>::check() const noexcept
     }
   }
   if constexpr (detail::has_steps<Codec>) {
-    using reducer = typename Codec::reducer_type;
+    using reducer         = typename Codec::reducer_type;
+    constexpr bool suits  = requires { reducer::best_spread(1); };
+    float const spread    = codec_.range.spread;
+    constexpr float limit = std::numeric_limits<float>::max();
+    if (!(spread <= limit && (spread > 0 || (suits && spread == 0)))) {
+      return {
+        error_code::invalid_argument,
+        "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
+    }
     if (world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
       return {
         error_code::world_too_large,
@@ -107,11 +112,11 @@ constexpr void plan<Codec>::for_each_record(Visitor visit) const
     std::uint64_t offset = t.offset;
     std::uint64_t size   = t.size();
     while (size > 0) {
-      std::uint64_t chunks = (size + Codec::chunk_size - 1) / Codec::chunk_size;
+      std::uint64_t chunks = size / Codec::chunk_size + (size % Codec::chunk_size != 0 ? 1 : 0);
       std::uint64_t here   = size;
       if (Codec::rotates_all && !around) {
         chunks = std::bit_floor(chunks);
-        here   = detail::minimum(size, chunks * Codec::chunk_size);
+        here   = chunks > size / Codec::chunk_size ? size : chunks * Codec::chunk_size;
       }
       tensor_record record{};
       record.offset      = offset;
@@ -181,7 +186,7 @@ constexpr std::uint64_t plan<Codec>::most_units() const noexcept
 template <class Codec>
 constexpr std::uint32_t plan<Codec>::affordable_units() const noexcept
 {
-  if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) { return 0; }
+  if (!detail::check_budget(codec_.chunker.bits).ok()) { return 0; }
   double budget = static_cast<double>(codec_.chunker.bits) * static_cast<double>(compressed_) / 32 -
                   static_cast<double>(agreed_size(chunks_)) / 4;
   if constexpr (recompressing<Codec>) {

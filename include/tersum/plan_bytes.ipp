@@ -6,7 +6,9 @@
 
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/quantize/block_absmax.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
 
 namespace tersum::inline v0 {
@@ -38,7 +40,7 @@ template <class Codec>
 constexpr std::uint64_t plan<Codec>::payload_bytes() const noexcept
 {
   if constexpr (recompressing<Codec>) {
-    return part_bytes() * static_cast<std::uint64_t>(world_.size);
+    return part_bytes() * static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   } else if constexpr (recoding<Codec>) {
     return tiles() * sizeof(typename Codec::payload_op::element);
   } else if constexpr (Codec::selects) {
@@ -66,7 +68,7 @@ constexpr std::uint64_t plan<Codec>::tiles() const noexcept requires(recoding<Co
 template <class Codec>
 constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(recompressing<Codec>)
 {
-  auto const ranks    = static_cast<std::uint64_t>(world_.size);
+  auto const ranks    = static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   std::uint64_t words = 0;
   if constexpr (Codec::selects) {
     // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
@@ -82,7 +84,7 @@ constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(recomp
 template <class Codec>
 constexpr std::uint64_t plan<Codec>::owned_chunks() const noexcept requires(recompressing<Codec>)
 {
-  auto const ranks = static_cast<std::uint64_t>(world_.size);
+  auto const ranks = static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   return (chunks_ + ranks - 1) / ranks;
 }
 
@@ -107,9 +109,7 @@ constexpr bool plan<Codec>::travels() const noexcept
 template <class Codec>
 constexpr double plan<Codec>::bits_per_coordinate() const noexcept
 {
-  return coordinates() == 0
-           ? 0.0
-           : 8.0 * static_cast<double>(wire_bytes()) / static_cast<double>(coordinates());
+  return detail::bits_over(wire_bytes(), coordinates());
 }
 
 template <class Codec>

@@ -146,7 +146,8 @@ inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> bala
 //! @}
 
 //! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
-//! Both with Cholesky QR in the place of Gram-Schmidt. They need `layout::tensors`.
+//! Both with Cholesky QR in the place of Gram-Schmidt. They need `layout::tensors`: a gradient without is a vector, and is
+//! summed as it is.
 //! @{
 template <int Rank>
 using power_iteration = low_rank_codec<low_rank<Rank>>;

@@ -54,14 +54,4 @@ struct chunk_entry {
 };
 static_assert(sizeof(chunk_entry) == 16);
 
-//! @brief The step of one chunk as both kernels need it, and what the decoder learned. Workspace, not state.
-struct chunk_step {
-  float encode;  //!< 2^fraction_bits / (step sqrt(N)): from unnormalized rotated value to code.
-  float
-    decode;  //!< step / (sqrt(N) world): from unnormalized sum of codes to mean. NaN when not finite.
-  std::uint32_t square_sum;  //!< Sum of the squares of the decoded chunk's codes, when tracked.
-  std::uint32_t saturated;   //!< Lanes at a limit, when the reducer saturates.
-};
-static_assert(sizeof(chunk_step) == 16);
-
 }  // namespace tersum::inline v0

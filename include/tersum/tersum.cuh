@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Everything: what <tersum/tersum.hpp> has, the CUDA executor, and the pieces for kernels of one's own.
+//! Everything but what is in interop/, transports and cuBLAS: what <tersum/tersum.hpp> has, the CUDA executor, and the
+//! pieces for kernels of one's own.
 
 #pragma once
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Everything that a C++20 compiler can use. With nvcc, <tersum/tersum.cuh> adds the CUDA executor.
+//! Everything that a C++20 compiler can use but transports, which are in interop/. With nvcc, <tersum/tersum.cuh> adds the
+//! CUDA executor.
 
 #pragma once
 

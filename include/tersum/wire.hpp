@@ -14,8 +14,8 @@ namespace tersum::inline v0 {
 
 //! @brief What the caller's collective gets: every rank holds `count` elements at `data`, and wants the reduction.
 //!
-//! After the collective every rank must hold the same bits. `op_type::native` says whether transports have the
-//! reduction built in, `op_type::associative` whether the order of the ranks is without effect.
+//! After the collective every rank must hold the same bits. `native` says whether transports have the reduction built in,
+//! `associative` whether the order of the ranks is without effect, `exact` whether the sum loses nothing.
 //! @tparam Op  The reduction, a function object on two elements, without state but where positions count.
 template <reduce_op Op>
 struct wire {

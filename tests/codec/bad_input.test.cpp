@@ -47,12 +47,42 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
   CHECK(presets::thc_wide4.plan(d, {.size = 18, .rank = 0}).check().ok());
   CHECK(presets::thc_wide4.plan(d, {.size = 19, .rank = 0}).check().code ==
         error_code::world_too_large);
+  // Only saturating sums know what spread suits the world.
+  using exact        = codec<fixed_chunks<128>,
+                      no_rotation,
+                      rms_range<literal>,
+                      stochastic_quantizer<4>,
+                      widening_sum<4, 8>>;
+  constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
+  for (float const spread : {0.0f, -1.0f, nan, std::numeric_limits<float>::infinity()}) {
+    CAPTURE(spread);
+    CHECK(mentions(exact{.range = {.spread = spread}}.plan(d, {}).check(), "spread"));
+    auto saturating         = presets::rotated_sat4;
+    saturating.range.spread = spread;
+    CHECK(saturating.plan(d, {}).check().ok() == (spread == 0));
+  }
   tensor const gap[] = {{"a", 10, 10, 0}, {"b", 10, 10, 101}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 201, .tensors = gap}, {}).check(),
                  "layout.tensors"));
   tensor const part[] = {{"a", 10, 10, 0}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 101, .tensors = part}, {}).check(),
                  "layout.tensors"));
+}
+
+TEST_CASE("[codec] a plan of nonsense can be asked, and says what it is")
+{
+  CHECK(presets::two_shot_4.plan(layout{5000}, {.size = 0}).workspace_bytes() > 0);
+  CHECK(presets::allocated_4.plan(layout{50000}, {.size = 0}).workspace_bytes() > 0);
+  CHECK(mentions(presets::two_shot_4.plan(layout{5000}, {.size = 0}).check(), "world.size"));
+  CHECK(mentions(presets::rotated_sat4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^31 chunks"));
+  CHECK(mentions(presets::thc_wide4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^31 chunks"));
+  std::uint64_t const half = std::uint64_t{1} << 32;
+  tensor const wraps[]     = {{"a", half, half, 0}};
+  CHECK(mentions(presets::rotated_sat4.plan(layout{.coordinates = 0, .tensors = wraps}, {}).check(),
+                 "layout.tensors"));
+  tensor const beyond[] = {{"a", 2 * half + 2, half / 2, 0}};
+  layout const wrapped{.coordinates = beyond[0].size(), .tensors = beyond};
+  CHECK(mentions(presets::powersgd_r4.plan(wrapped, {}).check(), "layout.tensors"));
 }
 
 TEST_CASE("[codec] sizes beyond 2^31 are arithmetic like others")

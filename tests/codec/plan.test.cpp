@@ -98,7 +98,88 @@ void for_each_preset(Check const& check)
   check("balanced_sat_2_ef", presets::balanced_sat_2_ef);
 }
 
+// What can be asked of every plan, whatever its codec, for a log for instance.
+template <class Plan>
+concept answers_all = requires(Plan const& plan)
+{
+  typename Plan::codec_type;
+  Plan::alignment;
+  plan.codec();
+  plan.gradient();
+  plan.ranks();
+  plan.check();
+  plan.coordinates();
+  plan.tensors();
+  plan.chunks();
+  plan.compressed();
+  plan.bypassed();
+  plan.agreed_scalars();
+  plan.agreed_bytes();
+  plan.payload_bytes();
+  plan.bypass_bytes();
+  plan.wire_bytes();
+  plan.travels();
+  plan.bits_per_coordinate();
+  plan.workspace_bytes();
+  plan.state_bytes();
+  plan.records_offset();
+  plan.residual_offset();
+};
+
+constexpr tensor matrix{.rows = 250, .columns = 400};
+
+// ... and their answers agree with each other. TopK takes no tensors.
+template <class Codec>
+constexpr bool is_consistent(Codec const& codec)
+{
+  static_assert(answers_all<plan<Codec>>);
+  layout const gradient =
+    gathering<Codec> ? layout{100000} : layout{.coordinates = 100000, .tensors = {&matrix, 1}};
+  auto const plan = codec.plan(gradient, {.size = 4, .rank = 1});
+  return plan.check().ok() && plan.travels() && plan.coordinates() == 100000 &&
+         plan.compressed() == 100000 && plan.bypassed() == 0 && plan.payload_bytes() > 0 &&
+         (plan.agreed_scalars() == 0) == (plan.agreed_bytes() == 0) &&
+         plan.agreed_bytes() + plan.payload_bytes() + plan.bypass_bytes() == plan.wire_bytes() &&
+         plan.bits_per_coordinate() == 8.0 * static_cast<double>(plan.wire_bytes()) / 100000 &&
+         plan.records_offset() <= plan.state_bytes() && plan.workspace_bytes() > 0;
+}
+
+template <class... Codecs>
+constexpr bool are_consistent(Codecs const&... codecs)
+{
+  return (is_consistent(codecs) && ...);
+}
+
 }  // namespace
+
+// clang-format off
+namespace every_preset {
+using namespace tersum::presets;
+static_assert(are_consistent(fp32, fp16, bf16));
+static_assert(are_consistent(thc_wide4, thc_wide4_partial, thc_wide4_unrotated, thc_lookup4,
+                             thc_sat2, thc_sat4, thc_sat8));
+static_assert(are_consistent(rotated_sat2, rotated_sat4, rotated_sat8, rotated_sat2_ef,
+                             rotated_sat4_ef, rotated_sat8_ef, rotated_sat2_tc, rotated_sat4_tc,
+                             rotated_sat8_tc));
+static_assert(are_consistent(topkc_b05, topkc_b2, topkc_b8, topkc_b05_ef, topkc_b2_ef,
+                             topkc_b8_ef, randomkc_b2, randomkc_b2_ef, topkc_sat4, topkc_sat4_ef));
+static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b05_ef, topk_b2_ef, topk_b8_ef));
+static_assert(are_consistent(allocated_sat_2, allocated_sat_3, allocated_sat_4, allocated_sat_8,
+                             balanced_sat_2, balanced_sat_4, allocated_sat_2_ef,
+                             allocated_sat_3_ef, allocated_sat_4_ef, balanced_sat_2_ef,
+                             balanced_sat_4_ef));
+static_assert(are_consistent(powersgd_r1, powersgd_r4, powersgd_r16, powersgd_r64, acp_r1, acp_r4,
+                             acp_r16, acp_r64, powersgd_r4_sat8, powersgd_r16_sat8, acp_r16_sat8,
+                             powersgd_r16_two_shot_8));
+static_assert(are_consistent(two_shot_1, two_shot_2, two_shot_3, two_shot_4, two_shot_8,
+                             two_shot_2_ef, two_shot_4_ef, per_hop_2, per_hop_3, per_hop_4,
+                             per_hop_4_ef));
+static_assert(are_consistent(allocated_2, allocated_3, allocated_4, balanced_1, balanced_2,
+                             balanced_3, allocated_2_ef));
+static_assert(are_consistent(blocks_4, blocks_8, dynamiq_4, dynamiq_5, dynamiq_hop_4,
+                             dynamiq_hop_5));
+}  // namespace every_preset
+// clang-format on
 
 // A plan is a constant of the compiler, down to its verdict.
 constexpr auto constant_plan = presets::rotated_sat4.plan(layout{10000}, {.size = 4, .rank = 1});

@@ -120,7 +120,7 @@ constexpr cast_codec<T, top_chunks<128, Scalar>> top_with(float bits)
 
 TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose alike")
 {
-  SUBCASE("topkc_b0.5") { check_budget(presets::topkc_b05); }
+  SUBCASE("topkc_b05") { check_budget(presets::topkc_b05); }
   SUBCASE("topkc_b2_ef") { check_budget(presets::topkc_b2_ef); }
   SUBCASE("topkc_b8") { check_budget(presets::topkc_b8); }
   SUBCASE("topkc in logarithms") { check_budget(top_with<bfloat16, norm_log>(3)); }

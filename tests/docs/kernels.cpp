@@ -10,9 +10,8 @@
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/tersum.hpp>
 
-#include <support/emulator/host_context.hpp>
-
 #include <cstdint>
+#include <support/emulator/host_context.hpp>
 
 namespace tersum {
 

@@ -17,7 +17,7 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
 {
   SUBCASE("topk_b2_ef") { compare_one<float>(presets::topk_b2_ef); }
   SUBCASE("topkc_b2_ef") { compare_all<float>(presets::topkc_b2_ef); }
-  SUBCASE("topkc_b0.5 of bfloat16") { compare_all<bfloat16>(presets::topkc_b05); }
+  SUBCASE("topkc_b05 of bfloat16") { compare_all<bfloat16>(presets::topkc_b05); }
   SUBCASE("randomkc_b2") { compare_all<float>(presets::randomkc_b2); }
   SUBCASE("topkc_sat4") { compare_all<float>(presets::topkc_sat4); }
   SUBCASE("allocated_sat_4") { compare_all<float>(presets::allocated_sat_4); }

@@ -144,6 +144,10 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   std::array<tensor, 1> const matrix{{{"", 250, 400, 0}}};
   layout const bucket{.coordinates = 100000, .tensors = matrix};
   add(presets::powersgd_r4, bucket, four);
+  std::array<tensor, 1> const weighty{{{"", 250, 400, 0, 64}}};
+  for (auto const& tensors : {matrix, weighty}) {
+    add(presets::allocated_4, {.coordinates = 100000, .tensors = tensors}, four);
+  }
   add(presets::acp_r4, bucket, four);
   add(low_rank_codec<low_rank<4, cholesky_qr2>>{}, bucket, four);
   add(low_rank_codec<low_rank<4, gram_schmidt>>{}, bucket, four);

@@ -66,7 +66,9 @@ void check_wrong_arguments(Codec const& codec, layout const& shape)
   CHECK(mentions(outcome(g, s, w.first(plan.workspace_bytes() - 1)), "workspace is smaller"));
   CHECK(mentions(outcome(g, s, w.subspan(8)), "workspace is not aligned"));
   CHECK(mentions(outcome(g, s, null_bytes), "workspace is a null"));
-  CHECK(mentions(outcome(g, s, w, {.threads = 0}), "threads"));
+  for (int const threads : {0, 4097}) {
+    CHECK(mentions(outcome(g, s, w, {.threads = threads}), "threads"));
+  }
 
   CHECK(rounds == 0);
   CHECK(state == state_before);

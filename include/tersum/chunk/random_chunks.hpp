@@ -23,7 +23,7 @@ struct random_chunks {
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
 
-  float bits = 2;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
+  float bits = 2;  //!< Bits per coordinate that does not bypass: never exceeded.
 };
 
 static_assert(selecting_chunker<random_chunks<128>>,

@@ -9,6 +9,7 @@
 #include <tersum/chunk/selection.hpp>
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
@@ -17,7 +18,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The plan of TopK; members as in the plans of other codecs, where they apply.
+//! @brief The plan of TopK; members as in the plans of other codecs. Nothing is agreed and nothing bypasses.
 template <feedback Feedback>
 class plan<top_coordinates_codec<Feedback>> {
  public:
@@ -43,12 +44,7 @@ class plan<top_coordinates_codec<Feedback>> {
   //! @brief Whether this exchange can be made; if not, the sentence says which argument stands in the way.
   [[nodiscard]] constexpr status check() const noexcept
   {
-    if (world_.size < 1 || world_.size > 65534) {
-      return {error_code::invalid_argument, "world.size must be between 1 and 65534"};
-    }
-    if (world_.rank < 0 || world_.rank >= world_.size) {
-      return {error_code::invalid_argument, "world.rank must be between 0 and world.size - 1"};
-    }
+    if (status const s = detail::check_world(world_); !s.ok()) { return s; }
     if (!layout_.tensors.empty()) {
       return {error_code::unsupported,
               "top_coordinates takes the gradient as one vector: leave layout.tensors empty"};
@@ -56,15 +52,13 @@ class plan<top_coordinates_codec<Feedback>> {
     if (coordinates() >= std::uint64_t{1} << 29) {
       return {error_code::unsupported, "layout.coordinates exceeds the 2^29 of top_coordinates"};
     }
-    if (!(codec_.chunker.bits >= 0 && codec_.chunker.bits <= 64)) {
-      return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
-    }
-    return {};
+    return detail::check_budget(codec_.chunker.bits);
   }
 
   [[nodiscard]] constexpr std::uint64_t coordinates() const noexcept { return layout_.coordinates; }
   [[nodiscard]] constexpr std::uint64_t tensors() const noexcept { return 0; }
   [[nodiscard]] constexpr std::uint64_t chunks() const noexcept { return coordinates(); }
+  [[nodiscard]] constexpr std::uint64_t compressed() const noexcept { return coordinates(); }
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return 0; }
   [[nodiscard]] constexpr bool travels() const noexcept { return chosen_ > 0; }
 
@@ -72,13 +66,16 @@ class plan<top_coordinates_codec<Feedback>> {
   [[nodiscard]] constexpr std::uint64_t chosen() const noexcept { return chosen_; }
   //! What a rank sends: all indices, then all values.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept { return chosen_ * 6; }
-  [[nodiscard]] constexpr std::uint64_t wire_bytes() const noexcept { return part_bytes(); }
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
+  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
+  //! The same; all ranks' payloads are gathered.
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return part_bytes(); }
+  [[nodiscard]] constexpr std::uint64_t bypass_bytes() const noexcept { return 0; }
+  [[nodiscard]] constexpr std::uint64_t wire_bytes() const noexcept { return payload_bytes(); }
   //! Bits that one rank sends, per coordinate.
   [[nodiscard]] constexpr double bits_per_coordinate() const noexcept
   {
-    return coordinates() == 0
-             ? 0.0
-             : 8.0 * static_cast<double>(wire_bytes()) / static_cast<double>(coordinates());
+    return detail::bits_over(wire_bytes(), coordinates());
   }
 
   //! Scratch memory: the parts of all ranks, and four bytes a coordinate.

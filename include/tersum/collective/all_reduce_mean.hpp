@@ -19,18 +19,21 @@ namespace tersum::inline v0 {
 //! allocates nor synchronizes, so that with `cuda_executor` and a stream-ordered collective the call can be captured in
 //! a CUDA graph. After the exchange all ranks hold the same bits.
 //!
+//! All memory is the executor's: the host's, or the device's.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
-//! @param state      From `initialize`; plan.state_bytes() bytes. Carries seed, step, head-room and residual.
-//! @param workspace  plan.workspace_bytes() bytes, contents irrelevant.
-//! @param reduce     Called once a round with a `wire`: must make `wire.data[0 .. wire.count)` the reduction by
-//!                   `wire::op_type` over the ranks, in place, the same bits on every rank, ordered after what the
-//!                   executor has enqueued and before what it enqueues next. Under `two_shot_codec` also with a
+//! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and residual.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
+//! @param reduce     Called once a round with a `wire`: must make `wire.data[0 .. wire.count)` the reduction by `wire.op`
+//!                   (of allocated chunks it takes the element's position too) over the ranks, in place, the same bits
+//!                   on every rank, ordered after what the executor has enqueued and before what it enqueues next.
+//!                   Under `two_shot_codec` also with a
 //!                   `scatter_wire` and a `gather_wire`, under `top_coordinates_codec` with a `gather_wire`, whose parts
 //!                   it must exchange or gather. Returns nothing, a `status`, or an integer or enumerator of a transport
 //!                   for which 0 is success.
-//! @return  The first error. If `reduce` failed, the gradient is unchanged, but the residual of a codec with feedback
+//! @return  The first error. One that a single rank finds in its arguments, a null pointer for instance, returns before its
+//!          first round, and the other ranks wait for it as long as their transport does. If `reduce` failed, the gradient is unchanged, but the residual of a codec with feedback
 //!          has moved on: restore the state from a copy or `initialize` it.
-template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
+template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,
                        Gradient&& gradient,

@@ -28,15 +28,15 @@ template <class Reduce, class Wire>
     return reduce(round);
   } else {
     static_assert(
-      std::is_integral_v<answer> || std::is_enum_v<answer>,
-      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator");
+      (std::is_integral_v<answer> && !std::same_as<answer, bool>) || std::is_enum_v<answer>,
+      "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success");
     int const native = static_cast<int>(reduce(round));
     return native == 0 ? status{} : transport_error(native);
   }
 }
 
 //! The exchange of factors, whose reductions are exchanges.
-template <class Executor, nesting Codec, class Gradient, class Reduce>
+template <executor Executor, nesting Codec, class Gradient, class Reduce>
 [[nodiscard]] status all_reduce_factors(Executor const& exec,
                                         plan<Codec> const& plan,
                                         Gradient&& gradient,
@@ -64,7 +64,7 @@ template <class Executor, nesting Codec, class Gradient, class Reduce>
 
 }  // namespace detail
 
-template <class Executor, class Codec, gradient_memory Gradient, class Reduce>
+template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,
                        Gradient&& gradient,

@@ -13,14 +13,17 @@
 //!
 //!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
 //!
-//! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates) has no agreed wire and
-//! needs no `advance`: its payload is ready after `encode`. A wire of no elements
-//! needs no reduction. The gradient must not change between `encode` and `decode`, which overwrites it with the mean.
+//! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates, two shots and hops of fixed
+//! chunks, alternating factors, TopK) has no agreed wire and needs no `advance`: its payload_wire, scattered_wire (two
+//! shots) or gathered_wire (TopK) is ready after `encode`. A wire of no elements needs no reduction. The gradient must not
+//! change between `encode` and `decode`, which overwrites it with the mean. Factors that are quantized have parts of their
+//! own: see `quantized_low_rank_codec`.
 
 #pragma once
 
 #include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
@@ -32,26 +35,31 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
+//! Elements that can be written: those of a std::span<float>, not of a std::span<float const>.
+template <class T>
+concept writable_memory = std::ranges::contiguous_range<T> &&
+  !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
+
 //! Memory of gradient elements: a vector, an array, a span over memory of the executor.
 template <class T>
-concept gradient_memory =
-  std::ranges::contiguous_range<T> && gradient_element<std::ranges::range_value_t<T>>;
+concept gradient_memory = writable_memory<T> && gradient_element<std::ranges::range_value_t<T>>;
 
 //! @brief Fills a state for its first exchange: seed, table of chunks, zero residual.
 //!
 //! Enqueued on the executor; does not synchronize. Call it once, with the same seed on every rank, before the first
 //! exchange of a plan, and again after the plan has changed.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
-template <class Executor, class Codec>
+template <executor Executor, class Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,
                   std::uint64_t seed);
 
-template <class Executor, nesting Codec>
+template <executor Executor, nesting Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,
@@ -63,7 +71,7 @@ status initialize(Executor const& exec,
 //! @param gradient   plan.coordinates() elements.
 //! @param state      As `initialize` left it, or the last exchange.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, the caller's until `decode`.
-template <class Executor, class Codec, gradient_memory Gradient>
+template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
@@ -71,7 +79,7 @@ status encode(Executor const& exec,
               std::span<std::byte> workspace);
 
 //! @brief After the agreed wire has been reduced: the codes are ready in `payload_wire`. Same arguments as `encode`.
-template <class Executor, class Codec, gradient_memory Gradient>
+template <executor Executor, class Codec, gradient_memory Gradient>
 status advance(Executor const& exec,
                plan<Codec> const& plan,
                Gradient&& gradient,
@@ -79,7 +87,7 @@ status advance(Executor const& exec,
                std::span<std::byte> workspace);
 
 //! @brief After the scattered wire: this rank's part of the mean is ready in `gathered_wire`. Same arguments as `encode`.
-template <class Executor, recompressing Codec, gradient_memory Gradient>
+template <executor Executor, recompressing Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
@@ -87,7 +95,7 @@ status recompress(Executor const& exec,
                   std::span<std::byte> workspace);
 
 //! @brief After all wires have been reduced: the gradient becomes the mean over the ranks. Same arguments as `encode`.
-template <class Executor, class Codec, gradient_memory Gradient>
+template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
@@ -101,7 +109,9 @@ status decode(Executor const& exec,
 template <class Codec>
 [[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  static_assert(Codec::agrees, "tersum: this codec agrees on nothing; reduce payload_wire");
+  static_assert(
+    Codec::agrees,
+    "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
   using op = typename Codec::agreed_op;
   return wire<op>{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),

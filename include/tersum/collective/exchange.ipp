@@ -64,9 +64,19 @@ template <class Codec, class Element>
   return check_workspace(workspace, plan.workspace_bytes());
 }
 
+//! Whether a codec has encode, advance and decode; if not, that is a compile error.
+template <class Codec>
+[[nodiscard]] constexpr bool has_three_parts() noexcept
+{
+  static_assert(!nesting<Codec>,
+                "tersum: quantized factors are exchanged by all_reduce_mean; in parts by those of "
+                "plan.factors() and, for each factor, of plan.inner(turn)");
+  return true;
+}
+
 }  // namespace detail
 
-template <class Executor, class Codec>
+template <executor Executor, class Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,
@@ -78,7 +88,7 @@ status initialize(Executor const& exec,
   return exec.initialize(plan, detail::make_args<Codec, float>(plan, nullptr, state, {}), seed);
 }
 
-template <class Executor, nesting Codec>
+template <executor Executor, nesting Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
                   std::span<std::byte> state,
@@ -97,13 +107,14 @@ status initialize(Executor const& exec,
   return initialize(exec, plan.factors(), plan.factors_state(state), seed);
 }
 
-template <class Executor, class Codec, gradient_memory Gradient>
+template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
               std::span<std::byte> state,
               std::span<std::byte> workspace)
 {
+  static_assert(detail::has_three_parts<Codec>());
   std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
@@ -112,13 +123,14 @@ status encode(Executor const& exec,
   return exec.encode(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 
-template <class Executor, class Codec, gradient_memory Gradient>
+template <executor Executor, class Codec, gradient_memory Gradient>
 status advance(Executor const& exec,
                plan<Codec> const& plan,
                Gradient&& gradient,
                std::span<std::byte> state,
                std::span<std::byte> workspace)
 {
+  static_assert(detail::has_three_parts<Codec>());
   std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
@@ -126,7 +138,7 @@ status advance(Executor const& exec,
   return exec.advance(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 
-template <class Executor, recompressing Codec, gradient_memory Gradient>
+template <executor Executor, recompressing Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
@@ -140,13 +152,14 @@ status recompress(Executor const& exec,
   return exec.recompress(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 
-template <class Executor, class Codec, gradient_memory Gradient>
+template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
               std::span<std::byte> state,
               std::span<std::byte> workspace)
 {
+  static_assert(detail::has_three_parts<Codec>());
   std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;

@@ -32,44 +32,7 @@ enum class reduction_order : std::uint8_t {
 template <class Executor, reduce_op Op>
 [[nodiscard]] status loopback_all_reduce(Executor const& exec,
                                          std::span<wire<Op> const> ranks,
-                                         reduction_order order)
-{
-  std::size_t const n = ranks.size();
-  if (n < 2) { return {}; }
-  for (wire<Op> const& other : ranks) {
-    if (other.count != ranks[0].count) {
-      return {error_code::invalid_argument,
-              "ranks: wires differ in count, so they are of unlike plans"};
-    }
-  }
-  rank_blocks const blocks{.count         = ranks[0].count,
-                           .element_bytes = sizeof(typename Op::element),
-                           .ranks = order == reduction_order::ring ? static_cast<int>(n) : 1};
-  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks.ranks); ++block) {
-    std::size_t const begin = blocks.begin(static_cast<int>(block));
-    std::size_t const end   = blocks.begin(static_cast<int>(block) + 1);
-    // The block travels from rank to rank; each adds its own and keeps the partial sum.
-    for (std::size_t hop = 1; hop < n; ++hop) {
-      auto* const mine           = ranks[(block + hop) % n].data + begin;
-      auto const* const received = ranks[(block + hop - 1) % n].data + begin;
-      if (status const s =
-            exec.reduce(detail::op_from(ranks[0].op, begin), mine, received, mine, end - begin);
-          !s.ok()) {
-        return s;
-      }
-    }
-    std::size_t const last = (block + n - 1) % n;
-    for (std::size_t rank = 0; rank < n; ++rank) {
-      if (rank == last) { continue; }
-      if (status const s =
-            exec.copy(ranks[rank].data + begin, ranks[last].data + begin, end - begin);
-          !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return {};
-}
+                                         reduction_order order);
 
 //! @brief One rank of a loopback exchange: its plan and its memory.
 template <class Codec, class Element>

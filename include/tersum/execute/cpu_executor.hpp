@@ -12,6 +12,9 @@
 #include <tersum/execute/cpu/cpu_two_shot.hpp>
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/execute/cpu/with_subnormals.hpp>
+#include <tersum/execute/executor.hpp>
+#include <tersum/execute/instruction_set.hpp>
 #include <tersum/lowrank/cpu_low_rank.hpp>
 #include <tersum/reduce/block_lookup.hpp>
 #include <tersum/status.hpp>
@@ -27,14 +30,14 @@ namespace tersum::inline v0 {
 //! Threads come from OpenMP when the compiler has it switched on; otherwise everything runs on the calling thread. The
 //! result does not depend on either member.
 struct cpu_executor {
-  int threads                  = 1;                       //!< At least 1.
+  int threads                  = 1;                       //!< 1 to 4096.
   instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.
 
   //! @brief Whether this executor can run: both members are in range.
   [[nodiscard]] status check() const noexcept
   {
-    if (threads < 1) {
-      return {error_code::invalid_argument, "cpu_executor.threads must be at least 1"};
+    if (threads < 1 || threads > 4096) {
+      return {error_code::invalid_argument, "cpu_executor.threads must be between 1 and 4096"};
     }
     if (instructions > best_instruction_set()) {
       return {
@@ -52,6 +55,7 @@ struct cpu_executor {
                                   detail::exchange_args<Codec, Element> const& args,
                                   std::uint64_t seed) const
   {
+    detail::with_subnormals const scope;
     detail::cpu_stages<Codec, Element>{threads, instructions, args}.initialize(plan, seed);
     return {};
   }
@@ -60,6 +64,7 @@ struct cpu_executor {
   [[nodiscard]] status encode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     if (args.header->chunks != plan.chunks() || args.header->coordinates != plan.coordinates() ||
         args.header->tensors != plan.tensors()) {
       return {error_code::invalid_argument,
@@ -86,6 +91,7 @@ struct cpu_executor {
   [[nodiscard]] status advance([[maybe_unused]] plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     if constexpr (Codec::agrees) {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
       stages.select();
@@ -107,6 +113,7 @@ struct cpu_executor {
   [[nodiscard]] status recompress(plan<Codec> const&,
                                   detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.recompress();
     return {};
   }
@@ -115,6 +122,7 @@ struct cpu_executor {
   [[nodiscard]] status decode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
+    detail::with_subnormals const scope;
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
@@ -138,6 +146,7 @@ struct cpu_executor {
                               typename Op::element const* b,
                               std::size_t count) const
   {
+    detail::with_subnormals const scope;
     if constexpr (has_combine_at<Op>) {
       op.for_each_part(count, [&]<class Part>(Part, std::size_t begin, std::size_t end) {
         detail::reduce_array<Part>(
@@ -153,6 +162,7 @@ struct cpu_executor {
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const
   {
+    detail::with_subnormals const scope;
     constexpr std::size_t stretch = 4096;
     detail::parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
       std::size_t const end = detail::minimum<std::size_t>((i + 1) * stretch, count);
@@ -181,5 +191,7 @@ struct cpu_executor {
     return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
   }
 };
+
+static_assert(executor<cpu_executor>, "tersum: must model tersum::executor");
 
 }  // namespace tersum::inline v0

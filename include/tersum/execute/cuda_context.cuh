@@ -11,6 +11,10 @@
   "tersum/execute/cuda_context.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "tersum: kernels need sm_80 or later"
+#endif
+
 #include <tersum/config.hpp>
 #include <tersum/execute/block_context.hpp>
 #include <tersum/types.hpp>

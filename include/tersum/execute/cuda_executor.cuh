@@ -13,6 +13,7 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/execute/cuda_kernels.cuh>
+#include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
 #include <cuda_runtime_api.h>
@@ -26,10 +27,14 @@ namespace tersum::inline v0 {
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
 //! All memory given to its calls is device memory; the addresses are checked for alignment, not for residence. A whole
-//! exchange can be captured in a CUDA graph: what changes from step to step lies in the state. There is no default
+//! exchange can be captured in a CUDA graph: what changes from step to step lies in the state. A state that `initialize`
+//! has not filled for the plan at hand is undefined behaviour, since it is not read back to see. There is no default
 //! stream: name one. Chunks above 4096 coordinates raise a kernel's limit of shared memory, once a call, on the host.
 struct cuda_executor {
   cudaStream_t stream;
+
+  constexpr cuda_executor(cudaStream_t on) noexcept : stream{on} {}
+  cuda_executor(std::nullptr_t) = delete;
 
   [[nodiscard]] status check() const noexcept { return {}; }
 
@@ -145,6 +150,8 @@ struct cuda_executor {
                                     detail::exchange_args<Codec, Element> const& args,
                                     Kernel* kernel) const;
 };
+
+static_assert(executor<cuda_executor>, "tersum: must model tersum::executor");
 
 }  // namespace tersum::inline v0
 

@@ -8,6 +8,7 @@
 
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/reduce/coded_tile.hpp>
 #include <tersum/schedule/part_map.hpp>
 #include <tersum/schedule/tile_map.hpp>

@@ -38,99 +38,34 @@ class gloo_transport {
   //! @param exec     Threads that add.
   explicit gloo_transport(std::shared_ptr<::gloo::Context> context,
                           std::chrono::milliseconds timeout = std::chrono::seconds(30),
-                          cpu_executor const& exec          = {}) noexcept
-    : context_(std::move(context)), timeout_(timeout), exec_(exec)
-  {
-  }
+                          cpu_executor const& exec          = {}) noexcept;
 
   [[nodiscard]] int rank() const noexcept { return context_ ? context_->rank : 0; }
   [[nodiscard]] int size() const noexcept { return context_ ? context_->size : 1; }
-  [[nodiscard]] status check() const noexcept
-  {
-    if (!context_) { return {error_code::invalid_argument, "context is a null pointer"}; }
-    if (timeout_.count() <= 0) {
-      return {error_code::invalid_argument, "timeout must be above zero"};
-    }
-    return exec_.check();
-  }
+  [[nodiscard]] status check() const noexcept;
 
   [[nodiscard]] status exchange_word(int to,
                                      std::uint64_t value,
                                      int from,
-                                     std::uint64_t& received) const noexcept
-  {
-    return send_receive(to,
-                        reinterpret_cast<std::byte const*>(&value),
-                        sizeof value,
-                        from,
-                        reinterpret_cast<std::byte*>(&received),
-                        sizeof received);
-  }
+                                     std::uint64_t& received) const noexcept;
 
   [[nodiscard]] status send_receive(int to,
                                     std::byte const* sent,
                                     std::size_t sent_bytes,
                                     int from,
                                     std::byte* received,
-                                    std::size_t received_bytes) const noexcept
-  {
-    return caught([&] {
-      std::uint64_t const slot = slot_of(0);
-      auto const in            = context_->createUnboundBuffer(received, received_bytes);
-      auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(sent), sent_bytes);
-      if (received_bytes > 0) { in->recv(from, slot); }
-      if (sent_bytes > 0) { out->send(to, slot); }
-      return (sent_bytes == 0 || out->waitSend(timeout_)) &&
-             (received_bytes == 0 || in->waitRecv(timeout_));
-    });
-  }
+                                    std::size_t received_bytes) const noexcept;
 
   [[nodiscard]] status all_to_all(std::byte const* data,
                                   rank_blocks const& blocks,
-                                  std::byte* received) const noexcept
-  {
-    std::size_t const here = blocks.bytes(rank());
-    if (here > 0) {
-      std::memcpy(
-        received + here * static_cast<std::size_t>(rank()), data + blocks.begin_byte(rank()), here);
-    }
-    auto const part = [here](int from) {
-      return block{here * static_cast<std::size_t>(from), here};
-    };
-    auto const sent = [&blocks](int to) { return block{blocks.begin_byte(to), blocks.bytes(to)}; };
-    return with_all(1, data, sent, received, part);
-  }
+                                  std::byte* received) const noexcept;
 
-  [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
-  {
-    auto const part = [&blocks](int rank) {
-      return block{blocks.begin_byte(rank), blocks.bytes(rank)};
-    };
-    return with_all(
-      2, data, [&](int) { return part(rank()); }, data, part);
-  }
+  [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept;
 
   //! Every operation but those that depend on the position.
   template <reduce_op Op>
   requires(!has_combine_at<Op>) [[nodiscard]] status
-    all_reduce(wire<Op> const& round) const noexcept
-  {
-    using element = typename Op::element;
-    return caught([&] {
-      ::gloo::AllreduceOptions options(context_);
-      options.setOutput(round.data, round.count);
-      options.setReduceFunction([this](void* to, void const* a, void const* b, std::size_t count) {
-        static_cast<void>(exec_.reduce(Op{},
-                                       static_cast<element*>(to),
-                                       static_cast<element const*>(a),
-                                       static_cast<element const*>(b),
-                                       count));
-      });
-      options.setTimeout(timeout_);
-      ::gloo::allreduce(options);
-      return true;
-    });
-  }
+    all_reduce(wire<Op> const& round) const noexcept;
 
  private:
   struct block {
@@ -138,10 +73,7 @@ class gloo_transport {
   };
 
   // None of Gloo's collectives has this prefix.
-  [[nodiscard]] static std::uint64_t slot_of(std::uint32_t kind)
-  {
-    return ::gloo::Slot::build(0x7e, kind);
-  }
+  [[nodiscard]] static std::uint64_t slot_of(std::uint32_t kind);
 
   // sent(k) to each other rank k and received(k) from it, all at once: Gloo's own go from rank to rank, or in steps, and
   // leave the network idle between them.
@@ -150,56 +82,11 @@ class gloo_transport {
                                 std::byte const* from,
                                 Sent const& sent,
                                 std::byte* to,
-                                Received const& received) const noexcept
-  {
-    return caught([&] {
-      int const n              = size();
-      std::uint64_t const slot = slot_of(kind);
-      auto const in =
-        context_->createUnboundBuffer(to, received(n - 1).begin + received(n - 1).bytes);
-      auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(from),
-                                                     sent(n - 1).begin + sent(n - 1).bytes);
-      int arriving = 0, leaving = 0;
-      for (int k = 1; k < n; ++k) {
-        int const peer = (rank() + n - k) % n;
-        block const b  = received(peer);
-        if (b.bytes == 0) { continue; }
-        in->recv(peer, slot, b.begin, b.bytes);
-        ++arriving;
-      }
-      for (int k = 1; k < n; ++k) {
-        int const peer = (rank() + k) % n;
-        block const b  = sent(peer);
-        if (b.bytes == 0) { continue; }
-        out->send(peer, slot, b.begin, b.bytes);
-        ++leaving;
-      }
-      auto const end  = std::chrono::steady_clock::now() + timeout_;
-      auto const left = [&] {
-        return std::chrono::duration_cast<std::chrono::milliseconds>(
-          end - std::chrono::steady_clock::now());
-      };
-      for (; arriving > 0; --arriving) {
-        if (left().count() <= 0 || !in->waitRecv(left())) { return false; }
-      }
-      for (; leaving > 0; --leaving) {
-        if (left().count() <= 0 || !out->waitSend(left())) { return false; }
-      }
-      return true;
-    });
-  }
+                                Received const& received) const noexcept;
 
   // Gloo tells errors by exceptions; nothing of tersum throws.
   template <class Body>
-  [[nodiscard]] static status caught(Body const& body) noexcept
-  {
-    try {
-      if (body()) { return {}; }
-    } catch (...) {
-    }
-    return {error_code::transport_failed,
-            "Gloo failed: a rank is gone, or did not come within the timeout"};
-  }
+  [[nodiscard]] static status caught(Body const& body) noexcept;
 
   std::shared_ptr<::gloo::Context> context_;
   std::chrono::milliseconds timeout_;
@@ -209,3 +96,5 @@ class gloo_transport {
 static_assert(transport<gloo_transport>, "tersum: must model tersum::transport");
 
 }  // namespace tersum::inline v0
+
+#include <tersum/interop/gloo.ipp>

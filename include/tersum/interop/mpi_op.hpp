@@ -8,6 +8,7 @@
 
 #include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/execute/instruction_set.hpp>
 #include <tersum/reduce/native.hpp>
 
 #include <mpi.h>
@@ -106,6 +107,7 @@ class mpi_op {
  private:
   static void combine(void* in, void* inout, int* length, MPI_Datatype*)
   {
+    detail::with_subnormals const scope;
     using element  = typename Op::element;
     auto* const to = static_cast<element*>(inout);
     detail::reduce_array<Op>(1,

@@ -32,63 +32,9 @@ enum class schedule : std::uint8_t {
   ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
 };
 
-namespace detail {
-
-//! Bytes of an element of a codec's rounds, or more: what a rank's block may exceed the mean of all by.
-template <class Codec>
-[[nodiscard]] constexpr std::size_t largest_element() noexcept
-{
-  if constexpr (recoding<Codec>) { return sizeof(typename Codec::payload_op::element); }
-  return 8;
-}
-
-}  // namespace detail
-
 //! @brief Scratch memory of `reduce_over` for the exchanges of a plan, bytes: the largest round, and an element a rank.
 template <class Codec>
-[[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
-{
-  if constexpr (nesting<Codec>) {
-    // The rounds of the factors are those of the inner codec.
-    return detail::maximum(
-      plan.bypass_bytes() + 8 * static_cast<std::size_t>(plan.ranks().size),
-      detail::maximum(scratch_bytes(plan.inner(0)), scratch_bytes(plan.inner(1))));
-  } else if constexpr (gathering<Codec>) {
-    return 0;
-  } else {
-    // The parts of a two-shot codec have room in the workspace.
-    std::uint64_t const payload = recompressing<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
-    std::uint64_t const largest =
-      detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
-                      std::uint64_t{plan.bypass_bytes()});
-    return largest + detail::largest_element<Codec>() * static_cast<std::size_t>(plan.ranks().size);
-  }
-}
-
-namespace detail {
-
-//! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
-//! @param op        The reduction from the block's first element on.
-//! @param sum       The block's place in the array.
-//! @param received  The ranks' blocks of `count` elements each.
-template <class Executor, reduce_op Op>
-[[nodiscard]] status add_received(Executor const& exec,
-                                  Op const& op,
-                                  typename Op::element* sum,
-                                  typename Op::element const* received,
-                                  std::size_t count,
-                                  int ranks)
-{
-  auto const* left = received;
-  for (int k = 1; k < ranks && count > 0; ++k) {
-    auto const* const right = received + static_cast<std::size_t>(k) * count;
-    if (status const s = exec.reduce(op, sum, left, right, count); !s.ok()) { return s; }
-    left = sum;
-  }
-  return {};
-}
-
-}  // namespace detail
+[[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept;
 
 //! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.
 //!
@@ -98,158 +44,39 @@ class transport_reduce {
  public:
   constexpr transport_reduce(Transport const& over,
                              Executor const& exec,
-                             std::span<std::byte> scratch) noexcept
-    : over_(&over), exec_(exec), scratch_(scratch)
-  {
-  }
+                             std::span<std::byte> scratch) noexcept;
 
   //! Reduces a round in place.
   template <reduce_op Op>
-  [[nodiscard]] status operator()(wire<Op> const& round) const
-  {
-    if (status const s = over_->check(); !s.ok()) { return s; }
-    if (over_->size() == 1 || round.count == 0) { return {}; }
-    if constexpr (Schedule == schedule::ring) {
-      return ring(round);
-    } else if constexpr (Schedule == schedule::two_shot) {
-      return two_shot(round);
-    } else if constexpr (has_combine_at<Op> && Schedule == schedule::in_wire) {
-      return parts(round);
-    } else if constexpr (has_combine_at<Op>) {
-      return two_shot(round);
-    } else if constexpr (reduces_in_wire<Transport, Op>) {
-      return over_->all_reduce(round);
-    } else {
-      static_assert(Schedule == schedule::automatic,
-                    "tersum: this transport's all-reduce cannot do this operation: use "
-                    "schedule::two_shot, or schedule::automatic, which falls back to it");
-      return two_shot(round);
-    }
-  }
+  [[nodiscard]] status operator()(wire<Op> const& round) const;
 
   //! Gathers a round in place.
   template <class Element>
-  [[nodiscard]] status operator()(gather_wire<Element> const& round) const
-  {
-    if (status const s = over_->check(); !s.ok()) { return s; }
-    if (over_->size() == 1 || round.count == 0) { return {}; }
-    return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
-  }
+  [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
 
   //! Exchanges the parts of a round.
   template <class Element>
-  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const
-  {
-    if (status const s = over_->check(); !s.ok()) { return s; }
-    if (round.count == 0) { return {}; }
-    if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
-    return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
-                             parts_of(round),
-                             reinterpret_cast<std::byte*>(round.received));
-  }
+  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
 
  private:
   // The ranks' parts of a round, all of the same size.
   template <class Round>
-  [[nodiscard]] rank_blocks parts_of(Round const& round) const noexcept
-  {
-    return {.count         = round.count * static_cast<std::size_t>(over_->size()),
-            .element_bytes = sizeof(typename Round::element),
-            .ranks         = over_->size()};
-  }
+  [[nodiscard]] rank_blocks parts_of(Round const& round) const noexcept;
 
   template <class Op>
-  [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept
-  {
-    return {
-      .count = round.count, .element_bytes = sizeof(typename Op::element), .ranks = over_->size()};
-  }
+  [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept;
 
   // An operation that depends on the position is one all-reduce for each of its parts: in host memory only.
   template <class Op>
-  [[nodiscard]] status parts(wire<Op> const& round) const
-  {
-    status outcome;
-    round.op.for_each_part(
-      round.count, [&]<class Part>(Part const&, std::size_t begin, std::size_t end) {
-        static_assert(reduces_in_wire<Transport, Part>,
-                      "tersum: this transport's all-reduce cannot do this operation: use "
-                      "schedule::two_shot");
-        wire<Part> const part{.data = round.data + begin, .count = end - begin};
-        if (outcome.ok()) { outcome = over_->all_reduce(part); }
-      });
-    return outcome;
-  }
+  [[nodiscard]] status parts(wire<Op> const& round) const;
 
   template <class Op>
-  [[nodiscard]] status two_shot(wire<Op> const& round) const
-  {
-    using element            = typename Op::element;
-    rank_blocks const blocks = blocks_of(round);
-    int const me             = over_->rank();
-    std::size_t const mine   = blocks.size(me);
-    if (scratch_.size() < mine * sizeof(element) * static_cast<std::size_t>(blocks.ranks)) {
-      return too_small();
-    }
-    auto* const data = reinterpret_cast<std::byte*>(round.data);
-    if (status const s = over_->all_to_all(data, blocks, scratch_.data()); !s.ok()) { return s; }
-
-    std::size_t const begin = blocks.begin(me);
-    if (status const s = detail::add_received(exec_,
-                                              detail::op_from(round.op, begin),
-                                              round.data + begin,
-                                              reinterpret_cast<element const*>(scratch_.data()),
-                                              mine,
-                                              blocks.ranks);
-        !s.ok()) {
-      return s;
-    }
-    return over_->all_gather(data, blocks);
-  }
+  [[nodiscard]] status two_shot(wire<Op> const& round) const;
 
   template <class Op>
-  [[nodiscard]] status ring(wire<Op> const& round) const
-  {
-    using element            = typename Op::element;
-    rank_blocks const blocks = blocks_of(round);
-    int const n              = blocks.ranks;
-    int const me             = over_->rank();
-    if (scratch_.size() < (round.count / static_cast<std::size_t>(n) + 1) * sizeof(element)) {
-      return too_small();
-    }
-    auto* const data     = reinterpret_cast<std::byte*>(round.data);
-    auto const* received = reinterpret_cast<element const*>(scratch_.data());
-    // First each block travels once around and collects all ranks, then its sum travels to those who lack it.
-    for (int hop = 0; hop < 2 * (n - 1); ++hop) {
-      bool const collects = hop < n - 1;
-      int const sent      = (me - hop + 2 * n) % n;
-      int const arriving  = (me - hop - 1 + 2 * n) % n;
-      std::byte* const to = collects ? scratch_.data() : data + blocks.begin_byte(arriving);
-      if (status const s = over_->send_receive((me + 1) % n,
-                                               data + blocks.begin_byte(sent),
-                                               blocks.bytes(sent),
-                                               (me + n - 1) % n,
-                                               to,
-                                               blocks.bytes(arriving));
-          !s.ok()) {
-        return s;
-      }
-      if (!collects || blocks.size(arriving) == 0) { continue; }
-      std::size_t const begin = blocks.begin(arriving);
-      element* const mine     = round.data + begin;
-      if (status const s = exec_.reduce(
-            detail::op_from(round.op, begin), mine, received, mine, blocks.size(arriving));
-          !s.ok()) {
-        return s;
-      }
-    }
-    return {};
-  }
+  [[nodiscard]] status ring(wire<Op> const& round) const;
 
-  [[nodiscard]] static status too_small() noexcept
-  {
-    return {error_code::invalid_argument, "scratch is smaller than scratch_bytes(plan)"};
-  }
+  [[nodiscard]] static status too_small() noexcept;
 
   Transport const* over_;
   Executor exec_;
@@ -269,3 +96,5 @@ template <schedule Schedule = schedule::automatic, transport Transport, class Ex
 }
 
 }  // namespace tersum::inline v0
+
+#include <tersum/interop/reduce_over.ipp>

@@ -8,6 +8,7 @@
 
 #include <tersum/cast_codec.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
@@ -89,13 +90,13 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
   {
     return agreed_bytes() + payload_bytes() + bypass_bytes();
   }
+  //! Factors have no budget.
+  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
 
   //! Input of the all-reduce in bits, all rounds, per coordinate of the gradient.
   [[nodiscard]] constexpr double bits_per_coordinate() const noexcept
   {
-    return coordinates() == 0
-             ? 0.0
-             : 8.0 * static_cast<double>(wire_bytes()) / static_cast<double>(coordinates());
+    return detail::bits_over(wire_bytes(), coordinates());
   }
   //! @}
 

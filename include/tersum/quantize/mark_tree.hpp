@@ -11,7 +11,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Marks as floats, which hold them exactly.
+//! @brief What such a search reads of a quantizer's marks, in floats, which hold them exactly.
 template <class Quantizer>
 struct mark_tree {
   static constexpr int count = Quantizer::magnitudes;

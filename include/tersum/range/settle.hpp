@@ -11,7 +11,6 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/range/chunk_step.hpp>
-#include <tersum/state.hpp>
 #include <tersum/types.hpp>
 
 #include <cmath>

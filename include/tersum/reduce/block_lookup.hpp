@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-#include <tersum/state.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>

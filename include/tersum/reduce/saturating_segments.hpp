@@ -28,7 +28,6 @@ struct saturating_segments {
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
-  static constexpr bool positional  = true;
   static constexpr int levels       = sizeof...(Widths);
 
   detail::selection_header const* parts = nullptr;  //!< Where each level begins.

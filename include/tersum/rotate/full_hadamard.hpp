@@ -10,11 +10,10 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Rotates each tensor as one vector, padded with zeros to a power of two of coordinates.
+//! @brief Rotates each tensor in pieces of descending powers of two of chunks, of which only the last chunk is padded.
 //!
-//! Several passes through memory and a float of workspace per padded coordinate (the one codec whose workspace exceeds
-//! the wire): it exists to measure what partial rotation saves. A non-finite coordinate spoils its whole tensor.
-//! Source: Li et al., THC (NSDI'24).
+//! Several passes through memory, and a float of workspace per padded coordinate: it exists to measure what partial rotation
+//! saves. A value that is not finite spoils its piece. Source: Li et al., THC (NSDI'24).
 struct full_hadamard {
   static constexpr int rotation_size = 0;  //!< As long as the tensor.
 };

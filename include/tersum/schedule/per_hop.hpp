@@ -20,6 +20,7 @@
 #include <tersum/reduce/recoded_tiles.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/schedule/coded_codec.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>
@@ -95,37 +96,22 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec
   static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
   static constexpr int chunk_size        = Chunker::chunk_size;
 
-  static_assert(!selects || several_bits,
-                "tersum: per_hop_codec takes fixed_chunks or allocated_chunks");
-  static_assert(
-    detail::has_widths_of<Chunker, Quantizer>(),
-    "tersum: per_hop_codec with allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
-  static_assert(chunk_size >= 256, "tersum: per_hop_codec needs chunks of at least 256");
-  static_assert(
-    !codebook<Quantizer> || Rotator::rotation_size == chunk_size,
-    "tersum: per_hop_codec rotates whole chunks for a codebook: use partial_hadamard of the chunk size");
-  static_assert(
-    codebook<Quantizer> || Rotator::rotation_size == 1,
-    "tersum: per_hop_codec leaves blocks with scales of their own where they are: use no_rotation");
-  static_assert(
-    detail::scale_words<Quantizer>(chunk_size) % 4 == 0,
-    "tersum: per_hop_codec keeps block scales in whole 16 bytes: a chunk needs 16 blocks or a multiple");
+  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
 
   [[no_unique_address]] Chunker chunker{};
   [[no_unique_address]] Rotator rotator{};
   [[no_unique_address]] Quantizer quantizer{};
   [[no_unique_address]] Feedback feedback{};
 
+  //! The same schedule of other codes.
+  template <class OtherChunker, class OtherQuantizer>
+  using with_codes = per_hop_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
+
   //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    if constexpr (several_bits) {
-      using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
-      return per_hop_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
-    } else {
-      return *this;
-    }
+    return detail::coded_at_level<Level>(*this);
   }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

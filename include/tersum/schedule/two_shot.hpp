@@ -12,6 +12,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/quantize/block_absmax.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/schedule/coded_codec.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
@@ -58,37 +59,22 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct two_shot_code
     feeds_back && !selects;  //!< Ownership of a chunk does not change.
   static constexpr int chunk_size = Chunker::chunk_size;
 
-  static_assert(!selects || several_bits,
-                "tersum: two_shot_codec takes fixed_chunks or allocated_chunks");
-  static_assert(
-    detail::has_widths_of<Chunker, Quantizer>(),
-    "tersum: two_shot_codec with allocated_chunks needs a quantizer with with_bits: lloyd_max, block_absmax");
-  static_assert(chunk_size >= 256, "tersum: two_shot_codec needs chunks of at least 256");
-  static_assert(
-    !codebook<Quantizer> || Rotator::rotation_size == chunk_size,
-    "tersum: two_shot_codec rotates whole chunks for a codebook: use partial_hadamard of the chunk size");
-  static_assert(
-    codebook<Quantizer> || Rotator::rotation_size == 1,
-    "tersum: two_shot_codec leaves blocks with scales of their own where they are: use no_rotation");
-  static_assert(
-    detail::scale_words<Quantizer>(chunk_size) % 4 == 0,
-    "tersum: two_shot_codec keeps block scales in whole 16 bytes: a chunk needs 16 blocks or a multiple");
+  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
 
   [[no_unique_address]] Chunker chunker{};
   [[no_unique_address]] Rotator rotator{};
   [[no_unique_address]] Quantizer quantizer{};
   [[no_unique_address]] Feedback feedback{};
 
+  //! The same schedule of other codes.
+  template <class OtherChunker, class OtherQuantizer>
+  using with_codes = two_shot_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
+
   //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    if constexpr (several_bits) {
-      using narrow = typename Quantizer::template with_bits<Chunker::widths[Level - 1]>;
-      return two_shot_codec<fixed_chunks<chunk_size>, Rotator, narrow, Feedback>{};
-    } else {
-      return *this;
-    }
+    return detail::coded_at_level<Level>(*this);
   }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

@@ -6,6 +6,9 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
+#include <tersum/execute/cpu/with_subnormals.hpp>
+
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -16,15 +19,23 @@ inline namespace openmp {
 inline namespace serial {
 #endif
 
-//! @brief Calls body(i) for 0 <= i < count, in contiguous shares of equal size.
+//! @brief Calls body(i) for 0 <= i < count, in contiguous shares of equal size. The caller has `with_subnormals`.
 template <class Body>
 void parallel_for([[maybe_unused]] int threads, std::uint64_t count, Body const& body)
 {
   auto const end = static_cast<std::int64_t>(count);
 #if defined(_OPENMP)
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-#endif
+  int const used = static_cast<int>(
+    minimum(static_cast<std::uint64_t>(threads), maximum<std::uint64_t>(count, 1)));
+#pragma omp parallel num_threads(used) if (used > 1)
+  {
+    with_subnormals const scope;
+#pragma omp for schedule(static)
+    for (std::int64_t i = 0; i < end; ++i) { body(static_cast<std::uint64_t>(i)); }
+  }
+#else
   for (std::int64_t i = 0; i < end; ++i) { body(static_cast<std::uint64_t>(i)); }
+#endif
 }
 
 }  // namespace serial or openmp

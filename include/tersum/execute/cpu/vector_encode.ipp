@@ -26,7 +26,8 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     floats const size      = from_bits(to_bits(v) & 0x7fffffffu);
     integers const beyond  = (integers)(rounded_bits<256 * limit>(size, scale) - 0x4b400000u);
     integers const highest = (integers)broadcast(512u * limit);
-    integers const x       = beyond < highest ? beyond : highest;
+    integers const below   = beyond < highest ? beyond : highest;
+    integers const x       = below > 0 ? below : integers{};  // negative where the value is NaN
     integers low           = integers{} + table::value[half - 1];
     integers gap           = integers{} + 2 * (limit - table::value[half - 1]);
     TERSUM_UNROLL

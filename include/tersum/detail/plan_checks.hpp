@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What plans of all codecs check and compute alike.
+
+#pragma once
+
+#include <tersum/layout.hpp>
+#include <tersum/status.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! Whether these can be the ranks of an exchange.
+[[nodiscard]] constexpr status check_world(world const& ranks) noexcept
+{
+  if (ranks.size < 1 || ranks.size > 65534) {
+    return {error_code::invalid_argument, "world.size must be between 1 and 65534"};
+  }
+  if (ranks.rank < 0 || ranks.rank >= ranks.size) {
+    return {error_code::invalid_argument, "world.rank must be between 0 and world.size - 1"};
+  }
+  return {};
+}
+
+//! Whether a chunker's budget is one, which NaN is not.
+[[nodiscard]] constexpr status check_budget(float bits) noexcept
+{
+  if (!(bits >= 0 && bits <= 64)) {
+    return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
+  }
+  return {};
+}
+
+//! Bits of all rounds per coordinate of the gradient.
+[[nodiscard]] constexpr double bits_over(std::uint64_t bytes, std::uint64_t coordinates) noexcept
+{
+  return coordinates == 0 ? 0.0
+                          : 8.0 * static_cast<double>(bytes) / static_cast<double>(coordinates);
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of mpi.hpp.
+
+namespace tersum::inline v0 {
+
+inline mpi_transport::mpi_transport(MPI_Comm communicator,
+                                    std::chrono::milliseconds timeout) noexcept
+  : timeout_(timeout)
+{
+  error_ = MPI_Comm_dup(communicator, &comm_);
+  if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
+  if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_rank(comm_, &rank_); }
+  if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_size(comm_, &size_); }
+  counts_.reset(new (std::nothrow) int[4 * static_cast<std::size_t>(size_)]);
+}
+
+inline mpi_transport::~mpi_transport()
+{
+  if (failed_) {
+    static_cast<void>(counts_.release());  // perhaps still read
+  } else if (comm_ != MPI_COMM_NULL) {
+    MPI_Comm_free(&comm_);
+  }
+}
+
+inline status mpi_transport::check() const noexcept
+{
+  if (error_ == MPI_SUCCESS && counts_ == nullptr) {
+    return {error_code::transport_failed, "no memory for the counts of MPI's collectives"};
+  }
+  if (failed_) {
+    return {error_code::transport_failed,
+            "an earlier call of MPI failed or did not end in time: make a new transport"};
+  }
+  return answer(error_);
+}
+
+inline status mpi_transport::exchange_word(int to,
+                                           std::uint64_t value,
+                                           int from,
+                                           std::uint64_t& received) const noexcept
+{
+  return send_receive(to,
+                      reinterpret_cast<std::byte const*>(&value),
+                      sizeof value,
+                      from,
+                      reinterpret_cast<std::byte*>(&received),
+                      sizeof received);
+}
+
+inline status mpi_transport::send_receive(int to,
+                                          std::byte const* sent,
+                                          std::size_t sent_bytes,
+                                          int from,
+                                          std::byte* received,
+                                          std::size_t received_bytes) const noexcept
+{
+  if (sent_bytes > most || received_bytes > most) { return too_large(); }
+  MPI_Request both[2]{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  int error =
+    MPI_Irecv(received, static_cast<int>(received_bytes), MPI_BYTE, from, 0, comm_, &both[0]);
+  if (error == MPI_SUCCESS) {
+    error = MPI_Isend(sent, static_cast<int>(sent_bytes), MPI_BYTE, to, 0, comm_, &both[1]);
+  }
+  return finish(error, both, 2);
+}
+
+inline status mpi_transport::all_to_all(std::byte const* data,
+                                        rank_blocks const& blocks,
+                                        std::byte* received) const noexcept
+{
+  if (blocks.count > most - static_cast<std::size_t>(size_)) { return too_large(); }
+  mpi_element_type const element(blocks.element_bytes);
+  if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
+  int* const sizes   = counts_.get();
+  int* const offsets = sizes + size_;
+  int* const here    = offsets + size_;
+  int* const places  = here + size_;
+  for (int k = 0; k < size_; ++k) {
+    sizes[k]   = static_cast<int>(blocks.size(k));
+    offsets[k] = static_cast<int>(blocks.begin(k));
+    here[k]    = static_cast<int>(blocks.size(rank_));
+    places[k]  = k * here[k];
+  }
+  if (!limited()) {
+    return answer(MPI_Alltoallv(
+      data, sizes, offsets, element.get(), received, here, places, element.get(), comm_));
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  int const error     = MPI_Ialltoallv(
+    data, sizes, offsets, element.get(), received, here, places, element.get(), comm_, &request);
+  return finish(error, &request, 1);
+}
+
+inline status mpi_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
+{
+  if (blocks.count > most - static_cast<std::size_t>(size_)) { return too_large(); }
+  mpi_element_type const element(blocks.element_bytes);
+  if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
+  int* const sizes   = counts_.get();
+  int* const offsets = sizes + size_;
+  for (int k = 0; k < size_; ++k) {
+    sizes[k]   = static_cast<int>(blocks.size(k));
+    offsets[k] = static_cast<int>(blocks.begin(k));
+  }
+  if (!limited()) {
+    return answer(MPI_Allgatherv(
+      MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_));
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  int const error     = MPI_Iallgatherv(
+    MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, sizes, offsets, element.get(), comm_, &request);
+  return finish(error, &request, 1);
+}
+
+template <reduce_op Op>
+requires(!has_combine_at<Op>) status mpi_transport::all_reduce(wire<Op> const& round)
+const noexcept
+{
+  if constexpr (mpi_knows<Op>) {
+    return reduce(round, mpi_native_type<typename Op::element>(), mpi_native_op<Op>());
+  } else {
+    mpi_element_type const element(sizeof(typename Op::element));
+    mpi_op<Op> const op;
+    if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
+    if (op.error() != MPI_SUCCESS) { return answer(op.error()); }
+    return reduce(round, element.get(), op.get());
+  }
+}
+
+template <class Op>
+status mpi_transport::reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op) const noexcept
+{
+  constexpr std::size_t piece = std::size_t{1} << 30;
+  for (std::size_t begin = 0; begin < round.count; begin += piece) {
+    std::size_t const here = round.count - begin < piece ? round.count - begin : piece;
+    if (status const s = reduce(round.data + begin, static_cast<int>(here), type, op); !s.ok()) {
+      return s;
+    }
+  }
+  return {};
+}
+
+inline status mpi_transport::reduce(void* data,
+                                    int count,
+                                    MPI_Datatype type,
+                                    MPI_Op op) const noexcept
+{
+  if (!limited()) { return answer(MPI_Allreduce(MPI_IN_PLACE, data, count, type, op, comm_)); }
+  MPI_Request request = MPI_REQUEST_NULL;
+  int const error     = MPI_Iallreduce(MPI_IN_PLACE, data, count, type, op, comm_, &request);
+  return finish(error, &request, 1);
+}
+
+inline status mpi_transport::finish(int error, MPI_Request* requests, int count) const noexcept
+{
+  if (error == MPI_SUCCESS && !limited()) {
+    return answer(MPI_Waitall(count, requests, MPI_STATUSES_IGNORE));
+  }
+  auto const end = std::chrono::steady_clock::now() + timeout_;
+  int done       = 0;
+  while (error == MPI_SUCCESS && done == 0 && std::chrono::steady_clock::now() < end) {
+    error = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+  }
+  if (error == MPI_SUCCESS && done == 0) {
+    failed_ = true;
+    return {error_code::transport_failed,
+            "MPI did not end within the timeout: a rank is gone or late"};
+  }
+  return answer(error);
+}
+
+inline status mpi_transport::answer(int error) const noexcept
+{
+  if (error == MPI_SUCCESS) { return {}; }
+  failed_ = true;
+  return {error_code::transport_failed, "MPI returned an error", error};
+}
+
+inline status mpi_transport::too_large() noexcept
+{
+  return {
+    error_code::unsupported,
+    "MPI moves at most 2^31 - 1 elements, or bytes in a ring, at once: exchange the gradient in parts"};
+}
+
+}  // namespace tersum::inline v0
