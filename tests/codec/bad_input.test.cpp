@@ -4,10 +4,10 @@
 //! @file
 //! What is wrong with a call is said in a sentence and changes nothing; what is wrong with a gradient stays in its chunk.
 
+#include "support/bad_input.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
@@ -15,59 +15,11 @@
 #include <limits>
 
 using namespace tersum;
-
-namespace {
-
-auto const nothing = [](auto) {};
-
-bool mentions(status const& s, std::string_view word)
-{
-  return s.code == error_code::invalid_argument && s.message.find(word) != std::string_view::npos;
-}
-
-}  // namespace
+using tests::mentions;
 
 TEST_CASE("[codec] a wrong argument is named, and no memory is written")
 {
-  auto const plan = presets::rotated_sat4_ef.plan(layout{3000}, {.size = 2, .rank = 1});
-  cpu_executor const exec;
-  std::vector<word4> state(plan.state_bytes() / 16 + 2), workspace(plan.workspace_bytes() / 16 + 2);
-  auto const s = std::as_writable_bytes(std::span{state});
-  auto const w = std::as_writable_bytes(std::span{workspace});
-  std::vector<float> gradient(3000, 1.0f);
-  REQUIRE(initialize(exec, plan, s, 1) == status{});
-  auto const state_before     = state;
-  auto const workspace_before = workspace;
-
-  CHECK(mentions(all_reduce_mean(exec, plan, std::span{gradient}.first(2999), s, w, nothing),
-                 "gradient.size()"));
-  CHECK(mentions(all_reduce_mean(
-                   exec, plan, std::span<float>{static_cast<float*>(nullptr), 3000}, s, w, nothing),
-                 "gradient is a null"));
-  auto* const odd = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(gradient.data()) + 1);
-  CHECK(mentions(encode(exec, plan, std::span<float>{odd, 3000}, s, w), "gradient is not aligned"));
-  CHECK(mentions(all_reduce_mean(exec, plan, gradient, s.first(plan.state_bytes() - 1), w, nothing),
-                 "state is smaller"));
-  CHECK(mentions(all_reduce_mean(exec, plan, gradient, s.subspan(4), w, nothing),
-                 "state is not aligned"));
-  CHECK(mentions(initialize(exec, plan, {static_cast<std::byte*>(nullptr), 1u << 20}, 1),
-                 "state is a null"));
-  CHECK(
-    mentions(all_reduce_mean(exec, plan, gradient, s, w.first(plan.workspace_bytes() - 1), nothing),
-             "workspace is smaller"));
-  CHECK(mentions(all_reduce_mean(exec, plan, gradient, s, w.subspan(8), nothing),
-                 "workspace is not aligned"));
-  CHECK(mentions(
-    all_reduce_mean(exec, plan, gradient, s, {static_cast<std::byte*>(nullptr), 1u << 20}, nothing),
-    "workspace is a null"));
-  for (int const threads : {0, 4097}) {
-    CHECK(mentions(all_reduce_mean(cpu_executor{.threads = threads}, plan, gradient, s, w, nothing),
-                   "threads"));
-  }
-
-  CHECK(state == state_before);
-  CHECK(workspace == workspace_before);
-  CHECK(gradient == std::vector<float>(3000, 1.0f));
+  tests::check_wrong_arguments(presets::rotated_sat4_ef, layout{3000});
 }
 
 TEST_CASE("[codec] a state made for another plan is refused")
@@ -141,39 +93,12 @@ TEST_CASE("[codec] sizes beyond 2^31 are arithmetic like others")
   CHECK(plan.chunks() == (std::uint64_t{1} << 23) + 1);
   CHECK(plan.payload_bytes() == plan.chunks() * 512);
   CHECK(plan.agreed_bytes() == plan.chunks() * 4);
+  tests::check_large_plan(presets::thc_lookup4);
 }
 
 TEST_CASE("[codec] values that are not finite are flagged on every rank and stay in their chunk")
 {
-  std::size_t const d = 5000;
-  for (float const bad : {std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::infinity(),
-                          -std::numeric_limits<float>::infinity()}) {
-    CAPTURE(bad);
-    auto const clean = tests::normal_gradients(3, d, 7);
-    auto dirty       = clean;
-    dirty[1][2000]   = bad;  // the second of five chunks
-    using codec_type = std::remove_cvref_t<decltype(presets::rotated_sat4_ef)>;
-    tests::loopback_run<codec_type> run{presets::rotated_sat4_ef, layout{d}, 3, 5};
-    tests::loopback_run<codec_type> twin{presets::rotated_sat4_ef, layout{d}, 3, 5};
-    run.exchange(clean);
-    twin.exchange(clean);
-    std::vector<float> const before{run.residual(0).begin(), run.residual(0).end()};
-    auto const got  = run.exchange(dirty);
-    auto const want = twin.exchange(clean);
-    for (int k = 0; k < 3; ++k) {
-      CHECK(run.header(k).last_was_non_finite());
-      CHECK_FALSE(twin.header(k).last_was_non_finite());
-    }
-    for (std::size_t i = 0; i < d; ++i) {
-      bool const poisoned = i >= 1024 && i < 2048;
-      CAPTURE(i);
-      REQUIRE((poisoned ? std::isnan(got[0][i]) : got[0][i] == want[0][i]));
-    }
-    CHECK(std::equal(before.begin(), before.end(), run.residual(0).begin()));
-    for (float const value : run.exchange(clean)[2]) { REQUIRE(std::isfinite(value)); }
-    CHECK_FALSE(run.header(2).last_was_non_finite());
-  }
+  tests::check_non_finite(presets::rotated_sat4_ef);
 }
 
 TEST_CASE("[codec] a cast whose sum overflows is flagged")

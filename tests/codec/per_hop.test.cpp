@@ -4,6 +4,7 @@
 //! @file
 //! What a per-hop codec puts on the wire, what a hop makes of it, and what comes out, against formulas in double.
 
+#include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
@@ -380,4 +381,11 @@ TEST_CASE("[per_hop] feedback keeps what a rank's own codes lost")
     three.exchange(in);
     REQUIRE(std::memcmp(three.residual(0).data(), alone.residual().data(), d * sizeof(float)) == 0);
   }
+}
+
+TEST_CASE("[per_hop] wrong arguments are named, and sizes beyond 2^31 are arithmetic like others")
+{
+  tests::check_wrong_arguments(presets::per_hop_4_ef, layout{3000});
+  tests::check_large_plan(presets::per_hop_4_ef);
+  tests::check_non_finite(presets::per_hop_4_ef);
 }

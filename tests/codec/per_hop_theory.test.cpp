@@ -5,6 +5,7 @@
 //! Errors of per-hop codecs: how they grow with the ranks, beside those of two shots.
 
 #include "support/loopback_run.hpp"
+#include "support/measure_bias.hpp"
 #include "support/normal_gradients.hpp"
 
 #include <tersum/presets.hpp>
@@ -147,4 +148,11 @@ TEST_CASE("[per_hop] with 2 bits hops weigh the ranks unevenly, with 4 bits hard
   // span less than 7.5, or .052.
   CHECK(spread_of_weights(presets::per_hop_2, 8) > .052);
   CHECK(spread_of_weights(presets::per_hop_4, 8) < .052);
+}
+
+TEST_CASE("[per_hop] estimates of one rank are unbiased in every coordinate")
+{
+  tests::check_unbiased(presets::per_hop_2, 1);
+  tests::check_unbiased(presets::per_hop_3, 1);
+  tests::check_unbiased(presets::per_hop_4, 1);
 }

@@ -5,6 +5,7 @@
 //! Per-hop codecs whose chunks have several widths or blocks with scales: tiles, hops and means against formulas in
 //! double.
 
+#include "support/bad_input.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
 #include "support/same_bytes.hpp"
@@ -476,4 +477,11 @@ TEST_CASE(
       REQUIRE(std::abs(sum[i] - rest) <= t * 5 * t * most * epsilon);
     }
   }
+}
+
+TEST_CASE(
+  "[per_hop_tiles] wrong arguments are named, and sizes beyond 2^31 are arithmetic like others")
+{
+  tests::check_wrong_arguments(presets::dynamiq_hop_4, layout{20'000});
+  tests::check_large_plan(presets::dynamiq_hop_4);
 }

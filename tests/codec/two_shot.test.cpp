@@ -4,6 +4,7 @@
 //! @file
 //! What a two-shot codec puts on the wire and makes of it, against its formulas in double.
 
+#include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
@@ -243,6 +244,16 @@ TEST_CASE(
     std::vector<float> const kept(run.residual(1).begin(),
                                   codec_type::feeds_back ? run.residual(1).end()
                                                          : run.residual(1).begin());
+    // What owners keep, too: the last thing in the state before the residual.
+    auto const owned = [&run](int rank) {
+      auto const state        = run.state(rank);
+      std::size_t const begin = run.plan().owner_residual_offset();
+      return std::vector<std::byte>(state.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    state.begin() +
+                                      static_cast<std::ptrdiff_t>(run.plan().residual_offset()));
+    };
+    std::vector<std::vector<std::byte>> owned_before;
+    for (int rank = 0; rank < 3; ++rank) { owned_before.push_back(owned(rank)); }
     in[1][bad]              = bad % 2 == 0 ? std::numeric_limits<float>::quiet_NaN()
                                            : -std::numeric_limits<float>::infinity();
     auto const out          = run.exchange(in);
@@ -255,6 +266,12 @@ TEST_CASE(
       }
     }
     for (std::size_t i = 0; i < kept.size(); ++i) { REQUIRE(run.residual(1)[i] == kept[i]); }
+    for (int rank = 0; rank < 3; ++rank) {
+      CHECK(owned(rank) == owned_before[static_cast<std::size_t>(rank)]);
+    }
+    if constexpr (codec_type::feeds_back && !codec_type::several_bits) {
+      CHECK_FALSE(owned_before[0].empty());
+    }
     in[1][bad] = 0;
     for (float const value : run.exchange(in)[2]) { REQUIRE(std::isfinite(value)); }
     CHECK_FALSE(run.header(2).last_was_non_finite());
@@ -263,6 +280,15 @@ TEST_CASE(
   check(presets::two_shot_4, 4999);
   check(presets::two_shot_2_ef, 2047);
   check(presets::allocated_2_ef, 1234);
+}
+
+TEST_CASE("[two_shot] wrong arguments are named, and sizes beyond 2^31 are arithmetic like others")
+{
+  tests::check_wrong_arguments(presets::two_shot_4_ef, layout{3000});
+  tests::check_wrong_arguments(presets::allocated_4, layout{20'000});
+  tests::check_large_plan(presets::two_shot_4);
+  tests::check_large_plan(presets::allocated_4);
+  tests::check_non_finite(presets::two_shot_4);
 }
 
 TEST_CASE("[two_shot] norms that float cannot hold count as nothing, or as not finite")

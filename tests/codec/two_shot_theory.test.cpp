@@ -5,6 +5,7 @@
 //! Errors of two-shot codecs: EDEN's for one rank, flat in the number of ranks, unbiased, and small on real gradients.
 
 #include "support/loopback_run.hpp"
+#include "support/measure_bias.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/sample_gradients.hpp"
 
@@ -62,47 +63,6 @@ TEST_CASE("[two_shot] the error is that of two encodings for any number of ranks
 
 namespace {
 
-struct biases {
-  double worst;       // |mean error| of the worst coordinate, in standard deviations
-  double at_first;    // the same at the first coordinates of all chunks together
-  double projection;  // <mean error, mean gradient>, in standard deviations
-};
-
-// The mean error of many exchanges of the same gradients: an exchange's errors are spread over the coordinates alike, and
-// those of different exchanges, with fresh signs, are independent.
-template <class Codec>
-biases measure_bias(Codec const& codec, int world)
-{
-  constexpr int steps     = 1000;
-  constexpr std::size_t d = 1024;
-  auto const in           = tests::normal_gradients<std::mt19937_64>(world, d, 23);
-  tests::loopback_run<Codec> run{codec, layout{d}, world, 5};
-  std::vector<double> truth(d), error(d);
-  for (auto const& gradient : in) {
-    for (std::size_t i = 0; i < d; ++i) { truth[i] += static_cast<double>(gradient[i]) / world; }
-  }
-  double variance = 0, energy = 0, along = 0, first = 0;
-  for (int t = 0; t < steps; ++t) {
-    auto const& out = run.exchange(in)[0];
-    for (std::size_t i = 0; i < d; ++i) {
-      double const e = static_cast<double>(out[i]) - truth[i];
-      error[i] += e / steps;
-      variance += e * e / (steps * static_cast<double>(d));
-    }
-  }
-  double const sigma = std::sqrt(variance / steps);
-  biases out{};
-  for (std::size_t i = 0; i < d; ++i) {
-    out.worst = std::max(out.worst, std::abs(error[i]) / sigma);
-    energy += truth[i] * truth[i];
-    along += error[i] * truth[i];
-    if (i % Codec::chunk_size == 0) { first += error[i]; }
-  }
-  out.at_first   = std::abs(first) / sigma / std::sqrt(static_cast<double>(d / Codec::chunk_size));
-  out.projection = std::abs(along) / sigma / std::sqrt(energy);
-  return out;
-}
-
 template <int Bits>
 using shot_of_256 =
   two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<Bits>, no_feedback>;
@@ -111,17 +71,12 @@ using shot_of_256 =
 
 TEST_CASE("[two_shot] estimates of one rank are unbiased in every coordinate")
 {
-  auto const check = [](auto const& codec) {
-    // A thousand coordinates stay within five deviations but for a chance of 6e-4.
-    biases const found = measure_bias(codec, 1);
-    CHECK(found.worst < 5);
-    CHECK(found.at_first < 5);
-    CHECK(found.projection < 5);
-  };
-  check(presets::two_shot_1);
-  check(presets::two_shot_2);
-  check(presets::two_shot_4);
-  check(shot_of_256<3>{});
+  tests::check_unbiased(presets::two_shot_1, 1);
+  tests::check_unbiased(presets::two_shot_2, 1);
+  tests::check_unbiased(presets::two_shot_4, 1);
+  tests::check_unbiased(shot_of_256<3>{}, 1);
+  // Two chunks of normal values, each of which gets bits.
+  tests::check_unbiased(presets::allocated_4, 1);
 }
 
 TEST_CASE("[two_shot] means of three ranks and more are unbiased, with 2 bits along the mean")
@@ -130,13 +85,10 @@ TEST_CASE("[two_shot] means of three ranks and more are unbiased, with 2 bits al
   // that it weighs the ranks unevenly. A mean of more has neither.
   for (int const world : {3, 8}) {
     CAPTURE(world);
-    CHECK(measure_bias(shot_of_256<2>{}, world).projection < 5);
-    biases const found = measure_bias(presets::two_shot_4, world);
-    CHECK(found.worst < 5);
-    CHECK(found.at_first < 5);
-    CHECK(found.projection < 5);
+    CHECK(tests::measure_bias(shot_of_256<2>{}, world, 5).projection < 5);
+    tests::check_unbiased(presets::two_shot_4, world);
   }
-  CHECK(measure_bias(presets::two_shot_4, 2).worst > 5);
+  CHECK(tests::measure_bias(presets::two_shot_4, 2, 5, 1000).worst > 5);
 }
 
 TEST_CASE("[two_shot] feedback keeps what both encodings lost")

@@ -13,21 +13,22 @@ namespace {
 using namespace tersum;
 
 // Naming a kernel's address has it compiled.
-template <class Codec, class Element>
+// With Edge: gradients that are misaligned, or end within a chunk.
+template <class Codec, class Element, bool Edge = false>
 void compile_rounds()
 {
   void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::encode_parts_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::encode_parts_kernel<Edge, Codec, Element>);
   kernel = reinterpret_cast<void const*>(&detail::recompress_kernel<Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::decode_parts_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::decode_parts_kernel<Edge, Codec, Element>);
   (void)kernel;
 }
 
-template <class Codec, class Element>
+template <class Codec, class Element, bool Edge = false>
 void compile_feedback()
 {
   void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::keep_rest_kernel<false, Codec, Element>);
+  kernel = reinterpret_cast<void const*>(&detail::keep_rest_kernel<Edge, Codec, Element>);
   kernel = reinterpret_cast<void const*>(&detail::keep_owner_rest_kernel<Codec, Element>);
   (void)kernel;
 }
@@ -41,7 +42,11 @@ void compile_two_shot()
 {
   compile_rounds<codec_of<presets::two_shot_4>, float>();
   compile_rounds<codec_of<presets::two_shot_4>, bfloat16>();
+  compile_rounds<codec_of<presets::two_shot_4>, float, true>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
+  compile_feedback<codec_of<presets::two_shot_4_ef>, float, true>();
+  compile_rounds<codec_of<presets::two_shot_4_ef>, tersum::half>();
+  compile_feedback<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_rounds<codec_of<presets::allocated_4>, float>();
   compile_rounds<codec_of<presets::blocks_4>, float>();
   compile_rounds<codec_of<presets::dynamiq_5>, float>();

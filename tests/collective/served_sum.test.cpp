@@ -4,6 +4,7 @@
 //! @file
 //! Exchanges through a server that looks up: all contributions, every subset of them, and no bias.
 
+#include "support/bad_input.hpp"
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
@@ -281,4 +282,11 @@ TEST_CASE("[served] bad arguments are named, and nothing is written")
   auto const nothing = presets::thc_lookup4.plan(layout{0}, {.size = 2, .rank = 0});
   CHECK(pack_indices(exec, nothing, work, {}) == status{});
   CHECK(unpack_sums(exec, nothing, work, {}, {}) == status{});
+}
+
+TEST_CASE(
+  "[served] codes of a table: wrong arguments are named, and what is not finite stays in its chunk")
+{
+  tests::check_wrong_arguments(presets::thc_lookup4, layout{3000});
+  tests::check_non_finite(presets::thc_lookup4);
 }

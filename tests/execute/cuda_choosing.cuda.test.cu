@@ -29,9 +29,14 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
 TEST_CASE("[cuda_executor] two shots and hops equal the CPU executor")
 {
   SUBCASE("two_shot_4") { compare_all<float>(presets::two_shot_4); }
+  SUBCASE("two_shot_1") { compare_all<float>(presets::two_shot_1); }
+  SUBCASE("two_shot_3") { compare_all<float>(presets::two_shot_3); }
+  SUBCASE("two_shot_8") { compare_all<float>(presets::two_shot_8); }
   SUBCASE("two_shot_2_ef") { compare_all<tersum::half>(presets::two_shot_2_ef); }
   SUBCASE("per_hop_4_ef") { compare_all<float>(presets::per_hop_4_ef); }
   SUBCASE("dynamiq_hop") { compare_all<float>(presets::dynamiq_hop{.chunker = {.bits = 64}}); }
+  SUBCASE("blocks_4") { compare_all<float>(presets::blocks_4); }
+  SUBCASE("dynamiq_4") { compare_all<float>(presets::dynamiq_4); }
   SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
   SUBCASE("allocated_2_ef") { compare_all<float>(presets::allocated_2_ef); }
 }

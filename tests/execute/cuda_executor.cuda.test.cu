@@ -52,6 +52,10 @@ TEST_CASE("[cuda_executor] a captured exchange equals direct calls, step after s
   SUBCASE("rotated_sat4") { compare_graph(presets::rotated_sat4); }
   SUBCASE("rotated_sat4_ef") { compare_graph(presets::rotated_sat4_ef); }
   SUBCASE("thc_wide4") { compare_graph(presets::thc_wide4); }
+  SUBCASE("two_shot_4") { compare_graph(presets::two_shot_4); }
+  SUBCASE("allocated_4") { compare_graph(presets::allocated_4); }
+  SUBCASE("per_hop_4") { compare_graph(presets::per_hop_4); }
+  SUBCASE("topkc_b2") { compare_graph(presets::topkc_b2); }
   SUBCASE("more than 48 KiB of shared memory") { compare_graph(tracked<32768>{}); }
 }
 

@@ -25,6 +25,8 @@ TEST_CASE("[kernels] codes that every hop decodes, adds and encodes")
     compare_sizes<float>(presets::per_hop_4);
     compare_orders<float>(presets::per_hop_4, 3, true);
   }
+  SUBCASE("1024, 3 bits") { compare_orders<float>(presets::per_hop_3, 3, true); }
+  SUBCASE("1024, 2 bits") { compare_orders<float>(presets::per_hop_2, 3, true); }
   SUBCASE("256, 3 bits, with feedback")
   {
     compare_orders<half>(hop<256, 3, error_feedback>{}, 3, true);

@@ -49,6 +49,7 @@ TEST_CASE("[kernels] thc_sat8 equals the CPU executor") { compare_preset(presets
 
 TEST_CASE("[kernels] thc_lookup4 equals the CPU executor")
 {
+  compare_sizes<float>(presets::thc_lookup4);
   compare_orders<float>(presets::thc_lookup4, 3, true);
 }
 

@@ -34,6 +34,16 @@ TEST_CASE("[kernels] two shots of fixed chunks")
   SUBCASE("2048, 6 bits") { compare<float>(shot<2048, 6>{}); }
 }
 
+TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
+{
+  SUBCASE("1 bit") { compare_orders<float>(presets::two_shot_1, 3, true); }
+  SUBCASE("2 bits") { compare_orders<float>(presets::two_shot_2, 3, true); }
+  SUBCASE("3 bits") { compare_orders<float>(presets::two_shot_3, 3, true); }
+  SUBCASE("8 bits") { compare_orders<float>(presets::two_shot_8, 3, true); }
+  SUBCASE("blocks, 4 bits") { compare_orders<float>(presets::blocks_4, 3, true); }
+  SUBCASE("blocks, 8 bits") { compare_orders<float>(presets::blocks_8, 3, true); }
+}
+
 TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 {
   SUBCASE("1024, 2 bits") { compare<half>(presets::two_shot_2_ef); }

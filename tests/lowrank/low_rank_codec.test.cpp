@@ -4,6 +4,7 @@
 //! @file
 //! Low-rank exchanges against theory: power iteration, exact recovery, feedback; and their contracts.
 
+#include "support/bad_input.hpp"
 #include "support/exchange_fixture.hpp"
 #include "support/known_matrix.hpp"
 #include "support/loopback_run.hpp"
@@ -445,4 +446,10 @@ TEST_CASE("[lowrank] all_reduce_mean calls the collective once a round that has 
   CHECK(count(low_rank_codec<low_rank<4>, half>{}) ==
         std::vector<std::size_t>{2 * 4 * (70 + 129 + 33), 2 * 4 * (65 + 40 + 200), 4 * 154});
   CHECK(count(presets::acp_r4).size() == 2);
+}
+
+TEST_CASE("[lowrank] a wrong argument is named, and no memory is written")
+{
+  auto const tensors = bucket();
+  tests::check_wrong_arguments(presets::acp_r4, layout{bucket_size, tensors});
 }
