@@ -16,6 +16,8 @@
 #include <chrono>
 #include <interop/conformance.hpp>
 #include <set>
+#include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -67,7 +69,7 @@ TEST_CASE("[interop] a rank that stays away is an error on the others, and the g
       if (transport.rank() == 1) { return 0; }
       bool kept            = false;
       status const outcome = tests::exchange_once(
-        tests::forget_type(transport), [](int) {}, kept);
+        tests::forget_type(transport), false, [](int) {}, kept);
       return outcome.code == error_code::transport_failed && kept ? 0 : 1;
     },
     std::chrono::milliseconds(200));
@@ -87,6 +89,12 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
         error_code::invalid_argument);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{})(round).code ==
         error_code::invalid_argument);
+  std::array<word4, 9> memory{};
+  auto const odd = std::as_writable_bytes(std::span{memory}).subspan(4);
+  CHECK(reduce_over<schedule::two_shot>(transport, cpu_executor{}, odd)(round).message.find(
+          "aligned to 16") != std::string_view::npos);
+  CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, odd)(round).message.find(
+          "aligned to 16") != std::string_view::npos);
 }
 
 TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must share")

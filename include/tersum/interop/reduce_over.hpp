@@ -11,6 +11,7 @@
 #pragma once
 
 #include <tersum/chunk/top_coordinates.hpp>
+#include <tersum/collective/exchange.hpp>
 #include <tersum/collective/rank_blocks.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/interop/transport.hpp>
@@ -76,7 +77,7 @@ class transport_reduce {
   template <class Op>
   [[nodiscard]] status ring(wire<Op> const& round) const;
 
-  [[nodiscard]] static status too_small() noexcept;
+  [[nodiscard]] status check_scratch(std::size_t needed) const noexcept;
 
   Transport const* over_;
   Executor exec_;

@@ -156,9 +156,8 @@ status transport_reduce<Schedule, Transport, Executor>::two_shot(wire<Op> const&
   rank_blocks const blocks = blocks_of(round);
   int const me             = over_->rank();
   std::size_t const mine   = blocks.size(me);
-  if (scratch_.size() < mine * sizeof(element) * static_cast<std::size_t>(blocks.ranks)) {
-    return too_small();
-  }
+  std::size_t const needed = mine * sizeof(element) * static_cast<std::size_t>(blocks.ranks);
+  if (status const s = check_scratch(needed); !s.ok()) { return s; }
   auto* const data = reinterpret_cast<std::byte*>(round.data);
   if (status const s = over_->all_to_all(data, blocks, scratch_.data()); !s.ok()) { return s; }
 
@@ -183,9 +182,8 @@ status transport_reduce<Schedule, Transport, Executor>::ring(wire<Op> const& rou
   rank_blocks const blocks = blocks_of(round);
   int const n              = blocks.ranks;
   int const me             = over_->rank();
-  if (scratch_.size() < (round.count / static_cast<std::size_t>(n) + 1) * sizeof(element)) {
-    return too_small();
-  }
+  std::size_t const needed = (round.count / static_cast<std::size_t>(n) + 1) * sizeof(element);
+  if (status const s = check_scratch(needed); !s.ok()) { return s; }
   auto* const data     = reinterpret_cast<std::byte*>(round.data);
   auto const* received = reinterpret_cast<element const*>(scratch_.data());
   // First each block travels once around and collects all ranks, then its sum travels to those who lack it.
@@ -216,9 +214,14 @@ status transport_reduce<Schedule, Transport, Executor>::ring(wire<Op> const& rou
 }
 
 template <schedule Schedule, transport Transport, class Executor>
-status transport_reduce<Schedule, Transport, Executor>::too_small() noexcept
+status transport_reduce<Schedule, Transport, Executor>::check_scratch(
+  std::size_t needed) const noexcept
 {
-  return {error_code::invalid_argument, "scratch is smaller than scratch_bytes(plan)"};
+  return detail::check_memory(scratch_,
+                              needed,
+                              "scratch is smaller than scratch_bytes(plan)",
+                              "scratch is a null pointer",
+                              "scratch is not aligned to 16 bytes");
 }
 
 }  // namespace tersum::inline v0
