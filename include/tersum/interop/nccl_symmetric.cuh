@@ -43,6 +43,9 @@ class nccl_symmetric {
   nccl_symmetric& operator=(nccl_symmetric const&) = delete;
   ~nccl_symmetric();
 
+  //! @brief After the communicator was aborted, as `nccl_transport::wait` does: gives nothing of it back at the end.
+  void abandon() noexcept;
+
   //! Whether all ranks reach one another.
   [[nodiscard]] status check() const noexcept;
 

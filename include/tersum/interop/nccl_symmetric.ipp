@@ -31,6 +31,13 @@ inline nccl_symmetric::~nccl_symmetric()
   if (window_ != nullptr) { ncclCommWindowDeregister(comm_, window_); }
 }
 
+inline void nccl_symmetric::abandon() noexcept
+{
+  made_   = false;
+  window_ = nullptr;
+  error_  = ncclRemoteError;
+}
+
 inline status nccl_symmetric::check() const noexcept
 {
   if (error_ != ncclSuccess) {
