@@ -282,4 +282,10 @@ TEST_CASE("[collective] a loopback says which ranks cannot be reduced together")
   CHECK(loopback_all_reduce_mean(cpu_executor{},
                                  std::span<loopback_rank<codec_type, float> const>{many})
           .code == error_code::invalid_argument);
+  // Two ranks, but plans of three.
+  std::vector<loopback_rank<codec_type, float>> const few(
+    2, {presets::fp32.plan(layout{0}, {.size = 3, .rank = 0}), {}, {}, {}});
+  CHECK(
+    loopback_all_reduce_mean(cpu_executor{}, std::span<loopback_rank<codec_type, float> const>{few})
+      .message.find("world") != std::string_view::npos);
 }

@@ -178,6 +178,7 @@ template <class Executor, class Ranks>
     });
   };
   auto const exchange = [&](int turn, auto const& wire_of) {
+    if (wire_of(ranks[0]).count == 0) { return status{}; }  // no round, as everywhere
     auto const view = [&](auto const& r) {
       auto const factor = wire_of(r);
       return inner{r.plan.inner(turn),
@@ -262,6 +263,14 @@ status loopback_all_reduce_mean(Executor const& exec,
   if (ranks.size() > detail::max_loopback_ranks) {
     return {error_code::invalid_argument,
             "ranks.size() is above 256, the most of a loopback exchange"};
+  }
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    world const& named = ranks[rank].plan.ranks();
+    if (static_cast<std::size_t>(named.size) != ranks.size() ||
+        static_cast<std::size_t>(named.rank) != rank) {
+      return {error_code::invalid_argument,
+              "ranks: the plan of number i is not of the world {.size = ranks.size(), .rank = i}"};
+    }
   }
   return detail::loopback_exchange(exec, ranks, order);
 }
