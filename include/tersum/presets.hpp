@@ -190,7 +190,8 @@ inline constexpr per_hop<4, error_feedback> per_hop_4_ef{};
 //! @}
 
 //! @name Two shots with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
-//! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above.
+//! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above. Feedback (`_ef`) is of a
+//! rank's own codes: chunks change owners from step to step, so that owners keep nothing.
 //! @{
 template <feedback Feedback = no_feedback>
 using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
