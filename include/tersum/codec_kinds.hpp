@@ -44,6 +44,10 @@ inline constexpr bool has_steps = requires
 template <class Codec>
 concept has_parts = recompressing<Codec> || recoding<Codec>;
 
+//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by then.
+template <class Codec>
+inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
+
 //! Codecs, and reductions, whose hops add tiles: elements with a head.
 template <class T>
 concept tiling = recoding<T> && requires

@@ -5,7 +5,7 @@
 //! An exchange in parts, for callers that overlap its rounds with other work.
 //!
 //!     initialize(exec, plan, state, seed)                 once
-//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire (and bypass_wire)
+//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire and bypass_wire
 //!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
@@ -17,7 +17,8 @@
 //! chunks, alternating factors, TopK) has no agreed wire and needs no `advance`: its payload_wire, scattered_wire (two
 //! shots) or gathered_wire (TopK) is ready after `encode`. A wire of no elements needs no reduction. The gradient must not
 //! change between `encode` and `decode`, which overwrites it with the mean. Factors that are quantized have parts of their
-//! own: see `quantized_low_rank_codec`.
+//! own: see `quantized_low_rank_codec`. The bypass wire may also be reduced later, until `decode`; but residuals that move in
+//! `advance` then do not see what is not finite in it.
 
 #pragma once
 

@@ -203,12 +203,14 @@ template <class Executor, class Ranks>
   }
   if constexpr (codec::agrees) {
     if (status const s = exchange(0, p); !s.ok()) { return s; }
+  }
+  if (status const s = reduce_loopback_round(exec, ranks, order, around); !s.ok()) { return s; }
+  if constexpr (codec::agrees) {
     if (status const s = each([](auto const&... with) { return advance(with...); }); !s.ok()) {
       return s;
     }
   }
   if (status const s = exchange(1, q); !s.ok()) { return s; }
-  if (status const s = reduce_loopback_round(exec, ranks, order, around); !s.ok()) { return s; }
   return each([](auto const&... with) { return decode(with...); });
 }
 
@@ -231,6 +233,15 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
           !s.ok()) {
         return s;
       }
+    }
+    if constexpr (!gathering<codec>) {
+      if (status const s = reduce_loopback_round(
+            exec, ranks, order, [](auto const& r) { return bypass_wire(r.plan, r.workspace); });
+          !s.ok()) {
+        return s;
+      }
+    }
+    if constexpr (codec::agrees) {
       if (status const s = for_each_rank(
             ranks,
             [&](auto const& r) { return advance(exec, r.plan, r.gradient, r.state, r.workspace); });
@@ -242,11 +253,6 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
       if (status const s = gather_loopback_round(exec, ranks); !s.ok()) { return s; }
     } else {
       if (status const s = loopback_payload(exec, ranks, order); !s.ok()) { return s; }
-      if (status const s = reduce_loopback_round(
-            exec, ranks, order, [](auto const& r) { return bypass_wire(r.plan, r.workspace); });
-          !s.ok()) {
-        return s;
-      }
     }
     return for_each_rank(
       ranks, [&](auto const& r) { return decode(exec, r.plan, r.gradient, r.state, r.workspace); });

@@ -124,6 +124,7 @@ struct cpu_executor {
   {
     detail::with_subnormals const scope;
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+    if (plan.bypassed() > 0) { stages.decode_bypass(); }  // its flag stops residuals that move here
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
     } else if constexpr (detail::has_parts<Codec>) {
@@ -133,7 +134,6 @@ struct cpu_executor {
     } else {
       stages.decode();
     }
-    if (plan.bypassed() > 0) { stages.decode_bypass(); }
     stages.finish();
     return {};
   }
