@@ -242,7 +242,7 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       std::uint64_t const first = m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
       for (int i = 0; i < lanes; ++i) {
         std::uint64_t const c = first + static_cast<unsigned>(i);
-        Element const mean    = from_float<Element>(product[row * block + i]);
+        Element const mean    = finite_from_float<Element>(product[row * block + i]);
         if constexpr (Feedback::enabled) {
           if (keeps) { args_.residual[c] = value(c) - to_float(mean); }
         }

@@ -77,7 +77,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     if constexpr (Codec::rotates_chunks) {
       rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
     } else {
-      for (int i = 0; i < size; ++i) { to[i] = from_float<To>(rows[i]); }
+      for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(rows[i]); }
     }
   }
 
