@@ -103,6 +103,40 @@ status decode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
 
+//! @name What a state holds
+//! Pointers into memory of the executor: the host's, or the device's.
+//! @{
+
+//! Seed, step and the flag of values that are not finite.
+template <class Codec>
+[[nodiscard]] state_header const* header_of(plan<Codec> const&,
+                                            std::span<std::byte const> state) noexcept
+{
+  return reinterpret_cast<state_header const*>(state.data());
+}
+
+//! @brief All that feedback keeps, in the unit of the gradient.
+//!
+//! The last plan.coordinates() floats are the rank's own, in the order of the gradient. Under two_shot with fixed chunks
+//! those that it keeps as an owner come before them, of which only the same rank of the same world can make use.
+//! @param state  plan.state_bytes() bytes, initialized.
+template <class Codec>
+[[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
+                                            std::span<std::byte> state) noexcept
+{
+  static_assert(Codec::feeds_back,
+                "tersum: this codec has no feedback, so that its state has no residuals");
+  if constexpr (nesting<Codec>) {
+    return residuals_of(plan.factors(), plan.factors_state(state));
+  } else {
+    std::size_t first = plan.residual_offset();
+    if constexpr (recompressing<Codec>) { first = plan.owner_residual_offset(); }
+    std::size_t const end = plan.residual_offset() + plan.coordinates() * sizeof(float);
+    return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
+  }
+}
+//! @}
+
 //! @name The rounds of an exchange
 //! @{
 
