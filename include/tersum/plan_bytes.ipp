@@ -7,7 +7,7 @@
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
 

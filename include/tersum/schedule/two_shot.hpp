@@ -10,7 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/schedule/coded_codec.hpp>
 #include <tersum/types.hpp>
