@@ -85,13 +85,13 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
   std::array<float, 4> values{};
   wire<native_sum<float>> const round{.data = values.data(), .count = values.size()};
   loopback_transport const transport{group, 0};
-  CHECK(reduce_over<schedule::two_shot>(transport, cpu_executor{})(round).code ==
+  CHECK(reduce_over<schedule::direct>(transport, cpu_executor{})(round).code ==
         error_code::invalid_argument);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{})(round).code ==
         error_code::invalid_argument);
   std::array<word4, 9> memory{};
   auto const odd = std::as_writable_bytes(std::span{memory}).subspan(4);
-  CHECK(reduce_over<schedule::two_shot>(transport, cpu_executor{}, odd)(round).message.find(
+  CHECK(reduce_over<schedule::direct>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);

@@ -27,9 +27,9 @@ namespace tersum::inline v0 {
 
 //! How a payload is reduced. Bytes that a rank sends are the same: 2 (n - 1) / n of the payload.
 enum class schedule : std::uint8_t {
-  automatic,  //!< In the wire where the transport can, otherwise in two shots.
+  automatic,  //!< In the wire where the transport can, otherwise direct.
   in_wire,    //!< By the transport's own all-reduce; the order of ranks is the transport's.
-  two_shot,   //!< All-to-all, a sum in the order of the ranks on each block's owner, all-gather.
+  direct,     //!< All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`.
   ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
 };
 
@@ -72,7 +72,7 @@ class transport_reduce {
   [[nodiscard]] status parts(wire<Op> const& round) const;
 
   template <class Op>
-  [[nodiscard]] status two_shot(wire<Op> const& round) const;
+  [[nodiscard]] status direct(wire<Op> const& round) const;
 
   template <class Op>
   [[nodiscard]] status ring(wire<Op> const& round) const;

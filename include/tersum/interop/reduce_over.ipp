@@ -74,19 +74,19 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(wire<Op> cons
   if (over_->size() == 1 || round.count == 0) { return {}; }
   if constexpr (Schedule == schedule::ring) {
     return ring(round);
-  } else if constexpr (Schedule == schedule::two_shot) {
-    return two_shot(round);
+  } else if constexpr (Schedule == schedule::direct) {
+    return direct(round);
   } else if constexpr (has_combine_at<Op> && Schedule == schedule::in_wire) {
     return parts(round);
   } else if constexpr (has_combine_at<Op>) {
-    return two_shot(round);
+    return direct(round);
   } else if constexpr (reduces_in_wire<Transport, Op>) {
     return over_->all_reduce(round);
   } else {
     static_assert(Schedule == schedule::automatic,
                   "tersum: this transport's all-reduce cannot do this operation: use "
-                  "schedule::two_shot, or schedule::automatic, which falls back to it");
-    return two_shot(round);
+                  "schedule::direct, or schedule::automatic, which falls back to it");
+    return direct(round);
   }
 }
 
@@ -141,7 +141,7 @@ status transport_reduce<Schedule, Transport, Executor>::parts(wire<Op> const& ro
     round.count, [&]<class Part>(Part const&, std::size_t begin, std::size_t end) {
       static_assert(reduces_in_wire<Transport, Part>,
                     "tersum: this transport's all-reduce cannot do this operation: use "
-                    "schedule::two_shot");
+                    "schedule::direct");
       wire<Part> const part{.data = round.data + begin, .count = end - begin};
       if (outcome.ok()) { outcome = over_->all_reduce(part); }
     });
@@ -150,7 +150,7 @@ status transport_reduce<Schedule, Transport, Executor>::parts(wire<Op> const& ro
 
 template <schedule Schedule, transport Transport, class Executor>
 template <class Op>
-status transport_reduce<Schedule, Transport, Executor>::two_shot(wire<Op> const& round) const
+status transport_reduce<Schedule, Transport, Executor>::direct(wire<Op> const& round) const
 {
   using element            = typename Op::element;
   rank_blocks const blocks = blocks_of(round);
