@@ -78,7 +78,7 @@ class exchange {
     for (int k = 0; k < ranks; ++k) {
       plan<Codec> const& p = plans_[at(k)];
       std::size_t begin    = p.residual_offset();
-      if constexpr (recompressing<Codec>) { begin = p.owner_residual_offset(); }
+      if constexpr (scattering<Codec>) { begin = p.owner_residual_offset(); }
       std::size_t const end   = p.residual_offset() + coordinates * sizeof(float);
       auto const* const first = reinterpret_cast<float const*>(state(k).data() + begin);
       out.insert(out.end(), first, first + (end - begin) / sizeof(float));

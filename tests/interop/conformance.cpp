@@ -155,7 +155,7 @@ constexpr bool any_order()
     return false;  // what is in no matrix is summed as floats
   } else if constexpr (gathering<Codec>) {
     return true;
-  } else if constexpr (recompressing<Codec>) {
+  } else if constexpr (scattering<Codec>) {
     return !Codec::agrees;
   } else if constexpr (Codec::agrees) {
     return Codec::payload_op::associative && Codec::agreed_op::associative;

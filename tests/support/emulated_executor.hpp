@@ -81,7 +81,7 @@ struct emulated_executor {
     });
     if (filled > 0 || plan.tensors() == 0) { flush(); }
     if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
-    if constexpr (recompressing<Codec>) {
+    if constexpr (scattering<Codec>) {
       if (Codec::owner_feeds_back) {
         std::fill_n(args.parts.owner_residual, plan.owned_chunks() * Codec::chunk_size, 0.0F);
       }

@@ -95,7 +95,7 @@ status all_reduce_mean(Executor const& exec,
         return s;
       }
     } else {
-      if constexpr (recompressing<Codec>) {
+      if constexpr (scattering<Codec>) {
         if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace));
             !s.ok()) {
           return s;

@@ -88,7 +88,7 @@ status advance(Executor const& exec,
                std::span<std::byte> workspace);
 
 //! @brief After the scattered wire: this rank's part of the mean is ready in `gathered_wire`. Same arguments as `encode`.
-template <executor Executor, recompressing Codec, gradient_memory Gradient>
+template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
@@ -130,7 +130,7 @@ template <class Codec>
     return residuals_of(plan.factors(), plan.factors_state(state));
   } else {
     std::size_t first = plan.residual_offset();
-    if constexpr (recompressing<Codec>) { first = plan.owner_residual_offset(); }
+    if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
     std::size_t const end = plan.residual_offset() + plan.coordinates() * sizeof(float);
     return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
   }
@@ -154,7 +154,7 @@ template <class Codec>
 }
 
 //! The ranks' codes of the parts that other ranks own.
-template <recompressing Codec>
+template <scattering Codec>
 [[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {
@@ -165,7 +165,7 @@ template <recompressing Codec>
 
 //! What all ranks get of every rank: under a codec that gathers its coordinates, under a two-shot codec its part of the mean.
 template <class Codec>
-requires(gathering<Codec> || recompressing<Codec>)
+requires(gathering<Codec> || scattering<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {

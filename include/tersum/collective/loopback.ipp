@@ -141,7 +141,7 @@ template <class Executor, class Ranks>
                                       reduction_order order)
 {
   using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
-  if constexpr (recompressing<codec>) {
+  if constexpr (scattering<codec>) {
     if (status const s = scatter_loopback_round(exec, ranks); !s.ok()) { return s; }
     if (status const s =
           for_each_rank(ranks,

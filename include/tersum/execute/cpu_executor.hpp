@@ -76,7 +76,7 @@ struct cpu_executor {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.encode();
     } else if constexpr (Codec::agrees) {
       stages.measure();
-    } else if constexpr (recompressing<Codec>) {
+    } else if constexpr (scattering<Codec>) {
       detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
     } else if constexpr (recoding<Codec>) {
       return encode_for_hops(plan, args);
@@ -96,7 +96,7 @@ struct cpu_executor {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
       stages.select();
       stages.settle();
-      if constexpr (recompressing<Codec>) {
+      if constexpr (scattering<Codec>) {
         detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
       } else if constexpr (recoding<Codec>) {
         return encode_for_hops(plan, args);

@@ -36,7 +36,7 @@ status cuda_executor::initialize(plan<Codec> const& plan,
     result = detail::cuda_status(
       cudaMemsetAsync(args.residual, 0, plan.coordinates() * sizeof(float), stream));
   }
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back && result.ok() && plan.chunks() > 0) {
       std::size_t const bytes = plan.residual_offset() - plan.owner_residual_offset();
       result = detail::cuda_status(cudaMemsetAsync(args.parts.owner_residual, 0, bytes, stream));

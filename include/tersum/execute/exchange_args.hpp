@@ -125,7 +125,7 @@ template <recoding Codec, class Element>
   return map;
 }
 
-template <recompressing Codec, class Element>
+template <scattering Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
 {
   part_map map{};
@@ -211,7 +211,7 @@ template <class Codec, class Element>
       .scratch = reinterpret_cast<selection_scratch*>(workspace.data() + plan.selection_offset()),
       .places  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.places_offset())};
   }
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     args.parts = {
       .received       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
       .gathered       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),

@@ -51,7 +51,7 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
     return 0;
   } else {
     // The parts of a two-shot codec have room in the workspace.
-    std::uint64_t const payload = recompressing<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
+    std::uint64_t const payload = scattering<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
                       std::uint64_t{plan.bypass_bytes()});
