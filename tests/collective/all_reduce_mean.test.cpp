@@ -288,4 +288,7 @@ TEST_CASE("[collective] a loopback says which ranks cannot be reduced together")
   CHECK(
     loopback_all_reduce_mean(cpu_executor{}, std::span<loopback_rank<codec_type, float> const>{few})
       .message.find("world") != std::string_view::npos);
+  std::span<loopback_rank<codec_type, float> const> const none;
+  CHECK(loopback_all_reduce_mean(cpu_executor{}, none).message.find("empty") !=
+        std::string_view::npos);
 }

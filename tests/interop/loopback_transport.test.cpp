@@ -97,6 +97,22 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
           "aligned to 16") != std::string_view::npos);
 }
 
+TEST_CASE("[interop] parts of another world than the transport's are refused")
+{
+  loopback_group group{3};
+  loopback_transport const transport{group, 0};
+  auto const reduce  = reduce_over(transport, cpu_executor{});
+  plan const of_two  = presets::two_shot_4.plan(layout{4096}, {.size = 2, .rank = 0});
+  plan const of_four = presets::topk_b2.plan(layout{4096}, {.size = 4, .rank = 0});
+  std::vector<std::byte> memory(of_two.workspace_bytes() + of_four.workspace_bytes());
+  for (status const& s : {reduce(scattered_wire(of_two, memory)),
+                          reduce(gathered_wire(of_two, memory)),
+                          reduce(gathered_wire(of_four, memory))}) {
+    CHECK(s.code == error_code::invalid_argument);
+    CHECK(s.message.find("world.size") != std::string_view::npos);
+  }
+}
+
 TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must share")
 {
   layout const vector{.coordinates = 100000};

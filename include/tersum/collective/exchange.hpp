@@ -160,7 +160,8 @@ template <scattering Codec>
 {
   return {.sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
           .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
-          .count    = plan.part_bytes() / sizeof(std::uint32_t)};
+          .count    = plan.part_bytes() / sizeof(std::uint32_t),
+          .ranks    = plan.ranks().size};
 }
 
 //! What all ranks get of every rank: under a codec that gathers its coordinates, under a two-shot codec its part of the mean.
@@ -170,7 +171,8 @@ requires(gathering<Codec> || scattering<Codec>)
                                                          std::span<std::byte> workspace) noexcept
 {
   return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
-          .count = plan.part_bytes() / sizeof(std::uint32_t)};
+          .count = plan.part_bytes() / sizeof(std::uint32_t),
+          .ranks = plan.ranks().size};
 }
 
 //! The codes, or the converted coordinates.

@@ -147,6 +147,7 @@ status loopback_all_reduce_mean(Executor const& exec,
                                 std::span<loopback_rank<Codec, Element> const> ranks,
                                 reduction_order order)
 {
+  if (ranks.empty()) { return {error_code::invalid_argument, "ranks is empty"}; }
   if (ranks.size() > detail::max_loopback_ranks) {
     return {error_code::invalid_argument,
             "ranks.size() is above 256, the most of a loopback exchange"};
