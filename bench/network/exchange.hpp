@@ -137,12 +137,12 @@ class bench {
     std::array<tensor, 2> tensors_;
   };
 
-  //! Casts as users have them, in the transport's own all-reduce. What has several rounds waits less in two shots, which take
+  //! Casts as users have them, in the transport's own all-reduce. What has several rounds waits less in the direct one, which takes
   //! two steps a round rather than 2 (n - 1).
   template <class Codec>
   static constexpr schedule best_schedule()
   {
-    return Codec::casts && !Codec::selects ? schedule::automatic : schedule::two_shot;
+    return Codec::casts && !Codec::selects ? schedule::automatic : schedule::direct;
   }
 
   template <class Codec>

@@ -44,7 +44,7 @@ inline constexpr bool needs_matrices = tersum::is_low_rank<Codec> || tersum::nes
 //! Whether payloads are summed pairwise on their way.
 template <class Codec>
 inline constexpr bool has_sum =
-  !needs_matrices<Codec> && !tersum::recompressing<Codec> && !tersum::gathering<Codec>;
+  !needs_matrices<Codec> && !tersum::scattering<Codec> && !tersum::gathering<Codec>;
 
 //! @brief Whether there is something to measure. The stages of low-rank codecs have a benchmark of their own.
 template <class Codec>
@@ -58,7 +58,7 @@ template <class Codec>
       case part::norms: return Codec::agrees && !needs_matrices<Codec>;
       case part::encode: return !Codec::feeds_back && !needs_matrices<Codec>;
       case part::encode_feedback: return Codec::feeds_back && !needs_matrices<Codec>;
-      case part::recompress: return tersum::recompressing<Codec>;
+      case part::recompress: return tersum::scattering<Codec>;
       case part::reduce: return has_sum<Codec>;
       default: return true;
     }
@@ -124,7 +124,7 @@ class local_bench {
 
   local_bench(Codec const& codec, typename Backend::executor const& exec, std::uint64_t n)
     : shape_(n),
-      plan_(codec.plan(shape_.layout(), {.size = tersum::recompressing<Codec> ? world_size : 1})),
+      plan_(codec.plan(shape_.layout(), {.size = tersum::scattering<Codec> ? world_size : 1})),
       turns_(Backend::turns_for(n * sizeof(Element))), room_(exec, turns_ * memory::bytes_of(plan_))
   {
     require(plan_.check());
@@ -182,7 +182,7 @@ class local_bench {
 
   void recompress(memory const& m)
   {
-    if constexpr (tersum::recompressing<Codec>) {
+    if constexpr (tersum::scattering<Codec>) {
       require(tersum::recompress(room_.exec(), plan_, m.gradient, m.state, m.workspace));
     }
   }
@@ -190,7 +190,7 @@ class local_bench {
   // As if all ranks had sent what this one sends to itself, and all parts had the codes of its own.
   void receive(memory const& m)
   {
-    if constexpr (tersum::recompressing<Codec>) {
+    if constexpr (tersum::scattering<Codec>) {
       auto const scattered = scattered_wire(plan_, m.workspace);
       for (std::size_t rank = 0; rank < world_size; ++rank) {
         std::size_t const at = rank * scattered.count;
@@ -209,7 +209,7 @@ class local_bench {
   {
     memory const& m = ranks_[0];
     if (what == part::decode) { return std::as_writable_bytes(m.gradient); }
-    if constexpr (tersum::recompressing<Codec> || tersum::gathering<Codec>) {
+    if constexpr (tersum::scattering<Codec> || tersum::gathering<Codec>) {
       if (what == part::recompress || tersum::gathering<Codec>) {
         auto const part = gathered_wire(plan_, m.workspace);
         return std::as_writable_bytes(std::span{part.data, part.count});

@@ -149,7 +149,7 @@ run_outcome run_exchange(Device const& device,
       keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
     });
   }
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
       keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
     });

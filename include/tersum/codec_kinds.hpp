@@ -10,11 +10,11 @@
 
 namespace tersum::inline v0 {
 
-//! Codecs whose parts are decoded, added and encoded again by their owners: see `two_shot_codec`.
+//! Codecs whose parts are scattered to owners, which `recompress` them: see `two_shot_codec`.
 template <class Codec>
-concept recompressing = requires
+concept scattering = requires
 {
-  requires Codec::recompresses;
+  requires Codec::scatters;
 };
 
 //! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
@@ -42,7 +42,11 @@ inline constexpr bool has_steps = requires
 
 //! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
 template <class Codec>
-concept has_parts = recompressing<Codec> || recoding<Codec>;
+concept has_parts = scattering<Codec> || recoding<Codec>;
+
+//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by then.
+template <class Codec>
+inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
 
 //! Codecs, and reductions, whose hops add tiles: elements with a head.
 template <class T>

@@ -62,10 +62,9 @@ class plan {
   //! Under per_hop: elements of the payload.
   [[nodiscard]] constexpr std::uint64_t tiles() const noexcept requires(recoding<Codec>);
   //! Under two_shot: what one rank sends to another, a multiple of 16.
-  [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept requires(recompressing<Codec>);
+  [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept requires(scattering<Codec>);
   //! Under two_shot with fixed chunks: the most chunks that a rank owns.
-  [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
-    requires(recompressing<Codec>);
+  [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept requires(scattering<Codec>);
   //! Bypassed coordinates travel as float32.
   [[nodiscard]] constexpr std::uint64_t bypass_bytes() const noexcept;
   //! All rounds together.
@@ -102,8 +101,7 @@ class plan {
   [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept
     requires(detail::has_parts<Codec>);
   //! Under two_shot: the parts for this rank to add.
-  [[nodiscard]] constexpr std::size_t received_offset() const noexcept
-    requires(recompressing<Codec>);
+  [[nodiscard]] constexpr std::size_t received_offset() const noexcept requires(scattering<Codec>);
   //! Bypassed coordinates, in the order of the gradient.
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept;
   //! Agreed scalars, also where the budget does not let them travel.

@@ -189,7 +189,7 @@ constexpr std::uint32_t plan<Codec>::affordable_units() const noexcept
   if (!detail::check_budget(codec_.chunker.bits).ok()) { return 0; }
   double budget = static_cast<double>(codec_.chunker.bits) * static_cast<double>(compressed_) / 32 -
                   static_cast<double>(agreed_size(chunks_)) / 4;
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     // What parts of equal size may leave free: see `part_bytes`.
     auto const free = widest_words() * static_cast<std::uint64_t>(world_.size - 1) +
                       static_cast<std::uint64_t>(world_.size) * (alignment / 4);

@@ -7,7 +7,7 @@
 #include <tersum/chunk/selection_levels.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
 
@@ -39,7 +39,7 @@ constexpr std::uint64_t plan<Codec>::agreed_bytes() const noexcept
 template <class Codec>
 constexpr std::uint64_t plan<Codec>::payload_bytes() const noexcept
 {
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     return part_bytes() * static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   } else if constexpr (recoding<Codec>) {
     return tiles() * sizeof(typename Codec::payload_op::element);
@@ -66,7 +66,7 @@ constexpr std::uint64_t plan<Codec>::tiles() const noexcept requires(recoding<Co
 }
 
 template <class Codec>
-constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(recompressing<Codec>)
+constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(scattering<Codec>)
 {
   auto const ranks    = static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   std::uint64_t words = 0;
@@ -82,7 +82,7 @@ constexpr std::uint64_t plan<Codec>::part_bytes() const noexcept requires(recomp
 }
 
 template <class Codec>
-constexpr std::uint64_t plan<Codec>::owned_chunks() const noexcept requires(recompressing<Codec>)
+constexpr std::uint64_t plan<Codec>::owned_chunks() const noexcept requires(scattering<Codec>)
 {
   auto const ranks = static_cast<std::uint64_t>(detail::maximum(world_.size, 1));
   return (chunks_ + ranks - 1) / ranks;
@@ -157,7 +157,7 @@ constexpr std::size_t plan<Codec>::gathered_offset() const noexcept
 }
 
 template <class Codec>
-constexpr std::size_t plan<Codec>::received_offset() const noexcept requires(recompressing<Codec>)
+constexpr std::size_t plan<Codec>::received_offset() const noexcept requires(scattering<Codec>)
 {
   return payload_offset() + (Codec::feeds_back ? 2 : 1) * payload_bytes();
 }
@@ -165,7 +165,7 @@ constexpr std::size_t plan<Codec>::received_offset() const noexcept requires(rec
 template <class Codec>
 constexpr std::size_t plan<Codec>::bypass_offset() const noexcept
 {
-  if constexpr (recompressing<Codec>) { return received_offset() + payload_bytes(); }
+  if constexpr (scattering<Codec>) { return received_offset() + payload_bytes(); }
   if constexpr (recoding<Codec>) { return gathered_offset() + payload_bytes(); }
   return Codec::casts && !Codec::selects ? 0 : payload_offset() + payload_bytes();
 }
@@ -198,7 +198,7 @@ constexpr std::size_t plan<Codec>::owner_residual_offset() const noexcept
 template <class Codec>
 constexpr std::size_t plan<Codec>::residual_offset() const noexcept
 {
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back) {
       return owner_residual_offset() + owned_chunks() * Codec::chunk_size * sizeof(float);
     }

@@ -110,4 +110,21 @@ template <gradient_element T>
 }
 //! @}
 
+namespace detail {
+
+//! @brief The same for a mean: what is decoded may lie beyond the halves, their mean never does, so that the largest half is
+//! nearer to it than infinity. NaN stays NaN.
+template <gradient_element T>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr T finite_from_float(float value) noexcept
+{
+  if constexpr (std::is_same_v<T, half>) {
+    constexpr float largest = 65504.0f;
+    if (value > largest) { value = largest; }
+    if (value < -largest) { value = -largest; }
+  }
+  return from_float<T>(value);
+}
+
+}  // namespace detail
+
 }  // namespace tersum::inline v0

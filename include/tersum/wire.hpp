@@ -40,8 +40,9 @@ template <class T>
 struct gather_wire {
   using element = T;
 
-  element* data     = nullptr;  //!< world * count elements, in the memory of the executor.
+  element* data     = nullptr;  //!< ranks * count elements, in the memory of the executor.
   std::size_t count = 0;        //!< Elements of one rank's part, the same on every rank.
+  int ranks         = 0;        //!< Those of the plan's world.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
@@ -52,9 +53,10 @@ template <class T>
 struct scatter_wire {
   using element = T;
 
-  element const* sent = nullptr;  //!< world * count elements, in the memory of the executor.
+  element const* sent = nullptr;  //!< ranks * count elements, in the memory of the executor.
   element* received   = nullptr;  //!< As many, apart from those.
   std::size_t count   = 0;        //!< Elements of a part, the same on every rank.
+  int ranks           = 0;        //!< Those of the plan's world.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };

@@ -11,7 +11,10 @@
 
 #include <tersum/presets.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <vector>
 
 using namespace tersum;
 
@@ -144,6 +147,56 @@ TEST_CASE("[feedback] estimates of a constant gradient average to it like one ov
   for (int const world : {1, 3}) {
     check_convergence(exact_nearest{}, world);
     check_convergence(exact_stochastic{}, world);
+  }
+}
+
+TEST_CASE("[feedback] when the loss scale changes, what was kept can change its unit")
+{
+  using codec_type = std::remove_cvref_t<decltype(presets::rotated_sat4_ef)>;
+  auto const in    = tests::normal_gradients(2, 3000, 29);
+  auto scaled      = in;
+  for (auto& gradient : scaled) {
+    for (float& value : gradient) { value *= 1024; }
+  }
+  tests::staged_run<codec_type> run{presets::rotated_sat4_ef, layout{3000}, 2, key};
+  tests::staged_run<codec_type> twin{presets::rotated_sat4_ef, layout{3000}, 2, key};
+  run_step(run, scaled);
+  run_step(twin, in);
+  for (int k = 0; k < 2; ++k) {
+    CHECK(header_of(run.plan(), run.state(k))->step == 1);
+    auto const kept = residuals_of(run.plan(), run.state(k));
+    REQUIRE(kept.size() == 3000);
+    for (float& value : kept) { value /= 1024; }
+  }
+  run_step(run, in);
+  run_step(twin, in);
+  CHECK(run.values(0) == twin.values(0));  // a power of two scales every value exactly
+}
+
+TEST_CASE("[feedback] a rank that stays takes its residual into another world")
+{
+  constexpr std::size_t coordinates = 1000;
+  auto const in                     = tests::normal_gradients(3, coordinates, 29);
+  tests::staged_run<exact_nearest> before{exact_nearest{}, layout{coordinates}, 3, key};
+  run_step(before, in);
+  tests::staged_run<exact_nearest> after{exact_nearest{}, layout{coordinates}, 2, key};
+  std::vector<double> owed(coordinates);
+  for (int k = 0; k < 2; ++k) {
+    auto const from = residuals_of(before.plan(), before.state(k)).last(coordinates);
+    std::copy(from.begin(),
+              from.end(),
+              residuals_of(after.plan(), after.state(k)).last(coordinates).begin());
+    for (std::size_t i = 0; i < coordinates; ++i) { owed[i] += static_cast<double>(from[i]) / 2; }
+  }
+  run_step(after, {in[0], in[1]});
+  // What is decoded and what is kept make up the gradients and what was kept before, but for a few roundings of values
+  // below 16.
+  for (std::size_t i = 0; i < coordinates; ++i) {
+    double const given =
+      (static_cast<double>(in[0][i]) + static_cast<double>(in[1][i])) / 2 + owed[i];
+    double const kept =
+      (static_cast<double>(after.residual(0)[i]) + static_cast<double>(after.residual(1)[i])) / 2;
+    REQUIRE(std::abs(static_cast<double>(after.values(0)[i]) + kept - given) <= 8 * 16 * epsilon);
   }
 }
 

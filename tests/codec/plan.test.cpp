@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <utility>
 
 using namespace tersum;
 
@@ -329,4 +330,28 @@ TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one 
   CHECK_FALSE(fits(wide8{}, 32767 / 127 + 1));
   CHECK(fits(presets::rotated_sat4, 65534));
   CHECK(fits(presets::fp16, 65534));
+}
+
+TEST_CASE("[plan] a budget pays from so many coordinates on")
+{
+  // The table of docs/tuning.md.
+  auto const from = [](auto const& codec,
+                       std::uint64_t least_of_two,
+                       std::uint64_t least_of_eight,
+                       std::uint64_t least_of_64) {
+    for (auto const& [ranks, least] :
+         {std::pair{2, least_of_two}, std::pair{8, least_of_eight}, std::pair{64, least_of_64}}) {
+      CAPTURE(ranks);
+      CHECK_FALSE(codec.plan(layout{least - 1}, {.size = ranks}).travels());
+      for (std::uint64_t d = least; d < 2 * least; d += 1 + d / 1024) {
+        REQUIRE(codec.plan(layout{d}, {.size = ranks}).travels());
+      }
+    }
+  };
+  from(presets::allocated_4, 1116, 7548, 67604);
+  from(presets::allocated_2, 2248, 15216, 136280);
+  from(presets::balanced_1, 4560, 30928, 276944);
+  from(presets::allocated_sat_2, 272, 272, 272);
+  from(presets::topkc_b05, 5472, 5472, 5472);
+  from(presets::dynamiq_hop_4, 17524, 17524, 17524);
 }

@@ -193,10 +193,10 @@ TEST_CASE("[collective] the callback is called once a round, with the round's ty
   call const bypass{30, 4, true, false, false};
   // Chunks of 1024: three of the weights, two of the others.
   CHECK(record_calls(presets::rotated_sat4, shape) ==
-        calls{{5, 4, true, false, false}, {5 * 128, 4, false, false, false}, bypass});
+        calls{{5, 4, true, false, false}, bypass, {5 * 128, 4, false, false, false}});
   CHECK(record_calls(presets::thc_wide4_partial, shape) ==
-        calls{{5, 4, true, true, true}, {5 * 1024, 1, true, true, true}, bypass});
-  CHECK(record_calls(presets::fp16, shape) == calls{{4067, 2, true, false, false}, bypass});
+        calls{{5, 4, true, true, true}, bypass, {5 * 1024, 1, true, true, true}});
+  CHECK(record_calls(presets::fp16, shape) == calls{bypass, {4067, 2, true, false, false}});
   // A round without elements is none.
   CHECK(record_calls(presets::rotated_sat4, layout{1024}) ==
         calls{{1, 4, true, false, false}, {128, 4, false, false, false}});
@@ -288,4 +288,7 @@ TEST_CASE("[collective] a loopback says which ranks cannot be reduced together")
   CHECK(
     loopback_all_reduce_mean(cpu_executor{}, std::span<loopback_rank<codec_type, float> const>{few})
       .message.find("world") != std::string_view::npos);
+  std::span<loopback_rank<codec_type, float> const> const none;
+  CHECK(loopback_all_reduce_mean(cpu_executor{}, none).message.find("empty") !=
+        std::string_view::npos);
 }

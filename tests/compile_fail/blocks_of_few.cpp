@@ -5,7 +5,7 @@
 //! Eight blocks a chunk, whose scales would fill half of 16 bytes.
 // expected: tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a
 
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/schedule/two_shot.hpp>
 

@@ -8,7 +8,7 @@
 #include <tersum/interop/loopback_transport.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 
-// expected: tersum: this transport's all-reduce cannot do this operation: use schedule::two_shot
+// expected: tersum: this transport's all-reduce cannot do this operation: use schedule::direct
 
 auto sum(tersum::loopback_transport const& transport)
 {

@@ -155,7 +155,7 @@ constexpr bool any_order()
     return false;  // what is in no matrix is summed as floats
   } else if constexpr (gathering<Codec>) {
     return true;
-  } else if constexpr (recompressing<Codec>) {
+  } else if constexpr (scattering<Codec>) {
     return !Codec::agrees;
   } else if constexpr (Codec::agrees) {
     return Codec::payload_op::associative && Codec::agreed_op::associative;
@@ -241,7 +241,7 @@ class suite {
     if (brief_) { taken = {telling}; }
     for (layout const& shape : taken) {
       bool const bypasses = !shape.tensors.empty();  // in float, where the order counts
-      way<schedule::two_shot>(name, "two shots", codec, shape, reduction_order::direct, true);
+      way<schedule::direct>(name, "direct", codec, shape, reduction_order::direct, true);
       if (!brief_ || recoding<Codec>) {
         way<schedule::ring>(name, "ring", codec, shape, reduction_order::ring, true);
       }
@@ -463,13 +463,13 @@ status exchange_once(any_transport const& over,
   if (status const s = mine.begin(); !s.ok()) { return s; }
   mine.gradient         = make_gradient(1 << 20, over.size(), over.rank(), 0, 2);
   auto const before     = mine.gradient;
-  auto const two_shot   = reduce_over<schedule::two_shot>(over, exec, scratch);
+  auto const direct     = reduce_over<schedule::direct>(over, exec, scratch);
   auto const by_library = reduce_over<schedule::in_wire>(over, exec, scratch);
   int rounds            = 0;
   status const outcome  = all_reduce_mean(
     exec, mine.plan, mine.gradient, mine.state(), mine.workspace(), [&](auto const& round) {
       if (rounds++ == 1) { before_payload(over.rank()); }
-      return in_wire ? by_library(round) : two_shot(round);
+      return in_wire ? by_library(round) : direct(round);
     });
   gradient_kept = mine.gradient == before;
   return outcome;

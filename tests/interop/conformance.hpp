@@ -22,7 +22,7 @@ namespace tersum::tests {
 
 //! @brief One exchange of `rotated_sat4_ef`, after `before_payload` was called between its first two rounds. Its memory is
 //! kept, since a transport may go on using it after a call that did not end.
-//! @param in_wire  By the transport's own all-reduce, rather than in two shots.
+//! @param in_wire  By the transport's own all-reduce, rather than `schedule::direct`.
 //! @return  The status; `gradient_kept` tells whether the gradient is what it was before.
 [[nodiscard]] status exchange_once(any_transport const& over,
                                    bool in_wire,

@@ -83,7 +83,7 @@ int survive(int rank, int size, bool in_wire)
   int failures      = 0;
   auto const expect = [&](bool ok, char const* what) {
     if (ok) { return; }
-    std::printf("rank %d of %d, %s: %s\n", rank, size, in_wire ? "in the wire" : "two shots", what);
+    std::printf("rank %d of %d, %s: %s\n", rank, size, in_wire ? "in the wire" : "direct", what);
     ++failures;
   };
   static int last = 0;

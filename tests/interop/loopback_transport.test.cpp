@@ -85,16 +85,32 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
   std::array<float, 4> values{};
   wire<native_sum<float>> const round{.data = values.data(), .count = values.size()};
   loopback_transport const transport{group, 0};
-  CHECK(reduce_over<schedule::two_shot>(transport, cpu_executor{})(round).code ==
+  CHECK(reduce_over<schedule::direct>(transport, cpu_executor{})(round).code ==
         error_code::invalid_argument);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{})(round).code ==
         error_code::invalid_argument);
   std::array<word4, 9> memory{};
   auto const odd = std::as_writable_bytes(std::span{memory}).subspan(4);
-  CHECK(reduce_over<schedule::two_shot>(transport, cpu_executor{}, odd)(round).message.find(
+  CHECK(reduce_over<schedule::direct>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);
+}
+
+TEST_CASE("[interop] parts of another world than the transport's are refused")
+{
+  loopback_group group{3};
+  loopback_transport const transport{group, 0};
+  auto const reduce  = reduce_over(transport, cpu_executor{});
+  plan const of_two  = presets::two_shot_4.plan(layout{4096}, {.size = 2, .rank = 0});
+  plan const of_four = presets::topk_b2.plan(layout{4096}, {.size = 4, .rank = 0});
+  std::vector<std::byte> memory(of_two.workspace_bytes() + of_four.workspace_bytes());
+  for (status const& s : {reduce(scattered_wire(of_two, memory)),
+                          reduce(gathered_wire(of_two, memory)),
+                          reduce(gathered_wire(of_four, memory))}) {
+    CHECK(s.code == error_code::invalid_argument);
+    CHECK(s.message.find("world.size") != std::string_view::npos);
+  }
 }
 
 TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must share")

@@ -192,7 +192,7 @@ void check_schedules(nccl_transport const& nccl)
   using enum reduction_order;
   device_memory const memory(workspace_room);
   auto const run = [&](auto... what) { check(nccl, what...); };
-  auto const two = over<schedule::two_shot>(nccl);
+  auto const two = over<schedule::direct>(nccl);
   auto const w   = memory.bytes();
   run("rotated_sat4, two shots", presets::rotated_sat4, direct, true, false, w, two);
   run("rotated_sat4, graph", presets::rotated_sat4, direct, true, true, w, two);

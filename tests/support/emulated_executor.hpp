@@ -81,7 +81,7 @@ struct emulated_executor {
     });
     if (filled > 0 || plan.tensors() == 0) { flush(); }
     if (Codec::feeds_back) { std::fill_n(args.residual, plan.coordinates(), 0.0F); }
-    if constexpr (recompressing<Codec>) {
+    if constexpr (scattering<Codec>) {
       if (Codec::owner_feeds_back) {
         std::fill_n(args.parts.owner_residual, plan.owned_chunks() * Codec::chunk_size, 0.0F);
       }
@@ -200,6 +200,11 @@ struct emulated_executor {
   [[nodiscard]] status decode(plan<Codec> const& plan,
                               detail::exchange_args<Codec, Element> const& args) const
   {
+    if (plan.bypassed() > 0) {
+      launch(plan.tensors(), 256, 0, [&](auto& context) {
+        detail::bypass_tensors<false>(context, args);
+      });
+    }
     if constexpr (gathering<Codec>) {
       launch_coordinates(plan.chunks(),
                          [&](auto& context) { detail::clear_coordinates(context, args); });
@@ -234,11 +239,6 @@ struct emulated_executor {
                            [&](auto& context) { detail::full_backward_pass(context, args, pass); });
         }
       }
-    }
-    if (plan.bypassed() > 0) {
-      launch(plan.tensors(), 256, 0, [&](auto& context) {
-        detail::bypass_tensors<false>(context, args);
-      });
     }
     launch(std::max<std::uint64_t>(plan.tensors(), 1),
            detail::tensor_threads,

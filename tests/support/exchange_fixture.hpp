@@ -247,11 +247,11 @@ template <class Buffer, class Executor, class Codec, class Element>
         REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
       }
     }
-    if constexpr (gathering<Codec> || recompressing<Codec>) {
+    if constexpr (gathering<Codec> || scattering<Codec>) {
       std::vector<loopback_rank<Codec, Element>> all;
       for (memory const& mine : ranks) { all.push_back(mine.spans()); }
       std::span<loopback_rank<Codec, Element> const> const spans{all};
-      if constexpr (recompressing<Codec>) {
+      if constexpr (scattering<Codec>) {
         rank = 0;
         for (memory const& mine : ranks) {
           byte_string const sent =

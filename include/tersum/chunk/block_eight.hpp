@@ -37,8 +37,8 @@ TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
   }
 }
 
-//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes.
-template <class Context, class Element>
+//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes; of means, `Finite` ones.
+template <bool Finite = false, class Context, class Element>
 TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
 {
   if constexpr (sizeof(Element) == 4) {
@@ -54,7 +54,8 @@ TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
     std::uint32_t words[4];
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
-      words[i] = Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
+      words[i] = Finite ? Context::template pack_finite<Element>(v[2 * i], v[2 * i + 1])
+                        : Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
     }
     ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
   }

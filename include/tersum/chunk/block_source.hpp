@@ -168,7 +168,7 @@ TERSUM_BODY void load_share(Context const& ctx,
   }
 }
 
-//! @brief Writes the loaded arrangement to an array laid out as the gradient.
+//! @brief Writes the loaded arrangement, means if they are not floats, to an array laid out as the gradient.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void store_share(Context const& ctx,
                              Element* to,
@@ -183,11 +183,12 @@ TERSUM_BODY void store_share(Context const& ctx,
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         if (exists(mine, r, j)) {
-          ctx.store(first + (r * quarter + j), Context::template element<Element>(v[8 * r + j]));
+          ctx.store(first + (r * quarter + j),
+                    Context::template finite_element<Element>(v[8 * r + j]));
         }
       }
     } else if (mine.active) {
-      store_eight(ctx, first + r * quarter, v + 8 * r);
+      store_eight<true>(ctx, first + r * quarter, v + 8 * r);
     }
   }
 }

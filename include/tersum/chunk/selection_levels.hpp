@@ -9,7 +9,7 @@
 #include <tersum/chunk/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 
 #include <cstdint>
 

@@ -19,6 +19,9 @@ namespace tersum::inline v0 {
 //! allocates nor synchronizes, so that with `cuda_executor` and a stream-ordered collective the call can be captured in
 //! a CUDA graph. After the exchange all ranks hold the same bits.
 //!
+//! A budget that does not even pay for the norms sends nothing, and the mean is zeros, which is no error: see
+//! `plan::travels`.
+//!
 //! All memory is the executor's: the host's, or the device's.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and residual.

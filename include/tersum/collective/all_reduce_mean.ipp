@@ -80,6 +80,14 @@ status all_reduce_mean(Executor const& exec,
       if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
         return s;
       }
+    }
+    if constexpr (!gathering<Codec>) {
+      // Before anything moves a residual: what is not finite here stops it too.
+      if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
+        return s;
+      }
+    }
+    if constexpr (Codec::agrees) {
       if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
     }
     if constexpr (gathering<Codec>) {
@@ -87,7 +95,7 @@ status all_reduce_mean(Executor const& exec,
         return s;
       }
     } else {
-      if constexpr (recompressing<Codec>) {
+      if constexpr (scattering<Codec>) {
         if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace));
             !s.ok()) {
           return s;
@@ -103,9 +111,6 @@ status all_reduce_mean(Executor const& exec,
         if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
           return s;
         }
-      }
-      if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
-        return s;
       }
     }
     return decode(exec, plan, gradient, state, workspace);

@@ -5,7 +5,7 @@
 //! An exchange in parts, for callers that overlap its rounds with other work.
 //!
 //!     initialize(exec, plan, state, seed)                 once
-//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire (and bypass_wire)
+//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire and bypass_wire
 //!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
@@ -17,7 +17,8 @@
 //! chunks, alternating factors, TopK) has no agreed wire and needs no `advance`: its payload_wire, scattered_wire (two
 //! shots) or gathered_wire (TopK) is ready after `encode`. A wire of no elements needs no reduction. The gradient must not
 //! change between `encode` and `decode`, which overwrites it with the mean. Factors that are quantized have parts of their
-//! own: see `quantized_low_rank_codec`.
+//! own: see `quantized_low_rank_codec`. The bypass wire may also be reduced later, until `decode`; but residuals that move in
+//! `advance` then do not see what is not finite in it.
 
 #pragma once
 
@@ -87,7 +88,7 @@ status advance(Executor const& exec,
                std::span<std::byte> workspace);
 
 //! @brief After the scattered wire: this rank's part of the mean is ready in `gathered_wire`. Same arguments as `encode`.
-template <executor Executor, recompressing Codec, gradient_memory Gradient>
+template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
@@ -101,6 +102,40 @@ status decode(Executor const& exec,
               Gradient&& gradient,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
+
+//! @name What a state holds
+//! Pointers into memory of the executor: the host's, or the device's.
+//! @{
+
+//! Seed, step and the flag of values that are not finite.
+template <class Codec>
+[[nodiscard]] state_header const* header_of(plan<Codec> const&,
+                                            std::span<std::byte const> state) noexcept
+{
+  return reinterpret_cast<state_header const*>(state.data());
+}
+
+//! @brief All that feedback keeps, in the unit of the gradient.
+//!
+//! The last plan.coordinates() floats are the rank's own, in the order of the gradient. Under two_shot with fixed chunks
+//! those that it keeps as an owner come before them, of which only the same rank of the same world can make use.
+//! @param state  plan.state_bytes() bytes, initialized.
+template <class Codec>
+[[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
+                                            std::span<std::byte> state) noexcept
+{
+  static_assert(Codec::feeds_back,
+                "tersum: this codec has no feedback, so that its state has no residuals");
+  if constexpr (nesting<Codec>) {
+    return residuals_of(plan.factors(), plan.factors_state(state));
+  } else {
+    std::size_t first = plan.residual_offset();
+    if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
+    std::size_t const end = plan.residual_offset() + plan.coordinates() * sizeof(float);
+    return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
+  }
+}
+//! @}
 
 //! @name The rounds of an exchange
 //! @{
@@ -119,23 +154,25 @@ template <class Codec>
 }
 
 //! The ranks' codes of the parts that other ranks own.
-template <recompressing Codec>
+template <scattering Codec>
 [[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {
   return {.sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
           .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
-          .count    = plan.part_bytes() / sizeof(std::uint32_t)};
+          .count    = plan.part_bytes() / sizeof(std::uint32_t),
+          .ranks    = plan.ranks().size};
 }
 
 //! What all ranks get of every rank: under a codec that gathers its coordinates, under a two-shot codec its part of the mean.
 template <class Codec>
-requires(gathering<Codec> || recompressing<Codec>)
+requires(gathering<Codec> || scattering<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {
   return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
-          .count = plan.part_bytes() / sizeof(std::uint32_t)};
+          .count = plan.part_bytes() / sizeof(std::uint32_t),
+          .ranks = plan.ranks().size};
 }
 
 //! The codes, or the converted coordinates.

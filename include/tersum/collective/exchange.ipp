@@ -138,7 +138,7 @@ status advance(Executor const& exec,
   return exec.advance(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 
-template <executor Executor, recompressing Codec, gradient_memory Gradient>
+template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,

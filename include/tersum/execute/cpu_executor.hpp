@@ -76,7 +76,7 @@ struct cpu_executor {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.encode();
     } else if constexpr (Codec::agrees) {
       stages.measure();
-    } else if constexpr (recompressing<Codec>) {
+    } else if constexpr (scattering<Codec>) {
       detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
     } else if constexpr (recoding<Codec>) {
       return encode_for_hops(plan, args);
@@ -96,7 +96,7 @@ struct cpu_executor {
       detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
       stages.select();
       stages.settle();
-      if constexpr (recompressing<Codec>) {
+      if constexpr (scattering<Codec>) {
         detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
       } else if constexpr (recoding<Codec>) {
         return encode_for_hops(plan, args);
@@ -124,6 +124,7 @@ struct cpu_executor {
   {
     detail::with_subnormals const scope;
     detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
+    if (plan.bypassed() > 0) { stages.decode_bypass(); }  // its flag stops residuals that move here
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
     } else if constexpr (detail::has_parts<Codec>) {
@@ -133,7 +134,6 @@ struct cpu_executor {
     } else {
       stages.decode();
     }
-    if (plan.bypassed() > 0) { stages.decode_bypass(); }
     stages.finish();
     return {};
   }

@@ -226,6 +226,19 @@ struct cuda_context {
     }
   }
 
+  //! A mean: a half that would be infinite is the largest one.
+  template <class Element>
+  static __device__ __forceinline__ Element finite_element(float a)
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      std::uint16_t bits;
+      asm("cvt.rn.satfinite.f16.f32 %0, %1;" : "=h"(bits) : "f"(a));
+      return {bits};
+    } else {
+      return element<Element>(a);
+    }
+  }
+
   //! Two 16-bit elements in one word, the first in the low half.
   template <class Element>
   static __device__ __forceinline__ std::uint32_t pack(float first, float second)
@@ -239,6 +252,19 @@ struct cuda_context {
       memcpy(&word, &both, sizeof(word));
     }
     return word;
+  }
+
+  //! Two means.
+  template <class Element>
+  static __device__ __forceinline__ std::uint32_t pack_finite(float first, float second)
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      std::uint32_t word;
+      asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+      return word;
+    } else {
+      return pack<Element>(first, second);
+    }
   }
 };
 

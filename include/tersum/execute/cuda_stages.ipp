@@ -36,7 +36,7 @@ status cuda_executor::initialize(plan<Codec> const& plan,
     result = detail::cuda_status(
       cudaMemsetAsync(args.residual, 0, plan.coordinates() * sizeof(float), stream));
   }
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back && result.ok() && plan.chunks() > 0) {
       std::size_t const bytes = plan.residual_offset() - plan.owner_residual_offset();
       result = detail::cuda_status(cudaMemsetAsync(args.parts.owner_residual, 0, bytes, stream));
@@ -150,6 +150,14 @@ template <class Codec, class Element>
 status cuda_executor::decode(plan<Codec> const& plan,
                              detail::exchange_args<Codec, Element> const& args) const
 {
+  // Its flag stops residuals that move here.
+  if (plan.bypassed() > 0) {
+    if (auto const s =
+          launch(detail::bypass_kernel<false, Codec, Element>, plan.tensors(), 256, 0, args);
+        !s.ok()) {
+      return s;
+    }
+  }
   if constexpr (gathering<Codec>) {
     using namespace detail;
     std::uint64_t const count = plan.chunks();
@@ -203,13 +211,6 @@ status cuda_executor::decode(plan<Codec> const& plan,
           return s;
         }
       }
-    }
-  }
-  if (plan.bypassed() > 0) {
-    if (auto const s =
-          launch(detail::bypass_kernel<false, Codec, Element>, plan.tensors(), 256, 0, args);
-        !s.ok()) {
-      return s;
     }
   }
   return launch(detail::finish_kernel<Codec, Element>,

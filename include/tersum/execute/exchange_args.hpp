@@ -41,6 +41,13 @@ struct part_args {
 
 struct no_parts {};
 
+//! @brief What kernels of a codec whose residual moves with its codes are given besides.
+struct bypass_args {
+  std::uint64_t count;  // of bypassed values
+};
+
+struct no_bypass {};
+
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 template <class Codec, class Element>
 struct exchange_args {
@@ -62,6 +69,8 @@ struct exchange_args {
   std::uint32_t dither_mask;  // of this rank
   [[no_unique_address]] std::conditional_t<Codec::selects, selection_args, no_selection> selection;
   [[no_unique_address]] std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
+  [[no_unique_address]] std::conditional_t<moves_with_codes<Codec>, bypass_args, no_bypass>
+    bypassed;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
@@ -116,7 +125,7 @@ template <recoding Codec, class Element>
   return map;
 }
 
-template <recompressing Codec, class Element>
+template <scattering Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
 {
   part_map map{};
@@ -193,14 +202,16 @@ template <class Codec, class Element>
     .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
     .dither_mask = mask_of<Codec>(plan.ranks().rank),
     .selection   = {},
-    .parts       = {}};
+    .parts       = {},
+    .bypassed    = {}};
+  if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (Codec::selects) {
     args.selection = {
       .rule    = plan.selection_rule(),
       .scratch = reinterpret_cast<selection_scratch*>(workspace.data() + plan.selection_offset()),
       .places  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.places_offset())};
   }
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     args.parts = {
       .received       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
       .gathered       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),

@@ -77,7 +77,7 @@ class loopback_group {
   bool broken_         = false;
 };
 
-//! @brief One rank of a `loopback_group`, used by one thread. All of it is movement: sums are made in two shots.
+//! @brief One rank of a `loopback_group`, used by one thread. All of it is movement: sums are made by `schedule::direct`.
 class loopback_transport {
  public:
   loopback_transport(loopback_group& group, int rank) noexcept : group_(&group), rank_(rank) {}

@@ -90,7 +90,7 @@ template <reduce_op Op>
 class mpi_op {
   static_assert(!has_combine_at<Op>,
                 "tersum: MPI's operations see no positions: reduce the parts of this payload one "
-                "by one (for_each_part), or use schedule::two_shot");
+                "by one (for_each_part), or use schedule::direct");
 
  public:
   mpi_op() noexcept { error_ = MPI_Op_create(&combine, 1, &op_); }

@@ -21,7 +21,7 @@ namespace tersum::inline v0 {
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan, int pieces) noexcept;
 
-//! @brief A collective for `all_reduce_mean`, with the bits of `schedule::two_shot`.
+//! @brief A collective for `all_reduce_mean`, with the bits of `schedule::direct`.
 //!
 //! The transport has a stream of its own beside the executor's: they meet by events, so that an exchange can be captured
 //! in a CUDA graph from the executor's stream. Rounds that NCCL adds by itself go in the wire. Making it creates

@@ -27,7 +27,7 @@ namespace tersum::inline v0 {
 
 //! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch a round.
 //!
-//! Its bits are those of `schedule::two_shot`, for native operations too. The workspace of the exchange must lie in `memory`, at
+//! Its bits are those of `schedule::direct`, for native operations too. The workspace of the exchange must lie in `memory`, at
 //! the same place on every rank. Launches can be captured in a CUDA graph; they wait for all ranks and have no time limit
 //! of their own: `nccl_transport::wait` has one.
 class nccl_symmetric {

@@ -124,7 +124,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     hash.add(Codec::feeds_back);
     hash.add(Codec::chunk_size);
     hash.add(gathering<Codec>);
-    if constexpr (recompressing<Codec>) { hash.add(Codec::recompresses); }
+    if constexpr (scattering<Codec>) { hash.add(Codec::scatters); }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }

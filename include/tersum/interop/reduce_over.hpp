@@ -27,9 +27,9 @@ namespace tersum::inline v0 {
 
 //! How a payload is reduced. Bytes that a rank sends are the same: 2 (n - 1) / n of the payload.
 enum class schedule : std::uint8_t {
-  automatic,  //!< In the wire where the transport can, otherwise in two shots.
+  automatic,  //!< In the wire where the transport can, otherwise direct.
   in_wire,    //!< By the transport's own all-reduce; the order of ranks is the transport's.
-  two_shot,   //!< All-to-all, a sum in the order of the ranks on each block's owner, all-gather.
+  direct,     //!< All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`.
   ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
 };
 
@@ -64,6 +64,10 @@ class transport_reduce {
   template <class Round>
   [[nodiscard]] rank_blocks parts_of(Round const& round) const noexcept;
 
+  // Parts of another world would be read and written beyond their memory.
+  template <class Round>
+  [[nodiscard]] status check_parts(Round const& round) const noexcept;
+
   template <class Op>
   [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept;
 
@@ -72,7 +76,7 @@ class transport_reduce {
   [[nodiscard]] status parts(wire<Op> const& round) const;
 
   template <class Op>
-  [[nodiscard]] status two_shot(wire<Op> const& round) const;
+  [[nodiscard]] status direct(wire<Op> const& round) const;
 
   template <class Op>
   [[nodiscard]] status ring(wire<Op> const& round) const;

@@ -51,7 +51,7 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
     return 0;
   } else {
     // The parts of a two-shot codec have room in the workspace.
-    std::uint64_t const payload = recompressing<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
+    std::uint64_t const payload = scattering<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
                       std::uint64_t{plan.bypass_bytes()});
@@ -74,19 +74,19 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(wire<Op> cons
   if (over_->size() == 1 || round.count == 0) { return {}; }
   if constexpr (Schedule == schedule::ring) {
     return ring(round);
-  } else if constexpr (Schedule == schedule::two_shot) {
-    return two_shot(round);
+  } else if constexpr (Schedule == schedule::direct) {
+    return direct(round);
   } else if constexpr (has_combine_at<Op> && Schedule == schedule::in_wire) {
     return parts(round);
   } else if constexpr (has_combine_at<Op>) {
-    return two_shot(round);
+    return direct(round);
   } else if constexpr (reduces_in_wire<Transport, Op>) {
     return over_->all_reduce(round);
   } else {
     static_assert(Schedule == schedule::automatic,
                   "tersum: this transport's all-reduce cannot do this operation: use "
-                  "schedule::two_shot, or schedule::automatic, which falls back to it");
-    return two_shot(round);
+                  "schedule::direct, or schedule::automatic, which falls back to it");
+    return direct(round);
   }
 }
 
@@ -95,7 +95,7 @@ template <class Element>
 status transport_reduce<Schedule, Transport, Executor>::operator()(
   gather_wire<Element> const& round) const
 {
-  if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = check_parts(round); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
 }
@@ -105,7 +105,7 @@ template <class Element>
 status transport_reduce<Schedule, Transport, Executor>::operator()(
   scatter_wire<Element> const& round) const
 {
-  if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = check_parts(round); !s.ok()) { return s; }
   if (round.count == 0) { return {}; }
   if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
   return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
@@ -121,6 +121,18 @@ rank_blocks transport_reduce<Schedule, Transport, Executor>::parts_of(
   return {.count         = round.count * static_cast<std::size_t>(over_->size()),
           .element_bytes = sizeof(typename Round::element),
           .ranks         = over_->size()};
+}
+
+template <schedule Schedule, transport Transport, class Executor>
+template <class Round>
+status transport_reduce<Schedule, Transport, Executor>::check_parts(
+  Round const& round) const noexcept
+{
+  if (round.ranks != over_->size()) {
+    return {error_code::invalid_argument,
+            "the plan's world.size differs from the transport's number of ranks"};
+  }
+  return over_->check();
 }
 
 template <schedule Schedule, transport Transport, class Executor>
@@ -141,7 +153,7 @@ status transport_reduce<Schedule, Transport, Executor>::parts(wire<Op> const& ro
     round.count, [&]<class Part>(Part const&, std::size_t begin, std::size_t end) {
       static_assert(reduces_in_wire<Transport, Part>,
                     "tersum: this transport's all-reduce cannot do this operation: use "
-                    "schedule::two_shot");
+                    "schedule::direct");
       wire<Part> const part{.data = round.data + begin, .count = end - begin};
       if (outcome.ok()) { outcome = over_->all_reduce(part); }
     });
@@ -150,7 +162,7 @@ status transport_reduce<Schedule, Transport, Executor>::parts(wire<Op> const& ro
 
 template <schedule Schedule, transport Transport, class Executor>
 template <class Op>
-status transport_reduce<Schedule, Transport, Executor>::two_shot(wire<Op> const& round) const
+status transport_reduce<Schedule, Transport, Executor>::direct(wire<Op> const& round) const
 {
   using element            = typename Op::element;
   rank_blocks const blocks = blocks_of(round);

@@ -61,7 +61,7 @@ TERSUM_BODY void load_values(Context const& ctx,
   }
 }
 
-//! @brief Up to eight values of one row of a matrix.
+//! @brief Up to eight values of one row of a matrix: means, or floats.
 template <class Element, class Context>
 TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
 {
@@ -76,15 +76,15 @@ TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float 
         {Context::bits(v[4]), Context::bits(v[5]), Context::bits(v[6]), Context::bits(v[7])});
     } else {
       ctx.store_global(vector,
-                       {Context::template pack<Element>(v[0], v[1]),
-                        Context::template pack<Element>(v[2], v[3]),
-                        Context::template pack<Element>(v[4], v[5]),
-                        Context::template pack<Element>(v[6], v[7])});
+                       {Context::template pack_finite<Element>(v[0], v[1]),
+                        Context::template pack_finite<Element>(v[2], v[3]),
+                        Context::template pack_finite<Element>(v[4], v[5]),
+                        Context::template pack_finite<Element>(v[6], v[7])});
     }
   } else {
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) {
-      if (j < count) { ctx.store(to + j, Context::template element<Element>(v[j])); }
+      if (j < count) { ctx.store(to + j, Context::template finite_element<Element>(v[j])); }
     }
   }
 }

@@ -76,7 +76,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         for (int i = 0; i < 4; ++i) {
           TERSUM_UNROLL
           for (int j = 0; j < 8; ++j) {
-            float const mean = Context::value(Context::template element<Element>(sum[i][j]));
+            float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
             rest[i][j]       = Context::subtract(rest[i][j], mean);
           }
           store_values(ctx, args.residual + first_of[i], count[i], rest[i]);

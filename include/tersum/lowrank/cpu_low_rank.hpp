@@ -127,3 +127,4 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
 }  // namespace tersum::inline v0::detail
 
 #include <tersum/lowrank/cpu_low_rank.ipp>
+#include <tersum/lowrank/cpu_low_rank_products.ipp>

@@ -11,8 +11,8 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/block_codebook.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/random/philox.hpp>
 
 #include <cstdint>

@@ -151,8 +151,8 @@ TERSUM_BODY void store_rows(
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
         int const p = 4 * r + i;
-        pairs[i]    = Context::template pack<Element>(Context::multiply(v[2 * p], step),
-                                                   Context::multiply(v[2 * p + 1], step)) ^
+        pairs[i]    = Context::template pack_finite<Element>(Context::multiply(v[2 * p], step),
+                                                          Context::multiply(v[2 * p + 1], step)) ^
                    (spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u);
       }
       ctx.store(reinterpret_cast<word4*>(

@@ -41,6 +41,14 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
       ctx.store(args.payload + at, 0u);
     }
   }
+  if constexpr (moves_with_codes<Codec>) {
+    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * settle_threads;
+    for (std::uint64_t at = chunk; at < args.bypassed.count; at += threads) {
+      if (!is_finite(ctx.load(args.bypass + at))) {
+        args.header->non_finite_step = args.header->step + 1;
+      }
+    }
+  }
   if (chunk >= args.chunks) { return; }
   bool poisoned = false;
   if constexpr (!has_steps<Codec>) {

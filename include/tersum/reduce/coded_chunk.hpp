@@ -8,8 +8,8 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/random/philox.hpp>
 
 #include <cmath>

@@ -9,7 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/reduce/coded_chunk.hpp>
 #include <tersum/reduce/coded_tile.hpp>
 #include <tersum/schedule/tile_map.hpp>

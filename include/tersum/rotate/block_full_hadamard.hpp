@@ -142,7 +142,8 @@ TERSUM_BODY void full_backward_pass(Context const& ctx,
     float const value =
       Context::from_bits(Context::bits(v[j]) ^ (word >> order::sign_bit(within + j)) << 31);
     if (at < record.size) {
-      ctx.store(args.gradient + record.offset + at, Context::template element<Element>(value));
+      ctx.store(args.gradient + record.offset + at,
+                Context::template finite_element<Element>(value));
     }
   }
 }

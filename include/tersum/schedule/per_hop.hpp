@@ -12,9 +12,9 @@
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/recoded_sum.hpp>
 #include <tersum/reduce/recoded_tiles.hpp>

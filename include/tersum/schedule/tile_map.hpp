@@ -8,7 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/schedule/part_map.hpp>
 
 #include <cstdint>

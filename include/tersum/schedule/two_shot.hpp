@@ -10,7 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/schedule/coded_codec.hpp>
 #include <tersum/types.hpp>
@@ -46,7 +46,7 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct two_shot_code
   using agreed_op      = norm_sum<norm_scalar>;
 
   static constexpr bool casts          = false;
-  static constexpr bool recompresses   = true;  //!< Parts are decoded, added and encoded again.
+  static constexpr bool scatters       = true;  //!< Parts are decoded, added and encoded again.
   static constexpr bool selects        = selecting_chunker<Chunker>;
   static constexpr bool agrees         = detail::chooses_by_norm<Chunker>();
   static constexpr bool several_bits   = detail::has_several_bits<Chunker>();

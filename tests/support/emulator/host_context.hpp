@@ -210,10 +210,21 @@ class host_context {
     return from_float<Element>(a);
   }
   template <class Element>
+  [[nodiscard]] static Element finite_element(float a)
+  {
+    return detail::finite_from_float<Element>(a);
+  }
+  template <class Element>
   [[nodiscard]] static std::uint32_t pack(float first, float second)
   {
     return from_float<Element>(first).bits |
            static_cast<std::uint32_t>(from_float<Element>(second).bits) << 16;
+  }
+  template <class Element>
+  [[nodiscard]] static std::uint32_t pack_finite(float first, float second)
+  {
+    return finite_element<Element>(first).bits |
+           static_cast<std::uint32_t>(finite_element<Element>(second).bits) << 16;
   }
   //! @}
 

@@ -105,7 +105,7 @@ TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
 
 //! @brief What dithers the values of a chunk, a byte each.
 template <class Dither, int Size>
-TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::uint8_t* bytes)
+TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
 {
   philox_block const counter = Dither::counter(chunk * (Size / 16), key);
   std::uint32_t drawn[Size / 4 < 4 * width ? 4 * width : Size / 4];
@@ -122,7 +122,7 @@ TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::u
   // A draw serves eight neighbours in each of two quarters.
   for (int i = 0; i < Size / 8; ++i) {
     int const quarter = i % 4;
-    __builtin_memcpy(bytes + quarter * (Size / 4) + i / 4 * 8, drawn + 2 * i, 8);
+    __builtin_memcpy(to + quarter * (Size / 4) + i / 4 * 8, drawn + 2 * i, 8);
   }
 }
 

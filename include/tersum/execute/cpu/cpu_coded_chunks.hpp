@@ -9,8 +9,8 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
-#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -46,7 +46,7 @@ void cpu_stages<Codec, Element>::invert_all() const
     float* const from       = args_.rotated + chunk * size;
     flip_signs<size>(set_, chunk, key, from, from);
     for (std::uint32_t i = 0; i < entry.length; ++i) {
-      args_.gradient[entry.offset + i] = from_float<Element>(from[i]);
+      args_.gradient[entry.offset + i] = finite_from_float<Element>(from[i]);
     }
   });
 }

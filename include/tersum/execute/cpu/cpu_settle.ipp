@@ -41,6 +41,12 @@ void cpu_stages<Codec, Element>::settle() const
   using scalar                    = typename Codec::norm_scalar;
   scalar const* const agreed      = static_cast<scalar const*>(args_.agreed);
   constexpr std::uint64_t stretch = 4096;
+  if constexpr (moves_with_codes<Codec>) {
+    float const* const bypass = args_.bypass;
+    if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {
+      raise_flag();
+    }
+  }
   parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
     std::uint64_t const end = std::min((i + 1) * stretch, args_.chunks);
     bool poisoned           = false;

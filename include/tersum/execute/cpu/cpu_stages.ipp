@@ -30,7 +30,7 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     ++number;
   });
   if constexpr (Codec::feeds_back) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back) {
       std::fill_n(args_.parts.owner_residual, plan.owned_chunks() * size, 0.0f);
     }

@@ -66,4 +66,16 @@ TERSUM_SIMD void store_values(half* to, floats v)
   for (int lane = 0; lane < width; ++lane) { to[lane] = to_half(v[lane]); }
 #endif
 }
+
+//! A mean, as `finite_from_float` makes elements of it.
+template <class Element>
+TERSUM_SIMD floats within_range(floats v)
+{
+  if constexpr (std::is_same_v<Element, half>) {
+    floats const largest = broadcast(65504.0f);
+    v                    = v > largest ? largest : v;
+    v                    = v < -largest ? -largest : v;
+  }
+  return v;
+}
 //! @}

@@ -10,10 +10,10 @@
 #include <tersum/codec.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/quantize/block_absmax.hpp>
 #include <tersum/quantize/cell_grid.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/mark_tree.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/types.hpp>

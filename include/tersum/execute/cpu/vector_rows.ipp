@@ -211,7 +211,7 @@ TERSUM_SIMD void store_rows(Element* to, std::uint32_t const* signs, float scale
         if constexpr (Rotate) {
           factor = from_bits(to_bits(factor) ^ sign_mask(signs, o / 8, q, s));
         }
-        store_values(to + q * quarter + o + s * width, v[s][q] * factor);
+        store_values(to + q * quarter + o + s * width, within_range<Element>(v[s][q] * factor));
       }
     }
   }

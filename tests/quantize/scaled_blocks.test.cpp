@@ -7,7 +7,7 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/presets.hpp>
-#include <tersum/quantize/block_absmax.hpp>
+#include <tersum/quantize/scaled_blocks.hpp>
 
 #include <doctest/doctest.h>
 
