@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/block_magnitudes.hpp>
 #include <tersum/chunk/block_norms.hpp>
 #include <tersum/chunk/block_select.hpp>
 #include <tersum/chunk/block_top_coordinates.hpp>
