@@ -71,7 +71,8 @@ struct emulated_executor {
     unsigned filled  = 0;
     auto const flush = [&] {
       launch(std::max(filled, 1U), 256, 0, [&](auto& context) {
-        detail::initialize_tensors(context, args, batch, seed, plan.coordinates());
+        detail::initialize_tensors(
+          context, args, batch, seed, plan.coordinates(), plan.state_fingerprint());
       });
       batch.first += filled;
       filled = 0;

@@ -41,9 +41,10 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(256)
   initialize_kernel(exchange_args<Codec, Element> args,
                     record_batch batch,
                     std::uint64_t seed,
-                    std::uint64_t coordinates)
+                    std::uint64_t coordinates,
+                    std::uint64_t fingerprint)
 {
-  initialize_tensors(cuda_context{}, args, batch, seed, coordinates);
+  initialize_tensors(cuda_context{}, args, batch, seed, coordinates, fingerprint);
 }
 
 TERSUM_EDGE_KERNEL __launch_bounds__(128)
