@@ -82,6 +82,9 @@ class plan {
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept;
   //! Bytes that live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept;
+  //! @brief What `state_header::layout` holds: a hash of tensors, weights and chunks, and where owners of parts feed back
+  //! of world and rank. Plans that differ in nothing else, as in bits, can go on with each other's state.
+  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
   //! @}
 
   //! @name Offsets in the workspace
@@ -151,12 +154,13 @@ class plan {
   Codec codec_;
   layout layout_;
   world world_;
-  std::uint64_t tensors_    = 0;
-  std::uint64_t chunks_     = 0;
-  std::uint64_t compressed_ = 0;
-  std::uint64_t bypassed_   = 0;
-  std::uint32_t capacity_   = 0;
-  bool covers_              = true;
+  std::uint64_t tensors_     = 0;
+  std::uint64_t chunks_      = 0;
+  std::uint64_t compressed_  = 0;
+  std::uint64_t bypassed_    = 0;
+  std::uint64_t fingerprint_ = 0;
+  std::uint32_t capacity_    = 0;
+  bool covers_               = true;
 };
 
 }  // namespace tersum::inline v0

@@ -31,7 +31,15 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
     ++tensors_;
     chunks_ += record.chunks;
     (record.chunks == 0 ? bypassed_ : compressed_) += record.size;
+    fingerprint_ = detail::add_record(fingerprint_, record);
   });
+  fingerprint_ = detail::mix(fingerprint_, Codec::chunk_size);
+  if constexpr (recompressing<Codec>) {
+    if (Codec::owner_feeds_back) {
+      fingerprint_ = detail::mix(fingerprint_, static_cast<std::uint64_t>(world_.size));
+      fingerprint_ = detail::mix(fingerprint_, static_cast<std::uint64_t>(world_.rank));
+    }
+  }
   if constexpr (Codec::selects) { capacity_ = affordable_units(); }
 }
 

@@ -21,7 +21,7 @@ struct state_header {
   std::uint64_t chunks;       //!< Entries of the chunk table that follows the records.
   std::uint64_t coordinates;  //!< Length of the gradient, and of the residual if there is one.
   std::uint64_t sign_key;     //!< Keys the signs of the rotation in the step under way.
-  std::uint64_t reserved;
+  std::uint64_t layout;       //!< `plan::state_fingerprint()`.
 
   //! Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank.
   [[nodiscard]] constexpr bool last_was_non_finite() const noexcept

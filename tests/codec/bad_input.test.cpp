@@ -36,6 +36,51 @@ TEST_CASE("[codec] a state made for another plan is refused")
     "initialize"));
 }
 
+TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is refused")
+{
+  constexpr world ranks{.size = 2, .rank = 0};
+  auto const begins_and_goes_on = [](auto const& first, auto const& second) {
+    std::vector<word4> state(first.state_bytes() / 16 + second.state_bytes() / 16),
+      workspace(second.workspace_bytes() / 16 + 1);
+    auto const s = std::as_writable_bytes(std::span{state});
+    std::vector<float> gradient(3000);
+    REQUIRE(initialize(cpu_executor{}, first, s, 1) == status{});
+    CHECK(reinterpret_cast<state_header const*>(state.data())->layout == first.state_fingerprint());
+    return encode(
+      cpu_executor{}, second, gradient, s, std::as_writable_bytes(std::span{workspace}));
+  };
+  tensor const bucket[] = {{"a", 10, 100, 0}, {"b", 20, 100, 1000}};
+  tensor const cut[]    = {{"a", 10, 99, 0}, {"b", 30, 67, 990}};
+  tensor const heavy[]  = {{"a", 10, 100, 0, 2}, {"b", 20, 100, 1000}};
+  tensor const turned[] = {{"a", 10, 100, 0}, {"b", 100, 20, 1000}};
+  auto const of         = [](std::span<tensor const> t) { return layout{3000, t}; };
+
+  auto const plan = presets::rotated_sat4_ef.plan(of(bucket), ranks);
+  CHECK(begins_and_goes_on(plan, plan) == status{});
+  for (auto const& other : {cut, heavy}) {
+    auto const second = presets::rotated_sat4_ef.plan(of({other, 2}), ranks);
+    CHECK(second.chunks() == plan.chunks());
+    CHECK(mentions(begins_and_goes_on(plan, second), "initialize"));
+  }
+  // The width of the codes, the world and the shape of a matrix are not of the state.
+  CHECK(begins_and_goes_on(plan, presets::rotated_sat8_ef.plan(of(bucket), ranks)) == status{});
+  CHECK(begins_and_goes_on(plan, presets::rotated_sat4_ef.plan(of(turned), {3, 1})) == status{});
+
+  // But where owners feed back, and of factors.
+  auto const owned = presets::two_shot_4_ef.plan(of(bucket), ranks);
+  CHECK(begins_and_goes_on(owned, owned) == status{});
+  CHECK(mentions(begins_and_goes_on(owned, presets::two_shot_4_ef.plan(of(bucket), {2, 1})),
+                 "initialize"));
+  auto const factors = presets::powersgd_r4.plan(of(bucket), ranks);
+  CHECK(begins_and_goes_on(factors, factors) == status{});
+  CHECK(mentions(begins_and_goes_on(factors, presets::powersgd_r4.plan(of(turned), ranks)),
+                 "initialize"));
+  CHECK(mentions(begins_and_goes_on(factors, presets::powersgd_r1.plan(of(bucket), ranks)),
+                 "initialize"));
+  CHECK(
+    mentions(begins_and_goes_on(factors, presets::acp_r4.plan(of(bucket), ranks)), "initialize"));
+}
+
 TEST_CASE("[codec] a plan says what cannot be exchanged")
 {
   layout const d{1000};

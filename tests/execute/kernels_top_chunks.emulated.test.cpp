@@ -62,6 +62,19 @@ TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
   }
 }
 
+// A warp measures 4096 coordinates at once where they are whole chunks of one tensor; a block has four warps.
+TEST_CASE("[kernels] norms of several blocks, in tensors that end amid those of a warp")
+{
+  bucket const many{{{90, 100}, {64, 128}, {41, 200}, {3, 64}}};
+  auto const compare = [&]<class Element, class Codec>(Element, Codec const& codec) {
+    for (layout const& gradient : {layout{.coordinates = prime_from(36000)}, many.gradient()}) {
+      compare_kernels<Codec, Element>({.codec = codec, .gradient = gradient, .steps = 1});
+    }
+  };
+  SUBCASE("of 64") { compare(float{}, presets::topkc_b2); }
+  SUBCASE("of 128, with feedback") { compare(half{}, presets::topkc_b05_ef); }
+}
+
 TEST_CASE("[kernels] top coordinates")
 {
   SUBCASE("without feedback")

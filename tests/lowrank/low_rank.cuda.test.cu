@@ -4,8 +4,7 @@
 //! @file
 //! Low-rank exchanges on a device equal those of the CPU executor byte for byte, also captured in a graph.
 
-#include "support/compare_executors.cuh"
-#include "support/odd_matrices.hpp"
+#include "support/compare_low_rank.cuh"
 
 #include <tersum/tersum.cuh>
 
@@ -15,18 +14,6 @@ namespace low_rank_cuda_test {
 
 using namespace tersum;
 using namespace tersum::tests;
-
-template <class Element, class Codec>
-void compare(Codec const& codec)
-{
-  for (bool const misaligned : {false, true}) {
-    compare_executors<Codec, Element>({.codec      = codec,
-                                       .gradient   = odd_matrices().gradient(),
-                                       .world      = 3,
-                                       .steps      = 4,
-                                       .misaligned = misaligned});
-  }
-}
 
 inline bucket const& large_matrices()
 {
@@ -41,17 +28,18 @@ using namespace low_rank_cuda_test;
 TEST_CASE("[cuda_executor] low-rank exchanges equal the CPU executor")
 {
   constexpr auto alternating = low_rank_schedule::alternating;
-  SUBCASE("powersgd_r4") { compare<float>(presets::powersgd_r4); }
-  SUBCASE("acp_r4") { compare<float>(presets::acp_r4); }
+  SUBCASE("powersgd_r4") { compare_matrices<float>(presets::powersgd_r4); }
+  SUBCASE("acp_r4") { compare_matrices<float>(presets::acp_r4); }
   SUBCASE("rank 3 of bfloat16, Gram-Schmidt, half on the wire")
   {
-    compare<bfloat16>(low_rank_codec<low_rank<3, gram_schmidt>, tersum::half>{});
+    compare_matrices<bfloat16>(low_rank_codec<low_rank<3, gram_schmidt>, tersum::half>{});
   }
   SUBCASE("rank 64 of all matrices, without feedback")
   {
-    compare<tersum::half>(low_rank_codec<low_rank<64>, float, alternating, no_feedback>{
+    compare_matrices<tersum::half>(low_rank_codec<low_rank<64>, float, alternating, no_feedback>{
       .low_rank = {.least_saving = 0}});
   }
+  SUBCASE("powersgd_r64") { compare_matrices<float>(presets::powersgd_r64); }
   SUBCASE("large matrices, rank 64")
   {
     using codec_type = std::remove_cvref_t<decltype(presets::powersgd_r64)>;
@@ -69,20 +57,5 @@ TEST_CASE("[cuda_executor] a captured low-rank exchange equals direct calls")
 
 TEST_CASE("[cuda_executor] codes of low-rank factors equal the CPU executor's")
 {
-  using codec_type       = std::remove_cvref_t<decltype(presets::powersgd_r4_sat8)>;
-  layout const gradients = odd_matrices().gradient();
-  stream const on;
-  loopback_ranks<codec_type> device{{on.get()}, presets::powersgd_r4_sat8, gradients, 3};
-  loopback_ranks<codec_type, cpu_executor, host_buffer> host{
-    {}, presets::powersgd_r4_sat8, gradients, 3};
-  exchange_trace got, want;
-  for (int step = 0; step < 3; ++step) {
-    device.fill(step);
-    host.fill(step);
-    REQUIRE(device.exchange() == status{});
-    REQUIRE(host.exchange() == status{});
-    device.record(got, step);
-    host.record(want, step);
-  }
-  CHECK(difference(got, want) == "");
+  SUBCASE("powersgd_r4_sat8") { compare_factors(presets::powersgd_r4_sat8); }
 }

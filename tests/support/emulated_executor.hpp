@@ -8,6 +8,7 @@
 
 #include "emulator.hpp"
 
+#include <tersum/chunk/block_magnitudes.hpp>
 #include <tersum/chunk/block_norms.hpp>
 #include <tersum/chunk/block_select.hpp>
 #include <tersum/chunk/block_top_coordinates.hpp>
@@ -70,7 +71,8 @@ struct emulated_executor {
     unsigned filled  = 0;
     auto const flush = [&] {
       launch(std::max(filled, 1U), 256, 0, [&](auto& context) {
-        detail::initialize_tensors(context, args, batch, seed, plan.coordinates());
+        detail::initialize_tensors(
+          context, args, batch, seed, plan.coordinates(), plan.state_fingerprint());
       });
       batch.first += filled;
       filled = 0;
@@ -491,7 +493,7 @@ struct emulated_executor {
       bool const one            = plan.gradient().tensors.empty();
       std::uint64_t const whole = plan.coordinates() / Codec::chunk_size;
       if (!one || aligned) { run(std::false_type{}, 0, one ? whole : plan.chunks()); }
-      std::uint64_t const first = one && aligned ? whole : 0;
+      std::uint64_t const first = one && aligned ? whole - whole % grid.chunks_a_block : 0;
       run(std::true_type{}, first, plan.chunks() - first);
     }
   }

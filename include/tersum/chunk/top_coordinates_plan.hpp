@@ -88,6 +88,12 @@ class plan<top_coordinates_codec<Feedback>> {
     return residual_offset() + (Feedback::enabled ? coordinates() * sizeof(float) : 0);
   }
 
+  //! @brief What `state_header::layout` holds: of one vector there is nothing to tell but its length.
+  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
+  {
+    return detail::mix(0, 1);
+  }
+
   //! @name Offsets
   //! Where things lie in workspace and state, in bytes.
   //! @{

@@ -6,7 +6,9 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
 #include <cstdint>
@@ -32,6 +34,24 @@ namespace tersum::inline v0::detail {
     return {error_code::invalid_argument, "the chunker's bits must be between 0 and 64"};
   }
   return {};
+}
+
+//! @brief A hash of numbers, one after the other: unlike numbers after the same ones have unlike hashes.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept
+{
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
+}
+
+//! What a state keeps of a tensor that does not change from step to step, added to a hash.
+[[nodiscard]] constexpr std::uint64_t add_record(std::uint64_t hash,
+                                                 tensor_record const& record) noexcept
+{
+  for (std::uint64_t const value :
+       {record.offset, record.size, record.chunks, std::uint64_t{float_bits(record.weight)}}) {
+    hash = mix(hash, value);
+  }
+  return hash;
 }
 
 //! Bits of all rounds per coordinate of the gradient.

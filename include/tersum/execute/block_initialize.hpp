@@ -27,7 +27,8 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
                                     exchange_args<Codec, Element> const& args,
                                     record_batch const& batch,
                                     std::uint64_t seed,
-                                    std::uint64_t coordinates)
+                                    std::uint64_t coordinates,
+                                    std::uint64_t fingerprint)
 {
   std::uint64_t const number = batch.first + ctx.block_rank();
   if (number == 0 && ctx.thread_rank() == 0) {
@@ -38,7 +39,7 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
                     .chunks          = args.chunks,
                     .coordinates     = coordinates,
                     .sign_key        = sign_key(0, seed),
-                    .reserved        = 0};
+                    .layout          = fingerprint};
   }
   if (number >= args.tensors) { return; }
   tensor_record const& record = batch.records[ctx.block_rank()];

@@ -66,7 +66,7 @@ struct cpu_executor {
   {
     detail::with_subnormals const scope;
     if (args.header->chunks != plan.chunks() || args.header->coordinates != plan.coordinates() ||
-        args.header->tensors != plan.tensors()) {
+        args.header->tensors != plan.tensors() || args.header->layout != plan.state_fingerprint()) {
       return {error_code::invalid_argument,
               "state was not initialized for this plan: call initialize first"};
     }

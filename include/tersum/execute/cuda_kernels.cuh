@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/chunk/block_magnitudes.hpp>
 #include <tersum/chunk/block_norms.hpp>
 #include <tersum/chunk/block_select.hpp>
 #include <tersum/chunk/block_top_coordinates.hpp>
@@ -40,9 +41,10 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(256)
   initialize_kernel(exchange_args<Codec, Element> args,
                     record_batch batch,
                     std::uint64_t seed,
-                    std::uint64_t coordinates)
+                    std::uint64_t coordinates,
+                    std::uint64_t fingerprint)
 {
-  initialize_tensors(cuda_context{}, args, batch, seed, coordinates);
+  initialize_tensors(cuda_context{}, args, batch, seed, coordinates, fingerprint);
 }
 
 TERSUM_EDGE_KERNEL __launch_bounds__(128)

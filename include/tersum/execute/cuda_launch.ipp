@@ -65,7 +65,7 @@ status cuda_executor::launch_chunks(plan<Codec> const& plan,
       return s;
     }
   }
-  std::uint64_t const first = one && aligned ? whole : 0;
+  std::uint64_t const first = one && aligned ? whole - whole % chunks_a_block : 0;
   return launch(edge, blocks(plan.chunks() - first), threads, shared, args, first);
 }
 

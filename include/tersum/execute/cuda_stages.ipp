@@ -23,7 +23,8 @@ status cuda_executor::initialize(plan<Codec> const& plan,
                     args,
                     batch,
                     seed,
-                    plan.coordinates());
+                    plan.coordinates(),
+                    plan.state_fingerprint());
     batch.first += static_cast<std::uint64_t>(filled);
     filled = 0;
   };

@@ -22,7 +22,7 @@ void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint6
                            .chunks          = args_.chunks,
                            .coordinates     = plan.coordinates(),
                            .sign_key        = 0,
-                           .reserved        = 0};
+                           .layout          = plan.state_fingerprint()};
   tensor_record* record = args_.records;
   plan.for_each_record([&](tensor_record const& r) { *record++ = r; });
   matrix_record* matrix = args_.matrices;

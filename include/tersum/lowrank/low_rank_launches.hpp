@@ -30,6 +30,7 @@ struct write_header {
 
   std::uint64_t seed;
   std::uint64_t coordinates;
+  std::uint64_t fingerprint;
 
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
@@ -42,7 +43,7 @@ struct write_header {
                     .chunks          = args.chunks,
                     .coordinates     = coordinates,
                     .sign_key        = 0,
-                    .reserved        = 0};
+                    .layout          = fingerprint};
   }
 };
 
@@ -197,7 +198,7 @@ template <class Codec, class Launch>
                                          std::uint64_t seed,
                                          Launch const& launch)
 {
-  status result  = launch(write_header{seed, plan.coordinates()}, 1);
+  status result  = launch(write_header{seed, plan.coordinates(), plan.state_fingerprint()}, 1);
   auto const add = [&](auto& batch, auto const& record) {
     batch.records[batch.count++] = record;
     if (batch.count < batch.capacity) { return; }

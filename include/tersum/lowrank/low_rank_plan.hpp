@@ -114,6 +114,10 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
   {
     return residual_offset() + (Feedback::enabled ? coordinates() * sizeof(float) : 0);
   }
+
+  //! @brief What `state_header::layout` holds: a hash of tensors, matrices and their ranks, and of the
+  //! schedule.
+  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
   //! @}
 
   //! @name Offsets
@@ -193,6 +197,7 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
   std::uint64_t elements_[2] = {};
   std::uint64_t blocks_[2]   = {};
   std::uint64_t row_blocks_  = 0;
+  std::uint64_t fingerprint_ = 0;
 };
 
 }  // namespace tersum::inline v0

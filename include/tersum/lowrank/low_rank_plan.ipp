@@ -22,10 +22,15 @@ constexpr plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>>::plan(codec_ty
     row_blocks_ = m.first_rows + blocks_of(m.rows);
     ++matrices_;
     compressed_ += m.rows * m.columns;
+    for (std::uint64_t const value : {m.rows, m.columns, std::uint64_t{m.rank}}) {
+      fingerprint_ = detail::mix(fingerprint_, value);
+    }
   });
+  fingerprint_ = detail::mix(fingerprint_, paired ? 2 : 1);
   for_each_record([this](tensor_record const& record) {
     ++tensors_;
     bypassed_ += record.chunks == 0 ? record.size : 0;
+    fingerprint_ = detail::add_record(fingerprint_, record);
   });
 }
 

@@ -16,7 +16,7 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
                           .chunks          = args_.chunks,
                           .coordinates     = plan.coordinates(),
                           .sign_key        = sign_key(0, seed),
-                          .reserved        = 0};
+                          .layout          = plan.state_fingerprint()};
   std::uint32_t number = 0;
   plan.for_each_record([&](tensor_record const& record) {
     args_.records[number] = record;

@@ -28,8 +28,10 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const highest = (integers)broadcast(512u * limit);
     integers const below   = beyond < highest ? beyond : highest;
     integers const x       = below > 0 ? below : integers{};  // negative where the value is NaN
-    integers low           = integers{} + table::value[half - 1];
-    integers gap           = integers{} + 2 * (limit - table::value[half - 1]);
+    // Not integers{} + a number, of which nvcc 13.0 dies.
+    constexpr int least = table::value[half - 1];
+    integers low        = (integers)broadcast(static_cast<std::uint32_t>(least));
+    integers gap        = (integers)broadcast(static_cast<std::uint32_t>(2 * (limit - least)));
     TERSUM_UNROLL
     for (int k = half; k + 1 < table::count; ++k) {
       integers const above = x >= 256 * table::value[k];

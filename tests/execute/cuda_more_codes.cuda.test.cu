@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: presets with fixed codes that differ from those of cuda_presets
+//! in width or feedback.
+
+#include "support/compare_executors.cuh"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[cuda_executor] more presets of THC equal the CPU executor")
+{
+  SUBCASE("thc_sat2") { compare_all<float>(presets::thc_sat2); }
+  SUBCASE("thc_sat8") { compare_all<float>(presets::thc_sat8); }
+}
+
+TEST_CASE("[cuda_executor] more presets that rotate equal the CPU executor")
+{
+  SUBCASE("rotated_sat2_ef") { compare_all<float>(presets::rotated_sat2_ef); }
+  SUBCASE("rotated_sat8_ef") { compare_all<float>(presets::rotated_sat8_ef); }
+}

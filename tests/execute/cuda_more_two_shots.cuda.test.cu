@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: more two shots and hops.
+
+#include "support/compare_executors.cuh"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
+{
+  SUBCASE("two_shot_1") { compare_all<float>(presets::two_shot_1); }
+  SUBCASE("two_shot_2") { compare_all<float>(presets::two_shot_2); }
+  SUBCASE("two_shot_3") { compare_all<float>(presets::two_shot_3); }
+  SUBCASE("two_shot_4_ef") { compare_all<float>(presets::two_shot_4_ef); }
+  SUBCASE("blocks_8") { compare_all<float>(presets::blocks_8); }
+}
+
+TEST_CASE("[cuda_executor] more hops equal the CPU executor")
+{
+  SUBCASE("per_hop_2") { compare_all<float>(presets::per_hop_2); }
+  SUBCASE("per_hop_3") { compare_all<float>(presets::per_hop_3); }
+  SUBCASE("per_hop_4") { compare_all<float>(presets::per_hop_4); }
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: two shots and hops.
+
+#include "support/compare_executors.cuh"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[cuda_executor] two shots equal the CPU executor")
+{
+  SUBCASE("two_shot_4") { compare_all<float>(presets::two_shot_4); }
+  SUBCASE("two_shot_8") { compare_all<float>(presets::two_shot_8); }
+  SUBCASE("two_shot_2_ef of half") { compare_all<tersum::half>(presets::two_shot_2_ef); }
+  SUBCASE("blocks_4") { compare_all<float>(presets::blocks_4); }
+  SUBCASE("dynamiq_4") { compare_all<float>(presets::dynamiq_4); }
+  SUBCASE("dynamiq_5") { compare_one<float>(presets::dynamiq_5); }
+  SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
+  SUBCASE("allocated_2") { compare_one<float>(presets::allocated_2); }
+  SUBCASE("allocated_3") { compare_one<float>(presets::allocated_3); }
+  SUBCASE("balanced_1") { compare_one<float>(presets::balanced_1); }
+  SUBCASE("balanced_2") { compare_one<float>(presets::balanced_2); }
+  SUBCASE("balanced_3") { compare_one<float>(presets::balanced_3); }
+  SUBCASE("allocated_2_ef") { compare_all<float>(presets::allocated_2_ef); }
+}
+
+TEST_CASE("[cuda_executor] hops equal the CPU executor")
+{
+  SUBCASE("per_hop_4_ef") { compare_all<float>(presets::per_hop_4_ef); }
+  SUBCASE("dynamiq_hop, all of it")
+  {
+    compare_all<float>(presets::dynamiq_hop{.chunker = {.bits = 64}});
+  }
+  SUBCASE("dynamiq_hop_4") { compare_one<float>(presets::dynamiq_hop_4); }
+  SUBCASE("dynamiq_hop_5") { compare_one<float>(presets::dynamiq_hop_5); }
+}

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Low-rank exchanges on a device equal those of the CPU executor byte for byte: more ranks, and more codes of factors.
+
+#include "support/compare_low_rank.cuh"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[cuda_executor] more low-rank exchanges equal the CPU executor")
+{
+  SUBCASE("powersgd_r1") { compare_matrices<float>(presets::powersgd_r1); }
+  SUBCASE("powersgd_r16") { compare_matrices<float>(presets::powersgd_r16); }
+  SUBCASE("acp_r1") { compare_matrices<float>(presets::acp_r1); }
+  SUBCASE("acp_r16") { compare_matrices<float>(presets::acp_r16); }
+  SUBCASE("acp_r64") { compare_matrices<float>(presets::acp_r64); }
+}
+
+TEST_CASE("[cuda_executor] more codes of low-rank factors equal the CPU executor's")
+{
+  SUBCASE("powersgd_r16_sat8") { compare_factors(presets::powersgd_r16_sat8); }
+  SUBCASE("acp_r16_sat8") { compare_factors(presets::acp_r16_sat8); }
+  SUBCASE("powersgd_r16_two_shot_8") { compare_factors(presets::powersgd_r16_two_shot_8); }
+}

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Indices and sums of table values, of a workspace of any levels.
+
+#pragma once
+
+#include "exchange_fixture.hpp"
+
+#include <tersum/collective/served_sum.hpp>
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tersum::tests {
+
+//! @brief What a rank has encoded with `thc_lookup4` and a server sends it: some chunks have no step, some lost
+//! contributions, or all.
+class served_sums {
+ public:
+  served_sums()
+  {
+    using codec_type = std::remove_cvref_t<decltype(presets::thc_lookup4)>;
+    using table      = codec_type::quantizer_type::table;
+    std::mt19937 random(7);
+    for (std::size_t chunk = 0; chunk < plan_.chunks(); ++chunk) {
+      arrived_.push_back(static_cast<std::uint16_t>(chunk % 4));
+      chunk_step const step{chunk % 3 == 0 ? 0.0F : 3.0F, .7F, 0, 0};
+      std::memcpy(workspace_.data() + chunk * sizeof(step), &step, sizeof(step));
+    }
+    for (std::size_t i = 0; i < plan_.payload_bytes(); ++i) {
+      int const code = table::value[random() % table::count] - table::granularity / 2;
+      workspace_[plan_.payload_offset() + i] = static_cast<std::byte>(code);
+      sums_[i]                               = static_cast<std::byte>(random() % 127);
+    }
+  }
+
+  //! @brief The indices of the payload, and the workspace after the sums have taken its place.
+  template <class Buffer, class Executor>
+  [[nodiscard]] std::pair<byte_string, byte_string> run(Executor const& exec) const
+  {
+    auto const copy = [](auto const& from) {
+      auto const bytes = std::as_bytes(std::span{from});
+      auto buffer      = std::make_unique<Buffer>(bytes.size(), 0, std::byte{0});
+      buffer->write(bytes);
+      return buffer;
+    };
+    auto const workspace = copy(workspace_), sums = copy(sums_), arrived = copy(arrived_);
+    Buffer const indices{index_bytes(plan_), 0, std::byte{0xa5}};
+    std::span const counts{reinterpret_cast<std::uint16_t const*>(arrived->contents().data()),
+                           arrived_.size()};
+    REQUIRE(pack_indices(exec, plan_, workspace->contents(), indices.contents()) == status{});
+    REQUIRE(unpack_sums(exec, plan_, workspace->contents(), sums->contents(), counts) == status{});
+    return {indices.read(0, index_bytes(plan_)), workspace->read(0, plan_.workspace_bytes())};
+  }
+
+ private:
+  decltype(presets::thc_lookup4.plan({}, {})) plan_ =
+    presets::thc_lookup4.plan({.coordinates = 9 * 1024 + 1}, {.size = 3, .rank = 1});
+  byte_string workspace_ = byte_string(plan_.workspace_bytes());
+  byte_string sums_      = byte_string(plan_.payload_bytes());
+  std::vector<std::uint16_t> arrived_;
+};
+
+}  // namespace tersum::tests
