@@ -43,13 +43,6 @@ struct runtime_state {
   [[nodiscard]] static runtime_state& get();
 };
 
-using lock = std::lock_guard<std::recursive_mutex>;
-
-//! The stream of a handle; null for one that does not exist. Legacy and per-thread default streams are one.
-CUstream_st* stream_of(cudaStream_t handle);
-
-[[nodiscard]] bool is_default(cudaStream_t handle);
-
 //! Remembers an error for `cudaGetLastError`, and returns it; or the one that all calls return by now.
 cudaError_t result(cudaError_t error);
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA runtime: errors, streams and events.
+//! The CUDA runtime: errors, streams, events, captures and graphs.
 
 #include "runtime_state.hpp"
 
@@ -14,6 +14,20 @@ namespace tersum::simulator {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
+
+using lock = std::lock_guard<std::recursive_mutex>;
+
+// The stream of a handle; null for one that does not exist. Legacy and per-thread default streams are one.
+CUstream_st* stream_of(cudaStream_t handle)
+{
+  static CUstream_st* const by_default = new CUstream_st;
+  if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
+    return by_default;
+  }
+  return runtime_state::get().streams.count(handle) == 1 ? handle : nullptr;
+}
+
+bool is_default(cudaStream_t handle) { return stream_of(handle) == stream_of(nullptr); }
 
 cudaError_t create_stream(cudaStream_t* stream, unsigned flags)
 {
@@ -78,18 +92,44 @@ cudaError_t wait_event(cudaStream_t handle, cudaEvent_t event)
   return cudaSuccess;
 }
 
-}  // namespace
-
-CUstream_st* stream_of(cudaStream_t handle)
+cudaError_t end_capture(cudaStream_t handle, cudaGraph_t* graph)
 {
-  static CUstream_st* const by_default = new CUstream_st;
-  if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
-    return by_default;
+  auto& state = runtime_state::get();
+  lock const held{state.guard};
+  *graph             = nullptr;
+  auto* const origin = stream_of(handle);
+  if (origin == nullptr) { return cudaErrorInvalidResourceHandle; }
+  auto const ended = origin->captured;
+  if (!ended) { return cudaErrorIllegalState; }
+  if (ended->origin != origin) {
+    ended->broken = true;
+    return cudaErrorStreamCaptureUnmatched;
   }
-  return runtime_state::get().streams.count(handle) == 1 ? handle : nullptr;
+  if (ended->mode != cudaStreamCaptureModeRelaxed && ended->thread != std::this_thread::get_id()) {
+    return cudaErrorStreamCaptureWrongThread;
+  }
+  bool joined = true;
+  for (auto* const stream : state.streams) {
+    if (stream->captured != ended) { continue; }
+    joined = joined && (stream == origin || stream->joined == stream->recorded);
+    stream->captured.reset();
+  }
+  state.captures.erase(ended);
+  if (ended->broken) { return cudaErrorStreamCaptureInvalidated; }
+  if (!joined) { return cudaErrorStreamCaptureUnjoined; }
+  *graph = new CUgraph_st{std::move(ended->recorded)};
+  return cudaSuccess;
 }
 
-bool is_default(cudaStream_t handle) { return stream_of(handle) == stream_of(nullptr); }
+cudaError_t run_graph(cudaGraphExec_t graph, cudaStream_t stream)
+{
+  for (auto const& one : graph->recorded) {
+    if (auto const error = enqueue(stream, one); error != cudaSuccess) { return error; }
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
 
 runtime_state& runtime_state::get()
 {
@@ -112,6 +152,21 @@ void break_device(char const* why)
   lock const held{state.guard};
   std::fprintf(stderr, "simulator: %s\n", why);
   state.broken = cudaErrorLaunchFailure;
+}
+
+cudaError_t not_while_capturing()
+{
+  auto& state = runtime_state::get();
+  lock const held{state.guard};
+  for (auto const& c : state.captures) {
+    bool const own = c->thread == std::this_thread::get_id();
+    if (c->mode == cudaStreamCaptureModeGlobal ||
+        (own && c->mode == cudaStreamCaptureModeThreadLocal)) {
+      c->broken = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+  }
+  return cudaSuccess;
 }
 
 cudaError_t enqueue(cudaStream_t handle, work one)
@@ -201,6 +256,63 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     function(data);
     return cudaSuccess;
   }));
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode)
+{
+  auto& state = runtime_state::get();
+  lock const held{state.guard};
+  auto* const stream = stream_of(handle);
+  if (stream == nullptr) { return result(cudaErrorInvalidResourceHandle); }
+  if (is_default(handle)) { return result(cudaErrorStreamCaptureUnsupported); }
+  if (stream->captured) { return result(cudaErrorIllegalState); }
+  stream->captured = std::make_shared<capture>();
+  stream->recorded = stream->joined = 0;
+  stream->captured->mode            = mode;
+  stream->captured->origin          = stream;
+  state.captures.insert(stream->captured);
+  return result(cudaSuccess);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph)
+{
+  return result(end_capture(stream, graph));
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status)
+{
+  auto& state = runtime_state::get();
+  lock const held{state.guard};
+  auto* const stream = stream_of(handle);
+  if (stream == nullptr) { return result(cudaErrorInvalidResourceHandle); }
+  *status = !stream->captured          ? cudaStreamCaptureStatusNone
+            : stream->captured->broken ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+  return result(cudaSuccess);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long)
+{
+  if (graph == nullptr) { return result(cudaErrorInvalidValue); }
+  *executable = new CUgraphExec_st{graph->recorded};
+  return result(cudaSuccess);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
+{
+  return result(graph == nullptr ? cudaErrorInvalidValue : run_graph(graph, stream));
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+  delete graph;
+  return result(cudaSuccess);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+  delete graph;
+  return result(cudaSuccess);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags)
