@@ -66,6 +66,9 @@ class plan {
   //! Under two_shot with fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
     requires(recompressing<Codec>);
+  //! Under two_shot: the most words of a part that the codes of one chunk take.
+  [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
+    requires(recompressing<Codec>);
   //! Bypassed coordinates travel as float32.
   [[nodiscard]] constexpr std::uint64_t bypass_bytes() const noexcept;
   //! All rounds together.

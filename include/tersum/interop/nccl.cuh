@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <thread>
 
 namespace tersum::inline v0 {
@@ -89,6 +90,10 @@ class nccl_transport {
                                   std::byte* received) const noexcept;
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept;
+
+  //! @brief To every other rank r what lies in sent(r), and from it what fills received(r): spans of device memory.
+  template <class Sent, class Received>
+  [[nodiscard]] status exchange(Sent const& sent, Received const& received) const noexcept;
 
   //! NCCL's own operations.
   template <reduce_op Op>

@@ -102,41 +102,41 @@ inline status nccl_transport::all_to_all(std::byte const* data,
                                          std::byte* received) const noexcept
 {
   std::size_t const mine = blocks.bytes(rank_);
-  std::byte* const own   = received + static_cast<std::size_t>(rank_) * mine;
+  auto const sent = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
+  auto const arriving = [&](int k) {
+    return std::span{received + static_cast<std::size_t>(k) * mine, mine};
+  };
   if (mine > 0) {
     if (cudaError_t const e = cudaMemcpyAsync(
-          own, data + blocks.begin_byte(rank_), mine, cudaMemcpyDeviceToDevice, stream_);
+          arriving(rank_).data(), sent(rank_).data(), mine, cudaMemcpyDeviceToDevice, stream_);
         e != cudaSuccess) {
       return copied(e);
     }
   }
-  group together;
-  for (int k = 0; k < size_; ++k) {
-    if (k == rank_) { continue; }
-    if (std::size_t const bytes = blocks.bytes(k); bytes > 0) {
-      together.add(ncclSend(data + blocks.begin_byte(k), bytes, ncclUint8, k, comm_, stream_));
-    }
-    if (mine > 0) {
-      together.add(ncclRecv(
-        received + static_cast<std::size_t>(k) * mine, mine, ncclUint8, k, comm_, stream_));
-    }
-  }
-  return settle(together.end());
+  return exchange(sent, arriving);
 }
 
 inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
 {
-  std::size_t const mine     = blocks.bytes(rank_);
-  std::byte const* const own = data + blocks.begin_byte(rank_);
+  auto const block = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
+  auto const own   = block(rank_);
   if (blocks.count % static_cast<std::size_t>(size_) == 0) {
-    return settle(ncclAllGather(own, data, mine, ncclUint8, comm_, stream_));
+    return settle(ncclAllGather(own.data(), data, own.size(), ncclUint8, comm_, stream_));
   }
+  return exchange([&](int) { return own; }, block);
+}
+
+template <class Sent, class Received>
+status nccl_transport::exchange(Sent const& sent, Received const& received) const noexcept
+{
   group together;
   for (int k = 0; k < size_; ++k) {
     if (k == rank_) { continue; }
-    if (mine > 0) { together.add(ncclSend(own, mine, ncclUint8, k, comm_, stream_)); }
-    if (std::size_t const bytes = blocks.bytes(k); bytes > 0) {
-      together.add(ncclRecv(data + blocks.begin_byte(k), bytes, ncclUint8, k, comm_, stream_));
+    if (auto const to = sent(k); !to.empty()) {
+      together.add(ncclSend(to.data(), to.size_bytes(), ncclUint8, k, comm_, stream_));
+    }
+    if (auto const from = received(k); !from.empty()) {
+      together.add(ncclRecv(from.data(), from.size_bytes(), ncclUint8, k, comm_, stream_));
     }
   }
   return settle(together.end());
