@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstring>
 #include <interop/conformance.hpp>
+#include <interop/presets.hpp>
+#include <interop/twin.hpp>
 #include <limits>
 #include <memory>
 #include <random>
@@ -24,27 +26,6 @@
 
 namespace tersum::tests {
 
-namespace {
-
-constexpr std::array<tensor, 3> bucket{
-  {{"weight", 30, 100, 0}, {"bias", 1, 30, 3000}, {"more", 11, 97, 3030}}};
-constexpr std::array<layout, 3> shapes{
-  {{.coordinates = 1}, {.coordinates = 5001}, {.coordinates = 4097, .tensors = bucket}}};
-// For budgets that do not pay for anything of those.
-constexpr std::array<layout, 2> large_shapes{{{.coordinates = 20001}, {.coordinates = 60001}}};
-
-//! Whether anything but bypassed coordinates travels.
-template <class Plan>
-bool something_travels(Plan const& plan)
-{
-  if constexpr (requires { plan.payload_bytes(); }) {
-    return plan.payload_bytes() > 0;
-  } else {
-    return plan.part_bytes() > 0;
-  }
-}
-
-//! What a rank's gradient is in a step; in the last step rank n - 1 has a NaN.
 std::vector<float> make_gradient(std::size_t size, int world, int rank, int step, int steps)
 {
   std::mt19937 random(static_cast<unsigned>(1000 * step + rank + 1));
@@ -56,7 +37,6 @@ std::vector<float> make_gradient(std::size_t size, int world, int rank, int step
   return out;
 }
 
-//! A NaN equals a NaN.
 bool same(std::vector<float> const& a, std::vector<float> const& b)
 {
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -68,6 +48,8 @@ bool same(std::vector<float> const& a, std::vector<float> const& b)
   }
   return a.size() == b.size();
 }
+
+namespace {
 
 void add_values(tersum::detail::fingerprint_hash& hash, std::vector<float> const& values)
 {
@@ -113,11 +95,10 @@ struct rank_memory {
   std::vector<float> gradient;
 };
 
-//! All ranks of a loopback, step after step: their mean, and whether a gradient was not finite.
 template <class Codec>
-class twin {
+class twin_of final : public twin {
  public:
-  twin(Codec const& codec, layout const& shape, int world, reduction_order order) : order_(order)
+  twin_of(Codec const& codec, layout const& shape, int world, reduction_order order) : order_(order)
   {
     for (int k = 0; k < world; ++k) {
       ranks_.emplace_back(codec.plan(shape, {.size = world, .rank = k}));
@@ -125,7 +106,7 @@ class twin {
     }
   }
 
-  bool step(std::vector<std::vector<float>> const& gradients)
+  bool step(std::vector<std::vector<float>> const& gradients) override
   {
     std::vector<loopback_rank<Codec, float>> all;
     for (std::size_t k = 0; k < ranks_.size(); ++k) {
@@ -138,54 +119,14 @@ class twin {
     return ok_;
   }
 
-  [[nodiscard]] std::vector<float> const& mean() const { return ranks_[0].gradient; }
-  [[nodiscard]] bool non_finite() { return ranks_[0].header().last_was_non_finite(); }
+  std::vector<float> const& mean() const override { return ranks_[0].gradient; }
+  bool non_finite() override { return ranks_[0].header().last_was_non_finite(); }
 
  private:
   reduction_order order_;
   std::vector<rank_memory<Codec>> ranks_;
   bool ok_ = true;
 };
-
-//! Whether the order of a codec's reductions is without effect.
-template <class Codec>
-constexpr bool any_order()
-{
-  if constexpr (nesting<Codec>) {
-    return false;  // what is in no matrix is summed as floats
-  } else if constexpr (gathering<Codec>) {
-    return true;
-  } else if constexpr (recompressing<Codec>) {
-    return !Codec::agrees;
-  } else if constexpr (Codec::agrees) {
-    return Codec::payload_op::associative && Codec::agreed_op::associative;
-  } else {
-    return Codec::payload_op::associative;
-  }
-}
-
-//! Whether what travels does not depend on the gradient, so that a NaN may stay at home.
-template <class Codec>
-constexpr bool draws_chunks()
-{
-  if constexpr (requires { Codec::chunker_type::by_norm; }) {
-    return !Codec::chunker_type::by_norm;
-  } else {
-    return false;
-  }
-}
-
-//! Low-rank codecs with which every matrix of the bucket travels, however little that saves.
-template <class Codec>
-Codec of_any_matrix(Codec codec)
-{
-  if constexpr (nesting<Codec>) {
-    codec.factors.low_rank.least_saving = 0;
-  } else if constexpr (is_low_rank<Codec>) {
-    codec.low_rank.least_saving = 0;
-  }
-  return codec;
-}
 
 class suite {
  public:
@@ -206,9 +147,8 @@ class suite {
   }
 
   template <class Codec>
-  void preset(char const* name, Codec const& named)
+  void preset(char const* name, Codec const& codec)
   {
-    Codec const codec  = of_any_matrix(named);
     auto const planned = [&](layout const& shape) {
       return codec.plan(shape, {.size = over_.size()});
     };
@@ -267,7 +207,7 @@ class suite {
     auto const size = static_cast<std::size_t>(shape.coordinates);
     cpu_executor const exec;
     rank_memory<Codec> mine(codec.plan(shape, {.size = n, .rank = over_.rank()}));
-    twin<Codec> loopback(codec, shape, n, order);
+    twin_of<Codec> loopback(codec, shape, n, order);
     std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
     expect(mine.begin().ok(), "initialize failed", name, way, size);
     constexpr int steps = 2;
@@ -311,98 +251,23 @@ class suite {
 
 }  // namespace
 
+std::unique_ptr<twin> make_twin(std::string_view preset,
+                                layout const& shape,
+                                int world,
+                                reduction_order order)
+{
+  std::unique_ptr<twin> out;
+  for_each_preset([&]<class Codec>(char const* name, Codec const& codec) {
+    if (name == preset) { out = std::make_unique<twin_of<Codec>>(codec, shape, world, order); }
+  });
+  return out;
+}
+
 int check_presets(any_transport const& over, bool brief)
 {
   suite s(over, brief);
   if (!over.check().ok()) { s.expect(false, over.check().message.data(), "the transport", "", 0); }
-#define TERSUM_CHECK(name) s.preset(#name, presets::name)
-  TERSUM_CHECK(fp16);
-  TERSUM_CHECK(thc_wide4_partial);
-  TERSUM_CHECK(rotated_sat4);
-  TERSUM_CHECK(topk_b2);
-  TERSUM_CHECK(allocated_sat_2);
-#if !defined(TERSUM_FEW_CODECS)
-  TERSUM_CHECK(fp32);
-  TERSUM_CHECK(bf16);
-  TERSUM_CHECK(thc_wide4);
-  TERSUM_CHECK(thc_wide4_unrotated);
-  TERSUM_CHECK(thc_sat2);
-  TERSUM_CHECK(thc_sat4);
-  TERSUM_CHECK(thc_sat8);
-  TERSUM_CHECK(thc_lookup4);
-  TERSUM_CHECK(rotated_sat2);
-  TERSUM_CHECK(rotated_sat8);
-  TERSUM_CHECK(rotated_sat2_ef);
-  TERSUM_CHECK(rotated_sat4_ef);
-  TERSUM_CHECK(rotated_sat8_ef);
-  TERSUM_CHECK(rotated_sat2_tc);
-  TERSUM_CHECK(rotated_sat4_tc);
-  TERSUM_CHECK(rotated_sat8_tc);
-  TERSUM_CHECK(topkc_b05);
-  TERSUM_CHECK(topkc_b2);
-  TERSUM_CHECK(topkc_b8);
-  TERSUM_CHECK(topkc_b05_ef);
-  TERSUM_CHECK(topkc_b2_ef);
-  TERSUM_CHECK(topkc_b8_ef);
-  TERSUM_CHECK(topk_b05);
-  TERSUM_CHECK(topk_b8);
-  TERSUM_CHECK(topk_b05_ef);
-  TERSUM_CHECK(topk_b2_ef);
-  TERSUM_CHECK(topk_b8_ef);
-  TERSUM_CHECK(randomkc_b2);
-  TERSUM_CHECK(randomkc_b2_ef);
-  TERSUM_CHECK(topkc_sat4);
-  TERSUM_CHECK(topkc_sat4_ef);
-  TERSUM_CHECK(allocated_sat_3);
-  TERSUM_CHECK(allocated_sat_4);
-  TERSUM_CHECK(allocated_sat_8);
-  TERSUM_CHECK(balanced_sat_2);
-  TERSUM_CHECK(balanced_sat_4);
-  TERSUM_CHECK(allocated_sat_2_ef);
-  TERSUM_CHECK(allocated_sat_3_ef);
-  TERSUM_CHECK(allocated_sat_4_ef);
-  TERSUM_CHECK(balanced_sat_2_ef);
-  TERSUM_CHECK(balanced_sat_4_ef);
-  TERSUM_CHECK(two_shot_1);
-  TERSUM_CHECK(two_shot_2);
-  TERSUM_CHECK(two_shot_3);
-  TERSUM_CHECK(two_shot_4);
-  TERSUM_CHECK(two_shot_8);
-  TERSUM_CHECK(two_shot_2_ef);
-  TERSUM_CHECK(two_shot_4_ef);
-  TERSUM_CHECK(per_hop_2);
-  TERSUM_CHECK(per_hop_3);
-  TERSUM_CHECK(per_hop_4);
-  TERSUM_CHECK(per_hop_4_ef);
-  TERSUM_CHECK(dynamiq_hop_4);
-  TERSUM_CHECK(dynamiq_hop_5);
-  // A tile is more than these gradients are worth at 4 bits.
-  s.preset("dynamiq_hop", presets::dynamiq_hop{.chunker = {.bits = 64}});
-  TERSUM_CHECK(allocated_2);
-  TERSUM_CHECK(allocated_3);
-  TERSUM_CHECK(allocated_4);
-  TERSUM_CHECK(balanced_1);
-  TERSUM_CHECK(balanced_2);
-  TERSUM_CHECK(balanced_3);
-  TERSUM_CHECK(allocated_2_ef);
-  TERSUM_CHECK(blocks_4);
-  TERSUM_CHECK(blocks_8);
-  TERSUM_CHECK(dynamiq_4);
-  TERSUM_CHECK(dynamiq_5);
-  TERSUM_CHECK(powersgd_r1);
-  TERSUM_CHECK(powersgd_r4);
-  TERSUM_CHECK(powersgd_r16);
-  TERSUM_CHECK(powersgd_r64);
-  TERSUM_CHECK(acp_r1);
-  TERSUM_CHECK(acp_r4);
-  TERSUM_CHECK(acp_r16);
-  TERSUM_CHECK(acp_r64);
-  TERSUM_CHECK(powersgd_r4_sat8);
-  TERSUM_CHECK(powersgd_r16_sat8);
-  TERSUM_CHECK(acp_r16_sat8);
-  TERSUM_CHECK(powersgd_r16_two_shot_8);
-#endif
-#undef TERSUM_CHECK
+  for_each_preset([&](char const* name, auto const& codec) { s.preset(name, codec); });
   return s.failures();
 }
 
