@@ -39,11 +39,11 @@ inline nccl_transport::nccl_transport(ncclComm_t comm,
 
 inline status nccl_transport::wait(cudaStream_t stream) const noexcept
 {
+  if (aborted_) { return ready_; }
   auto const end = std::chrono::steady_clock::now() + timeout_;
   for (;;) {
     cudaError_t const done = cudaStreamQuery(stream);
-    if (done == cudaSuccess) { return {}; }
-    if (done != cudaErrorNotReady) {
+    if (done != cudaSuccess && done != cudaErrorNotReady) {
       return abort({error_code::execution_failed,
                     "the stream failed: native is the error of the CUDA runtime",
                     static_cast<int>(done)});
@@ -55,6 +55,8 @@ inline status nccl_transport::wait(cudaStream_t stream) const noexcept
                     "NCCL reports an error of the communicator",
                     static_cast<int>(answer != ncclSuccess ? answer : state)});
     }
+    // Only now: a communicator that fails may let go of the stream.
+    if (done == cudaSuccess) { return {}; }
     if (std::chrono::steady_clock::now() > end) { return abort(late()); }
     std::this_thread::yield();
   }
@@ -65,6 +67,7 @@ inline status nccl_transport::exchange_word(int to,
                                             int from,
                                             std::uint64_t& received) const noexcept
 {
+  if (!ready_.ok()) { return ready_; }
   constexpr std::size_t bytes = sizeof value;
   auto* const words           = reinterpret_cast<std::byte*>(words_);
   if (cudaError_t const e = cudaMemcpyAsync(words, &value, bytes, cudaMemcpyDefault, stream_);
