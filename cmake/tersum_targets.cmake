@@ -80,6 +80,7 @@ function(tersum_add_test area name backend source)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   if(backend STREQUAL "cuda")
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
+    target_compile_options(${target} PRIVATE --no-compress) # the simulator reads the PTX
   else()
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
     # A third of the compile time of -O3 on templates like ours; without any, a third again for whole pipelines on
@@ -95,6 +96,18 @@ function(tersum_add_test area name backend source)
   endif()
   add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${target} PROPERTIES LABELS ${backend} SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
+# tersum_simulate(<name of the test> <target> <argument>...): the objects of a program with CUDA, linked with the
+# simulator in place of the runtime, and the test that runs it.
+function(tersum_simulate name target)
+  add_executable(${name} $<TARGET_OBJECTS:${target}>)
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CUDA CUDA_RUNTIME_LIBRARY None
+                                           RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  target_link_libraries(${name} PRIVATE tersum.openmp tersum.simulator)
+  add_dependencies(tersum.cuda.programs ${name})
+  add_test(NAME ${name} COMMAND ${name} ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS simulated TIMEOUT 600 ENVIRONMENT TERSUM_SMALL=1)
 endfunction()
 
 # tersum_add_bench(<source>): tersum.bench.<name> of <name>.bench.cpp, tersum.bench.<name>.cuda of <name>.bench.cu.

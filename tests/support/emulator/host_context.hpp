@@ -233,16 +233,7 @@ class host_context {
     };
     unsigned const lane = thread_ % block::warp_threads;
     for (unsigned i = 0; i < 4; ++i) {
-      unsigned const row    = lane / 4 + i / 2 * 8;
-      unsigned const column = lane % 4 * 2 + i % 2;
-      each(i, [&](double sum) {
-        for (unsigned k = 0; k < 16; ++k) {
-          unsigned const in_group = k % 8 / 2;
-          sum += value_at(row % 8 * 4 + in_group, row / 8 + k / 8 * 2, k % 2) *
-                 value_at(column * 4 + in_group, 4 + k / 8, k % 2);
-        }
-        return sum;
-      });
+      each(i, [&](double start) { return tests::tile_element(lane, i, start, value_at); });
     }
   }
 

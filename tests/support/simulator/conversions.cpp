@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Conversions between types, packing of registers, and arithmetic of pairs of halves.
+
+#include "operations.hpp"
+#include "small_floats.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace tersum::simulator {
+
+namespace {
+
+template <class D, class S>
+D converted(S a)
+{
+  return static_cast<D>(a);
+}
+
+enum class rounding { nearest, towards_zero, down, up };
+
+template <rounding How, class T>
+T whole(T a)
+{
+  if constexpr (How == rounding::nearest) { return std::nearbyint(a); }
+  if constexpr (How == rounding::towards_zero) { return std::trunc(a); }
+  if constexpr (How == rounding::down) { return std::floor(a); }
+  if constexpr (How == rounding::up) { return std::ceil(a); }
+}
+
+// What is outside of the type becomes its nearest value; NaN becomes 0.
+template <rounding How, class D, class S>
+D to_integer(S a)
+{
+  if (a != a) { return 0; }
+  S const rounded = whole<How>(a);
+  S const above   = std::ldexp(S{1}, std::numeric_limits<D>::digits);
+  if (rounded >= above) { return std::numeric_limits<D>::max(); }
+  if (rounded < static_cast<S>(std::numeric_limits<D>::min())) {
+    return std::numeric_limits<D>::min();
+  }
+  return static_cast<D>(rounded);
+}
+
+template <rounding How, class S>
+void add_rounding(operation_table& t, std::string const& how, std::string const& from)
+{
+  for_integers([&]<class D>(named<D> to) {
+    add<to_integer<How, D, S>, D, S>(t, "cvt." + how + "." + to.name + from);
+  });
+  add<whole<How, S>, S, S>(t, "cvt." + how + from + from);
+}
+
+std::uint16_t half_of(float a) { return round_to_half(double{a}); }
+std::uint16_t bfloat16_of(float a) { return round_to_bfloat16(double{a}); }
+std::uint32_t halves_of(float high, float low)
+{
+  return std::uint32_t{half_of(high)} << 16 | half_of(low);
+}
+std::uint32_t bfloat16s_of(float high, float low)
+{
+  return std::uint32_t{bfloat16_of(high)} << 16 | bfloat16_of(low);
+}
+// As bits, since a NaN keeps them.
+std::uint32_t float_of_bfloat16(std::uint16_t a) { return std::uint32_t{a} << 16; }
+float float_of_half(std::uint16_t a) { return static_cast<float>(value_of_half(a)); }
+std::uint32_t sums_of_halves(std::uint32_t a, std::uint32_t b)
+{
+  std::uint32_t result = 0;
+  for (unsigned shift = 0; shift < 32; shift += 16) {
+    double const sum = value_of_half(static_cast<std::uint16_t>(a >> shift)) +
+                       value_of_half(static_cast<std::uint16_t>(b >> shift));
+    result |= std::uint32_t{round_to_half(sum)} << shift;
+  }
+  return result;
+}
+
+constexpr std::uint64_t low_bits(unsigned bits)
+{
+  return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+}
+
+// d, {a, b, ...}: the first in the low bits.
+template <unsigned Bits>
+void pack(warp& w, instruction const& i, lane_set active)
+{
+  unsigned const parts = i.operands - 1U, width = Bits / parts;
+  for_lanes(active, [&](unsigned l) {
+    std::uint64_t all = 0;
+    for (unsigned k = 0; k < parts; ++k) {
+      all |= (w.lanes(i.slots[1 + k])[l] & low_bits(width)) << (k * width);
+    }
+    w.lanes(i.slots[0])[l] = all;
+  });
+}
+
+template <unsigned Bits>
+void unpack(warp& w, instruction const& i, lane_set active)
+{
+  unsigned const parts = i.operands - 1U, width = Bits / parts;
+  for_lanes(active, [&](unsigned l) {
+    std::uint64_t const all = w.lanes(i.slots[parts])[l];
+    for (unsigned k = 0; k < parts; ++k) {
+      w.lanes(i.slots[k])[l] = all >> (k * width) & low_bits(width);
+    }
+  });
+}
+
+}  // namespace
+
+void add_conversions(operation_table& t)
+{
+  for_integers([&]<class D>(named<D> to) {
+    auto const name = std::string{"cvt."} + to.name + ".";
+    for_integers([&]<class S>(named<S> from) { add<converted<D, S>, D, S>(t, name + from.name); });
+    add<converted<D, std::uint8_t>, D, std::uint8_t>(t, name + "u8");
+    add<converted<D, std::int8_t>, D, std::int8_t>(t, name + "s8");
+    add<converted<float, D>, float, D>(t, std::string{"cvt.rn.f32."} + to.name);
+    add<converted<double, D>, double, D>(t, std::string{"cvt.rn.f64."} + to.name);
+    add<converted<std::uint8_t, D>, std::uint8_t, D>(t, std::string{"cvt.u8."} + to.name);
+    add<converted<std::int8_t, D>, std::int8_t, D>(t, std::string{"cvt.s8."} + to.name);
+  });
+  for_floats([&]<class S>(named<S> from) {
+    auto const name = std::string{"."} + from.name;
+    add_rounding<rounding::nearest, S>(t, "rni", name);
+    add_rounding<rounding::towards_zero, S>(t, "rzi", name);
+    add_rounding<rounding::down, S>(t, "rmi", name);
+    add_rounding<rounding::up, S>(t, "rpi", name);
+  });
+  add<converted<double, float>, double, float>(t, "cvt.f64.f32");
+  add<converted<float, double>, float, double>(t, "cvt.rn.f32.f64");
+  using u16 = std::uint16_t;
+  using u32 = std::uint32_t;
+  add<half_of, u16, float>(t, "cvt.rn.f16.f32");
+  add<bfloat16_of, u16, float>(t, "cvt.rn.bf16.f32");
+  add<halves_of, u32, float, float>(t, "cvt.rn.f16x2.f32");
+  add<bfloat16s_of, u32, float, float>(t, "cvt.rn.bf16x2.f32");
+  add<float_of_half, float, u16>(t, "cvt.f32.f16");
+  add<float_of_bfloat16, u32, u16>(t, "cvt.f32.bf16");
+  add<sums_of_halves, u32, u32, u32>(t, "add.rn.f16x2");
+  t["pack.b32"]   = {.run = &pack<32>, .form = "dS"};
+  t["pack.b64"]   = {.run = &pack<64>, .form = "dS"};
+  t["unpack.b32"] = {.run = &unpack<32>, .form = "Ds", .count = 0};
+  t["unpack.b64"] = {.run = &unpack<64>, .form = "Ds", .count = 0};
+}
+
+}  // namespace tersum::simulator

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Arithmetic of floating point, rounded to nearest, and comparisons of all types.
+
+#include "operations.hpp"
+
+#include <cmath>
+
+namespace tersum::simulator {
+
+namespace {
+
+template <class T>
+T sum(T a, T b)
+{
+  return a + b;
+}
+template <class T>
+T difference(T a, T b)
+{
+  return a - b;
+}
+template <class T>
+T product(T a, T b)
+{
+  return a * b;
+}
+template <class T>
+T quotient(T a, T b)
+{
+  return a / b;
+}
+template <class T>
+T fused(T a, T b, T c)
+{
+  return std::fma(a, b, c);
+}
+template <class T>
+T square_root(T a)
+{
+  return std::sqrt(a);
+}
+template <class T>
+T reciprocal(T a)
+{
+  return T{1} / a;
+}
+// Of a number and a NaN, the number; -0 is below +0.
+template <class T>
+T least(T a, T b)
+{
+  if (a != a) { return b; }
+  if (b != b) { return a; }
+  return a < b || (a == b && std::signbit(a)) ? a : b;
+}
+template <class T>
+T greatest(T a, T b)
+{
+  if (a != a) { return b; }
+  if (b != b) { return a; }
+  return a > b || (a == b && !std::signbit(a)) ? a : b;
+}
+
+// These move bits: a NaN keeps its own.
+template <class T>
+using word_of = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+template <class T>
+constexpr word_of<T> sign_bit = word_of<T>{1} << (sizeof(T) * 8 - 1);
+
+template <class T>
+word_of<T> negative(word_of<T> a)
+{
+  return a ^ sign_bit<T>;
+}
+template <class T>
+word_of<T> magnitude(word_of<T> a)
+{
+  return a & ~sign_bit<T>;
+}
+template <class W>
+W same(W a)
+{
+  return a;
+}
+template <class W>
+W chosen(W a, W b, bool first)
+{
+  return first ? a : b;
+}
+
+enum class combination { none, conjunction, disjunction };
+
+// setp p|q, a, b and perhaps c: p = (a R b) with c, q = !(a R b) with c.
+template <auto Relation, class T, combination With>
+void compare(warp& w, instruction const& i, lane_set active)
+{
+  std::uint64_t* const p       = w.lanes(i.slots[0]);
+  std::uint64_t* const q       = w.lanes(i.slots[1]);
+  std::uint64_t const* const a = w.lanes(i.slots[2]);
+  std::uint64_t const* const b = w.lanes(i.slots[3]);
+  std::uint64_t const* const c = With == combination::none ? nullptr : w.lanes(i.slots[4]);
+  for_lanes(active, [&](unsigned l) {
+    bool const holds = Relation(value_of<T>(a[l]), value_of<T>(b[l]));
+    bool const with  = c != nullptr && (c[l] & 1) != 0;
+    bool yes = holds, no = !holds;
+    if constexpr (With == combination::conjunction) { yes = yes && with, no = no && with; }
+    if constexpr (With == combination::disjunction) { yes = yes || with, no = no || with; }
+    p[l] = yes;
+    q[l] = no;
+  });
+}
+
+template <auto Relation, class T>
+void add_comparison(operation_table& t, std::string const& relation, std::string const& type)
+{
+  t["setp." + relation + "." + type]     = {.run  = &compare<Relation, T, combination::none>,
+                                            .form = "pss"};
+  t["setp." + relation + ".and." + type] = {.run  = &compare<Relation, T, combination::conjunction>,
+                                            .form = "psss"};
+  t["setp." + relation + ".or." + type]  = {.run  = &compare<Relation, T, combination::disjunction>,
+                                            .form = "psss"};
+}
+
+template <class T>
+void add_comparisons(operation_table& t, std::string const& type)
+{
+  add_comparison<[](T a, T b) { return a == b; }, T>(t, "eq", type);
+  // An ordered "not equal" is false for NaN, unlike that of C++.
+  add_comparison<[](T a, T b) { return (a < b) || (a > b); }, T>(t, "ne", type);
+  add_comparison<[](T a, T b) { return a < b; }, T>(t, "lt", type);
+  add_comparison<[](T a, T b) { return a <= b; }, T>(t, "le", type);
+  add_comparison<[](T a, T b) { return (a > b); }, T>(t, "gt", type);
+  add_comparison<[](T a, T b) { return (a >= b); }, T>(t, "ge", type);
+  if constexpr (std::is_floating_point_v<T>) {
+    add_comparison<[](T a, T b) { return !((a < b) || (a > b)); }, T>(t, "equ", type);
+    add_comparison<[](T a, T b) { return !(a == b); }, T>(t, "neu", type);
+    add_comparison<[](T a, T b) { return !(a >= b); }, T>(t, "ltu", type);
+    add_comparison<[](T a, T b) { return !(a > b); }, T>(t, "leu", type);
+    add_comparison<[](T a, T b) { return !(a <= b); }, T>(t, "gtu", type);
+    add_comparison<[](T a, T b) { return !(a < b); }, T>(t, "geu", type);
+    add_comparison<[](T a, T b) { return a == a && b == b; }, T>(t, "num", type);
+    add_comparison<[](T a, T b) { return a != a || b != b; }, T>(t, "nan", type);
+  }
+}
+
+}  // namespace
+
+void add_float_operations(operation_table& t)
+{
+  for_floats([&]<class T>(named<T> type) {
+    auto const name = std::string{"."} + type.name;
+    for (std::string const rounding : {"", ".rn"}) {
+      add<sum<T>, T, T, T>(t, "add" + rounding + name);
+      add<difference<T>, T, T, T>(t, "sub" + rounding + name);
+      add<product<T>, T, T, T>(t, "mul" + rounding + name);
+    }
+    add<quotient<T>, T, T, T>(t, "div.rn" + name);
+    add<fused<T>, T, T, T, T>(t, "fma.rn" + name);
+    add<square_root<T>, T, T>(t, "sqrt.rn" + name);
+    add<reciprocal<T>, T, T>(t, "rcp.rn" + name);
+    add<least<T>, T, T, T>(t, "min" + name);
+    add<greatest<T>, T, T, T>(t, "max" + name);
+    using W = word_of<T>;
+    add<negative<T>, W, W>(t, "neg" + name);
+    add<magnitude<T>, W, W>(t, "abs" + name);
+    add<same<W>, W, W>(t, "mov" + name);
+    add<chosen<W>, W, W, W, bool>(t, "selp" + name);
+    add_comparisons<T>(t, type.name);
+  });
+  for_integers([&]<class T>(named<T> type) { add_comparisons<T>(t, type.name); });
+  for_bits([&]<class T>(named<T> type) {
+    add_comparison<[](T a, T b) { return a == b; }, T>(t, "eq", type.name);
+    add_comparison<[](T a, T b) { return a != b; }, T>(t, "ne", type.name);
+  });
+}
+
+}  // namespace tersum::simulator

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What is allocated, and what is written.
+
+#include "fault.hpp"
+#include "memory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+namespace tersum::simulator {
+
+namespace {
+
+constexpr std::align_val_t alignment{256};
+
+constexpr unsigned warp_of(unsigned thread) { return thread / 32; }
+
+}  // namespace
+
+allocation::allocation(std::size_t bytes, memory_kind kind)
+  : data_{static_cast<std::byte*>(::operator new(bytes, alignment))}, bytes_{bytes}, kind_{kind}
+{
+  if (kind == memory_kind::device) {
+    std::memset(data_.get(), 0xCD, bytes);
+    written_ = std::make_unique<std::uint8_t[]>(bytes);
+  }
+}
+
+void allocation::release::operator()(std::byte* p) const { ::operator delete(p, alignment); }
+
+void allocation::mark_written(std::uint64_t address, std::size_t bytes) const
+{
+  if (written_) { std::memset(written_.get() + (address - begin()), 1, bytes); }
+}
+
+global_memory& global_memory::get()
+{
+  static global_memory* const one = new global_memory;  // outlives what frees at exit
+  return *one;
+}
+
+void* global_memory::allocate(std::size_t bytes, memory_kind kind)
+{
+  try {
+    allocation made{bytes, kind};
+    std::uint64_t const at = made.begin();
+    std::lock_guard const lock{guard_};
+    allocations_.emplace(at, std::move(made));
+    return reinterpret_cast<void*>(at);
+  } catch (std::bad_alloc const&) {
+    return nullptr;
+  }
+}
+
+bool global_memory::free(void const* address)
+{
+  std::lock_guard const lock{guard_};
+  ++generation_;
+  return allocations_.erase(reinterpret_cast<std::uint64_t>(address)) == 1;
+}
+
+allocation const* global_memory::find(std::uint64_t address) const
+{
+  std::shared_lock const lock{guard_};
+  auto const after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) { return nullptr; }
+  allocation const& before = std::prev(after)->second;
+  return before.holds(address, 1) ? &before : nullptr;
+}
+
+shared_memory::shared_memory(std::size_t bytes, unsigned granule)
+  : data_(bytes, std::byte{0xCD}),
+    records_((bytes + granule - 1) / granule), shift_{
+                                                 static_cast<unsigned>(std::countr_zero(granule))}
+{
+}
+
+void shared_memory::read(std::uint64_t address, std::size_t bytes, access_time when)
+{
+  std::uint64_t const begin = (address - first) >> shift_;
+  std::uint64_t const end   = (address - first + bytes - 1) >> shift_;
+  for (std::uint64_t i = begin; i <= end; ++i) {
+    record& r = records_[i];
+    if (r.write_epoch < first_epoch_) { fail("reads shared memory that nobody has written"); }
+    bool const same_warp = warp_of(r.writer) == warp_of(when.thread);
+    if (r.write_epoch == when.epoch && r.writer != when.thread &&
+        (!same_warp || r.write_turn == when.turn)) {
+      fail("reads shared memory that thread ",
+           r.writer,
+           " wrote with no barrier between: a race",
+           same_warp ? " within the warp" : "");
+    }
+    if (r.read_epoch != when.epoch) {
+      r.read_epoch = when.epoch;
+      r.read_turn  = when.turn;
+      r.reader     = when.thread;
+      r.lanes_read = r.warps_read = false;
+    } else if (warp_of(r.reader) != warp_of(when.thread)) {
+      r.warps_read = true;
+    } else if (r.read_turn != when.turn) {
+      r.read_turn  = when.turn;
+      r.reader     = when.thread;
+      r.lanes_read = false;
+    } else if (r.reader != when.thread) {
+      r.lanes_read = true;
+    }
+  }
+}
+
+void shared_memory::write(std::uint64_t address, std::size_t bytes, access_time when, bool update)
+{
+  std::uint64_t const begin = (address - first) >> shift_;
+  std::uint64_t const end   = (address - first + bytes - 1) >> shift_;
+  for (std::uint64_t i = begin; i <= end; ++i) {
+    record& r = records_[i];
+    if (update && r.write_epoch < first_epoch_) {
+      fail("updates shared memory that nobody has written");
+    }
+    if (r.write_epoch == when.epoch && r.writer != when.thread && !(update && r.updated) &&
+        (warp_of(r.writer) != warp_of(when.thread) || r.write_turn == when.turn)) {
+      fail("writes shared memory that thread ", r.writer, " wrote with no barrier between: a race");
+    }
+    if (r.read_epoch == when.epoch &&
+        (r.warps_read || warp_of(r.reader) != warp_of(when.thread) ||
+         (r.read_turn == when.turn && (r.lanes_read || r.reader != when.thread)))) {
+      fail("writes shared memory that thread ", r.reader, " read with no barrier between: a race");
+    }
+    r.write_epoch = when.epoch;
+    r.write_turn  = when.turn;
+    r.writer      = when.thread;
+    r.updated     = update;
+  }
+}
+
+}  // namespace tersum::simulator

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Device memory and the shared memory of a block, with a record of what was written, and by whom.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <vector>
+
+namespace tersum::simulator {
+
+//! @name Generic addresses
+//! Those of device memory are addresses of the host; the others begin where no host address is.
+//! @{
+inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 56;
+inline constexpr std::uint64_t local_window  = std::uint64_t{2} << 56;
+inline constexpr std::uint64_t param_window  = std::uint64_t{3} << 56;
+//! @}
+
+enum class memory_kind { device, managed, pinned };
+
+//! @brief One allocation. Its address is a multiple of 256; one byte past its end is already outside.
+class allocation {
+ public:
+  allocation(std::size_t bytes, memory_kind kind);
+
+  [[nodiscard]] std::uint64_t begin() const { return reinterpret_cast<std::uint64_t>(data_.get()); }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+  [[nodiscard]] memory_kind kind() const { return kind_; }
+  [[nodiscard]] bool holds(std::uint64_t address, std::size_t bytes) const
+  {
+    return address >= begin() && bytes <= bytes_ && address - begin() <= bytes_ - bytes;
+  }
+
+  //! Whether all of the bytes have been written. The host writes what it can reach unseen.
+  [[nodiscard]] bool written(std::uint64_t address, std::size_t bytes) const
+  {
+    if (!written_) { return true; }
+    std::uint8_t const* const flags = written_.get() + (address - begin());
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (flags[i] == 0) { return false; }
+    }
+    return true;
+  }
+  void mark_written(std::uint64_t address, std::size_t bytes) const;
+
+ private:
+  struct release {
+    void operator()(std::byte* p) const;
+  };
+  std::unique_ptr<std::byte, release> data_;
+  std::unique_ptr<std::uint8_t[]> written_;  // a flag a byte
+  std::size_t bytes_;
+  memory_kind kind_;
+};
+
+//! @brief All allocations of the process. Threads may use it at the same time.
+class global_memory {
+ public:
+  [[nodiscard]] static global_memory& get();
+
+  //! Null where the host has no such memory.
+  void* allocate(std::size_t bytes, memory_kind kind);
+
+  //! False where it is no allocation's address.
+  bool free(void const* address);
+
+  //! The allocation that holds a byte, or null.
+  [[nodiscard]] allocation const* find(std::uint64_t address) const;
+
+  //! Changes whenever one is freed: what `find` told before may be gone.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
+
+ private:
+  mutable std::shared_mutex guard_;
+  std::map<std::uint64_t, allocation> allocations_;  // by address
+  std::atomic<std::uint64_t> generation_{1};
+};
+
+//! @brief Who accesses shared memory, and when: epochs end with barriers of the block, turns with those of the warp.
+struct access_time {
+  std::uint32_t epoch;
+  std::uint32_t turn;
+  std::uint16_t thread;
+};
+
+//! @brief The shared memory of the block that runs. Addresses begin at `first`, as on sm_90, where the system has a KiB.
+class shared_memory {
+ public:
+  static constexpr std::uint64_t first = 1024;
+
+  //! @param granule  bytes of the narrowest access, a power of two: races are looked for in such pieces
+  shared_memory(std::size_t bytes, unsigned granule);
+
+  //! Another block: nothing of it is written yet.
+  void begin_block(std::uint32_t epoch) { first_epoch_ = epoch; }
+
+  [[nodiscard]] std::byte* data(std::uint64_t address) { return data_.data() + (address - first); }
+  [[nodiscard]] std::size_t size() const { return data_.size(); }
+  [[nodiscard]] bool holds(std::uint64_t address, std::size_t bytes) const
+  {
+    return address >= first && bytes <= size() && address - first <= size() - bytes;
+  }
+
+  //! Throws `fault` where it reads what was never written, or what another thread wrote with no barrier between.
+  void read(std::uint64_t address, std::size_t bytes, access_time when);
+
+  //! Throws `fault` where another thread read or wrote it with no barrier between. Updates are atomic: they may meet each
+  //! other, and find something written.
+  void write(std::uint64_t address, std::size_t bytes, access_time when, bool update = false);
+
+ private:
+  // What was last done to one granule.
+  struct record {
+    std::uint32_t write_epoch = 0, write_turn = 0;
+    std::uint32_t read_epoch = 0, read_turn = 0;
+    std::uint16_t writer = 0, reader = 0;
+    bool updated = false, lanes_read = false, warps_read = false;  // several of them
+  };
+
+  std::vector<std::byte> data_;
+  std::vector<record> records_;
+  unsigned shift_;
+  std::uint32_t first_epoch_ = 1;
+};
+
+}  // namespace tersum::simulator

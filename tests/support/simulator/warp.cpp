@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How threads of a warp part, meet and wait for each other.
+
+#include "warp.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tersum::simulator {
+
+namespace {
+
+// A few names for `lane_set`s in messages.
+std::string describe(lane_set lanes)
+{
+  std::ostringstream out;
+  out << "lanes 0x" << std::hex << lanes;
+  return out.str();
+}
+
+}  // namespace
+
+warp::warp(launch_state& home, std::uint32_t index, std::uint32_t threads)
+  : home_{home}, index_{index}, threads_{threads == warp_lanes ? all_lanes
+                                                               : (lane_set{1} << threads) - 1},
+    registers_(std::size_t{home.kernel.slots} * warp_lanes),
+    local_(home.kernel.local_bytes * warp_lanes), local_written_(local_.size())
+{
+  for (auto const& [slot, value] : home.kernel.constants) {
+    std::fill_n(lanes(slot), warp_lanes, value);
+  }
+}
+
+void warp::begin()
+{
+  groups_.assign(1, {0, threads_, false});
+  living_  = threads_;
+  barrier_ = -1;
+  turn_    = ++home_.turns;
+  std::fill(local_written_.begin(), local_written_.end(), std::uint8_t{0});
+}
+
+std::string warp::place() const
+{
+  std::string const thread =
+    lane_ < 0 ? sentence("warp ", index_)
+              : sentence("thread ", index_ * warp_lanes + static_cast<unsigned>(lane_));
+  return sentence(thread, " at PTX line ", current_->source->line, ", ", current_->source->text);
+}
+
+// Keeps the order; those who meet at a place go on together.
+void warp::put(group added)
+{
+  auto at = std::lower_bound(groups_.begin(),
+                             groups_.end(),
+                             added.at,
+                             [](group const& g, std::uint32_t to) { return g.at < to; });
+  if (at != groups_.end() && at->at == added.at) {
+    at->lanes |= added.lanes;
+    at->waits = false;
+  } else {
+    groups_.insert(at, added);
+  }
+}
+
+// Whoever waited for them need not any more.
+void warp::leave(lane_set lanes)
+{
+  living_ &= ~lanes;
+  for (auto& g : groups_) { g.waits = false; }
+}
+
+// Whether all lanes that an instruction is for are at it.
+bool warp::take_part(instruction const& i, lane_set active)
+{
+  lane_set needed = living_;
+  if (i.what->then != flow::block_barrier && i.what->then != flow::warp_together) {
+    auto const* const members = lanes(i.slots[i.members]);
+    auto const first          = static_cast<unsigned>(std::countr_zero(active));
+    auto const named          = static_cast<lane_set>(members[first]);
+    for_lanes(active, [&](unsigned l) {
+      if (static_cast<lane_set>(members[l]) != named) {
+        fail("lanes that meet name different lanes to meet");
+      }
+    });
+    if ((active & ~named) != 0) { fail(describe(active & ~named), " do not name themselves"); }
+    needed &= named;
+  }
+  return (needed & ~active) == 0;
+}
+
+std::string warp::deadlock() const
+{
+  std::string text = "a deadlock:";
+  for (auto const& g : groups_) {
+    auto const& s = *home_.kernel.code[g.at].source;
+    text += sentence(" ", describe(g.lanes), " wait at PTX line ", s.line, " (", s.text, ");");
+  }
+  return text + " others of the warp never come";
+}
+
+void warp::run()
+{
+  auto const& code = home_.kernel.code;
+  while (living_ != 0 && barrier_ < 0) {
+    auto const first =
+      std::find_if(groups_.begin(), groups_.end(), [](group const& g) { return !g.waits; });
+    if (first == groups_.end()) { fail(deadlock()); }
+    group g          = *first;
+    auto const after = groups_.erase(first);
+    // Those who are behind go first, so that threads meet where their ways meet.
+    std::uint32_t const limit = after == groups_.end() ? ~std::uint32_t{0} : after->at;
+    while (g.at < limit && g.lanes != 0 && barrier_ < 0 && !g.waits) {
+      if (g.at >= code.size()) { fail("runs past the end of the kernel"); }
+      step(g);
+      if (g.at < limit && !groups_.empty() && groups_.front().at <= g.at) { break; }
+    }
+    if (g.lanes != 0) { put(g); }
+  }
+}
+
+// One instruction.
+void warp::step(group& g)
+{
+  instruction const& i = home_.kernel.code[g.at];
+  current_             = &i;
+  lane_                = -1;
+  lane_set active      = g.lanes;
+  if (i.guard != 0) {
+    lane_set chosen         = 0;
+    auto const* const guard = lanes(i.guard);
+    for (unsigned l = 0; l < warp_lanes; ++l) {
+      chosen |= static_cast<lane_set>((guard[l] & 1) != (i.negated ? 1U : 0U)) << l;
+    }
+    active &= chosen;
+  }
+  switch (i.what->then) {
+    case flow::on:
+      if (active != 0) { i.run(*this, i, active); }
+      break;
+    case flow::branch:
+      if (active == g.lanes) {
+        g.at = i.target;
+        return;
+      }
+      if (active != 0) {
+        put({i.target, active, false});
+        g.lanes &= ~active;
+      }
+      break;
+    case flow::leave:
+      leave(active);
+      g.lanes &= ~active;
+      break;
+    default:
+      if (active == 0) { break; }
+      if (!take_part(i, active)) {
+        g.waits = true;
+        return;
+      }
+      if (i.run != nullptr) {
+        i.run(*this, i, active);
+      } else {
+        turn_ = ++home_.turns;
+      }
+      if (i.what->then == flow::block_barrier) {
+        barrier_ = static_cast<std::int64_t>(
+          lanes(i.slots[0])[static_cast<unsigned>(std::countr_zero(active))]);
+      }
+  }
+  ++g.at;
+}
+
+std::byte* warp::reach(
+  instruction const& i, unsigned lane, std::uint64_t address, std::size_t bytes, access how)
+{
+  lane_      = static_cast<int>(lane);
+  auto where = i.what->where;
+  if (address % bytes != 0) {
+    fail("accesses ",
+         bytes,
+         " bytes at an address that is ",
+         address % bytes,
+         " past a multiple of them");
+  }
+  if (where == space::generic) {
+    where = space{static_cast<std::uint8_t>(address >> 56 == 0 ? 1 : (address >> 56) + 1)};
+    address &= (std::uint64_t{1} << 56) - 1;
+  }
+  switch (where) {
+    case space::shared: {
+      if (!home_.shared.holds(address, bytes)) {
+        fail("accesses ",
+             bytes,
+             " bytes of shared memory at ",
+             static_cast<std::int64_t>(address - shared_memory::first),
+             "; the block has ",
+             home_.shared.size());
+      }
+      access_time const now{
+        home_.epoch, turn_, static_cast<std::uint16_t>(index_ * warp_lanes + lane)};
+      if (how == access::read) {
+        home_.shared.read(address, bytes, now);
+      } else {
+        home_.shared.write(address, bytes, now, how == access::update);
+      }
+      return home_.shared.data(address);
+    }
+    case space::local: {
+      std::size_t const size = home_.kernel.local_bytes;
+      if (bytes > size || address > size - bytes) {
+        fail("accesses memory outside its own local memory");
+      }
+      std::size_t const at = lane * size + address;
+      if (how == access::write) {
+        std::memset(local_written_.data() + at, 1, bytes);
+      } else if (std::memchr(local_written_.data() + at, 0, bytes) != nullptr) {
+        fail("reads local memory that it has not written");
+      }
+      return local_.data() + at;
+    }
+    case space::param:
+      if (bytes > home_.parameters.size() || address > home_.parameters.size() - bytes ||
+          how != access::read) {
+        fail("accesses memory outside the parameters");
+      }
+      return const_cast<std::byte*>(home_.parameters.data()) + address;
+    default: break;
+  }
+  auto& memory = global_memory::get();
+  if (home_.generation != memory.generation()) {
+    home_.generation = memory.generation();
+    home_.found.assign(home_.kernel.code.size(), nullptr);
+  }
+  allocation const*& in = home_.found[i.number];
+  if (in == nullptr || !in->holds(address, bytes)) {
+    in = memory.find(address);
+    if (in == nullptr) {
+      fail("accesses global memory at 0x", std::hex, address, ", which is no allocation");
+    }
+    if (!in->holds(address, bytes)) {
+      fail("accesses ",
+           bytes,
+           " bytes at ",
+           address - in->begin(),
+           " of an allocation of ",
+           in->size());
+    }
+  }
+  if (how == access::write) {
+    in->mark_written(address, bytes);
+  } else if (!in->written(address, bytes)) {
+    fail("reads global memory that nobody has written, at byte ",
+         address - in->begin(),
+         " of an allocation of ",
+         in->size());
+  }
+  return reinterpret_cast<std::byte*>(address);
+}
+
+}  // namespace tersum::simulator

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The threads of a warp: their registers, where each of them is, and how they reach memory.
+
+#pragma once
+
+#include "fault.hpp"
+#include "memory.hpp"
+#include "program.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tersum::simulator {
+
+inline constexpr unsigned warp_lanes = 32;
+inline constexpr lane_set all_lanes  = ~lane_set{0};
+
+enum class access { read, write, update };
+
+//! @brief What the warps of a launch share.
+struct launch_state {
+  program const& kernel;
+  std::vector<std::byte> const& parameters;
+  shared_memory shared;
+  std::uint32_t epoch = 0;  //!< begins with each block and each barrier
+  std::uint32_t turns = 0;  //!< the last one given to a warp
+  //! The allocation that each instruction found last; what it says of `generation` must still hold.
+  std::vector<allocation const*> found{};
+  std::uint64_t generation = 0;
+};
+
+//! @brief Up to 32 threads. Each has a place of its own in the program; those that are at the same place run together.
+class warp {
+ public:
+  warp(launch_state& home, std::uint32_t index, std::uint32_t threads);
+
+  //! All threads of another block stand at the beginning.
+  void begin();
+
+  //! Runs until all threads have left or wait for the block. Throws `fault`.
+  void run();
+
+  [[nodiscard]] bool done() const { return living_ == 0; }
+
+  //! @name A barrier of the block
+  //! The number of the one that all threads wait at, or -1.
+  //! @{
+  [[nodiscard]] std::int64_t barrier() const { return barrier_; }
+  void pass_barrier() { barrier_ = -1; }
+  //! @}
+
+  //! The values of a register, one a lane.
+  [[nodiscard]] std::uint64_t* lanes(std::uint32_t slot)
+  {
+    return registers_.data() + std::size_t{slot} * warp_lanes;
+  }
+
+  [[nodiscard]] launch_state& home() { return home_; }
+
+  //! What memory instruction `i` accesses for a lane. Throws `fault` where it must not.
+  [[nodiscard]] std::byte* reach(
+    instruction const& i, unsigned lane, std::uint64_t address, std::size_t bytes, access how);
+
+  //! Where it is, for people: the instruction that runs, and its lane if one is to blame.
+  [[nodiscard]] std::string place() const;
+
+ private:
+  // Threads at one place. They wait where an instruction needs lanes that are elsewhere.
+  struct group {
+    std::uint32_t at;
+    lane_set lanes;
+    bool waits;
+  };
+
+  void step(group& current);
+  void put(group added);
+  void leave(lane_set lanes);
+  bool take_part(instruction const& i, lane_set active);
+  [[nodiscard]] std::string deadlock() const;
+
+  launch_state& home_;
+  std::uint32_t index_;
+  lane_set threads_;
+  lane_set living_ = 0;
+  std::vector<std::uint64_t> registers_;
+  std::vector<group> groups_;  // in the order of their places, which are all different
+  std::int64_t barrier_ = -1;
+  std::uint32_t turn_   = 0;  // begins with each barrier of the warp
+  std::vector<std::byte> local_;
+  std::vector<std::uint8_t> local_written_;
+  instruction const* current_ = nullptr;
+  int lane_                   = -1;
+};
+
+//! @brief Calls each(l) for the lanes of a set, from 0 up.
+template <class Each>
+inline void for_lanes(lane_set active, Each const& each)
+{
+  if (active == all_lanes) {
+    for (unsigned l = 0; l < warp_lanes; ++l) { each(l); }
+  } else {
+    for (; active != 0; active &= active - 1) {
+      each(static_cast<unsigned>(std::countr_zero(active)));
+    }
+  }
+}
+
+}  // namespace tersum::simulator
