@@ -68,7 +68,7 @@ struct cast_codec {
   static_assert(!detail::has_several_bits<Chunker>(),
                 "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
 
-  [[no_unique_address]] Chunker chunker{};
+  Chunker chunker{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,

@@ -122,12 +122,12 @@ struct codec {
   static_assert(!selects || Range::measurement == statistic::chunk_square_norm,
                 "tersum: chunks are chosen by their norms: use rms_range");
 
-  [[no_unique_address]] Chunker chunker{};
-  [[no_unique_address]] Rotator rotator{};
-  [[no_unique_address]] Range range{};
-  [[no_unique_address]] Quantizer quantizer{};
-  [[no_unique_address]] Reducer reducer{};
-  [[no_unique_address]] Feedback feedback{};
+  Chunker chunker{};
+  Rotator rotator{};
+  Range range{};
+  Quantizer quantizer{};
+  Reducer reducer{};
+  Feedback feedback{};
 
   //! @brief How chunks on a level are encoded, level 1 being the narrowest width: this codec itself unless widths differ.
   template <int Level>

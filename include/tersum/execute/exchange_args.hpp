@@ -44,6 +44,9 @@ struct part_args {
 struct no_parts {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
+//!
+//! Neither this nor a codec has [[no_unique_address]]: behind a class whose members are all empty by it, nvcc 13.0 has a
+//! kernel look for the next member where the host has not put it.
 template <class Codec, class Element>
 struct exchange_args {
   Codec codec;
@@ -62,8 +65,8 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  [[no_unique_address]] std::conditional_t<Codec::selects, selection_args, no_selection> selection;
-  [[no_unique_address]] std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
+  std::conditional_t<Codec::selects, selection_args, no_selection> selection;
+  std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.

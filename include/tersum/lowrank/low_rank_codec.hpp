@@ -56,8 +56,8 @@ struct low_rank_codec {
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size    = 64;  //!< Rows or columns that kernels take at once.
 
-  [[no_unique_address]] LowRank low_rank{};
-  [[no_unique_address]] Feedback feedback{};
+  LowRank low_rank{};
+  Feedback feedback{};
 
   //! Factors arrive as means over the ranks, not as sums: for rounds that are exchanges themselves.
   bool averaged = false;

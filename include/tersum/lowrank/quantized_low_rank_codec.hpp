@@ -47,8 +47,8 @@ struct quantized_low_rank_codec {
                 "tersum: factors change their basis from step to step: give feedback to the "
                 "low_rank_codec, not to the codec of the factors");
 
-  [[no_unique_address]] Factors factors{};
-  [[no_unique_address]] Inner inner{};
+  Factors factors{};
+  Inner inner{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<quantized_low_rank_codec> plan(layout const& gradient,

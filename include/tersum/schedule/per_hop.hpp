@@ -98,10 +98,10 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
 
-  [[no_unique_address]] Chunker chunker{};
-  [[no_unique_address]] Rotator rotator{};
-  [[no_unique_address]] Quantizer quantizer{};
-  [[no_unique_address]] Feedback feedback{};
+  Chunker chunker{};
+  Rotator rotator{};
+  Quantizer quantizer{};
+  Feedback feedback{};
 
   //! The same schedule of other codes.
   template <class OtherChunker, class OtherQuantizer>
