@@ -222,6 +222,7 @@ class suite {
         mine.state(),
         mine.workspace(),
         reduce_over<Schedule>(over_, exec, std::as_writable_bytes(std::span{scratch})));
+      if (outcome.code == error_code::unsupported && !over_.reduces_all()) { return; }
       expect(outcome.ok(), outcome.message.data(), name, way, size);
       add_values(decoded_, mine.gradient);
       expect(loopback.step(gradients), "the loopback failed", name, way, size);

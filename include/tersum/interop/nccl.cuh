@@ -63,7 +63,7 @@ class nccl_transport {
   //! What collectives are enqueued on.
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
 
-  //! Whether `wait` gave the communicator up: then the caller does not destroy it.
+  //! Whether the communicator was given up, because it failed or did not end in time: then the caller does not destroy it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
   //! @brief Blocks until a stream, the transport's or one that waits for it, has done all that was enqueued.

@@ -166,7 +166,10 @@ inline status nccl_transport::settle(ncclResult_t result) const noexcept
     }
   }
   if (result == ncclSuccess) { return {}; }
-  return {error_code::transport_failed, "NCCL returned an error", static_cast<int>(result)};
+  status const why{
+    error_code::transport_failed, "NCCL returned an error", static_cast<int>(result)};
+  bool const only_this_call = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  return only_this_call ? why : abort(why);
 }
 
 inline status nccl_transport::abort(status const& why) const noexcept
