@@ -27,11 +27,6 @@ namespace tersum::tests {
 
 namespace {
 
-constexpr int steps = 2;
-
-// The last has more than one piece of each block, and pieces of more than one chunk.
-constexpr layout long_shape{.coordinates = 60001};
-
 struct device_memory {
   explicit device_memory(std::size_t bytes) : size(bytes)
   {
@@ -43,27 +38,6 @@ struct device_memory {
 
   std::byte* data = nullptr;
   std::size_t size;
-};
-
-//! What the ranks of a loopback decode.
-struct expectation {
-  expectation(char const* preset, layout const& shape, int ranks, reduction_order order)
-  {
-    auto const reference = make_twin(preset, shape, ranks, order);
-    for (int step = 0; step < steps; ++step) {
-      std::vector<std::vector<float>> gradients;
-      for (int k = 0; k < ranks; ++k) {
-        gradients.push_back(make_gradient(shape.coordinates, ranks, k, step, steps));
-      }
-      ok = ok && reference->step(gradients);
-      means.push_back(reference->mean());
-      non_finite.push_back(reference->non_finite());
-    }
-  }
-
-  bool ok = true;
-  std::vector<std::vector<float>> means;
-  std::vector<bool> non_finite;
 };
 
 class codec_suite {
@@ -80,7 +54,7 @@ class codec_suite {
   {
     std::vector<layout> taken(shapes.begin(), shapes.end());
     if (on_.brief) { taken.clear(); }
-    taken.push_back(long_shape);
+    taken.push_back({.coordinates = on_.longest});
     for (layout const& shape : taken) {
       if (codec.plan(shape, {.size = on_.ranks}).check().ok()) { exchange(name, codec, shape); }
     }
@@ -117,8 +91,8 @@ class codec_suite {
     cuda_executor const exec{on_.stream};
     std::span<float> const values{reinterpret_cast<float*>(gradient.data),
                                   static_cast<std::size_t>(shape.coordinates)};
-    expectation const direct(name, shape, on_.ranks, reduction_order::direct);
-    expectation const ring(name, shape, on_.ranks, reduction_order::ring);
+    expectation const& direct = expected(name, shape, on_.ranks, reduction_order::direct);
+    expectation const& ring   = expected(name, shape, on_.ranks, reduction_order::ring);
     expect(direct.ok && ring.ok, name, "any way", values.size(), "the loopback failed");
 
     auto const way = [&](char const* how,
@@ -173,7 +147,7 @@ class codec_suite {
     }
     for (int step = 0; step < steps; ++step) {
       auto const at   = static_cast<std::size_t>(step);
-      auto const mine = make_gradient(size, on_.ranks, on_.rank, step, steps);
+      auto const mine = make_gradient(size, on_.ranks, on_.rank, step);
       cudaMemcpyAsync(
         values.data(), mine.data(), values.size_bytes(), cudaMemcpyHostToDevice, on_.stream);
       if (from_graph) {

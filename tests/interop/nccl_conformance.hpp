@@ -10,6 +10,7 @@
 #include <nccl.h>
 
 #include <chrono>
+#include <cstdint>
 
 namespace tersum::tests {
 
@@ -20,7 +21,8 @@ struct nccl_rank {
   cudaStream_t beside     = nullptr;
   int rank                = 0;
   int ranks               = 1;
-  bool brief              = false;  //!< One shape of each preset.
+  bool brief              = false;   //!< One shape of each preset.
+  std::uint64_t longest   = 300007;  //!< Coordinates of the longest one on the device.
 };
 
 //! @name Checks

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -26,24 +25,23 @@ inline constexpr std::array<layout, 3> shapes{
 inline constexpr std::array<layout, 2> large_shapes{
   {{.coordinates = 20001}, {.coordinates = 60001}}};
 
-//! @brief All ranks of a loopback, step after step: their mean, and whether a gradient was not finite.
-class twin {
- public:
-  virtual ~twin()                                                                   = default;
-  [[nodiscard]] virtual bool step(std::vector<std::vector<float>> const& gradients) = 0;
-  [[nodiscard]] virtual std::vector<float> const& mean() const                      = 0;
-  [[nodiscard]] virtual bool non_finite()                                           = 0;
+inline constexpr int steps = 2;
+
+//! What all ranks of a loopback decode, step after step, and whether a gradient was not finite.
+struct expectation {
+  bool ok = true;
+  std::vector<std::vector<float>> means;
+  std::vector<bool> non_finite;
 };
 
-//! The twin of so many ranks with a preset, named as in presets.hpp.
-[[nodiscard]] std::unique_ptr<twin> make_twin(std::string_view preset,
-                                              layout const& shape,
-                                              int world,
-                                              reduction_order order);
+//! @brief What so many ranks decode with a preset, named as in presets.hpp. Ranks that are threads share it.
+[[nodiscard]] expectation const& expected(std::string_view preset,
+                                          layout const& shape,
+                                          int world,
+                                          reduction_order order);
 
 //! What a rank's gradient is in a step; in the last step rank n - 1 has a NaN.
-[[nodiscard]] std::vector<float> make_gradient(
-  std::size_t size, int world, int rank, int step, int steps);
+[[nodiscard]] std::vector<float> make_gradient(std::size_t size, int world, int rank, int step);
 
 //! A NaN equals a NaN.
 [[nodiscard]] bool same(std::vector<float> const& a, std::vector<float> const& b);
