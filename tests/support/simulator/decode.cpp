@@ -70,7 +70,13 @@ class decoder {
       try {
         result_.code.push_back(instruction_of(statement));
       } catch (fault const& f) {
-        fail(result_.name, ", PTX line ", statement.line, ", ", statement.text, ": ", f.what());
+        fail(f.what(),
+             "; PTX line ",
+             statement.line,
+             ", ",
+             statement.text,
+             ", of the kernel ",
+             result_.name);
       }
     }
     return std::move(result_);

@@ -78,17 +78,7 @@ class grid_run {
         try {
           if (!next.done()) { next.run(); }
         } catch (fault const& f) {
-          fail(state_.kernel.name,
-               ", block (",
-               at[0],
-               ", ",
-               at[1],
-               ", ",
-               at[2],
-               "), ",
-               next.place(),
-               ": ",
-               f.what());
+          fail(f.what(), "; ", next.place(), ", ", place(at));
         }
       }
       pass_barrier(at);
@@ -100,6 +90,12 @@ class grid_run {
     return std::all_of(warps_.begin(), warps_.end(), [](warp const& w) { return w.done(); });
   }
 
+  [[nodiscard]] std::string place(extent const& at) const
+  {
+    return sentence(
+      "block (", at[0], ", ", at[1], ", ", at[2], ") of the kernel ", state_.kernel.name);
+  }
+
   // All that have not left stand at a barrier, which must be the same.
   void pass_barrier(extent const& at)
   {
@@ -107,17 +103,7 @@ class grid_run {
     for (auto& w : warps_) {
       if (w.done()) { continue; }
       if (number >= 0 && w.barrier() != number) {
-        fail(state_.kernel.name,
-             ", block (",
-             at[0],
-             ", ",
-             at[1],
-             ", ",
-             at[2],
-             "): a deadlock: warps wait at barriers ",
-             number,
-             " and ",
-             w.barrier());
+        fail("a deadlock: warps wait at barriers ", number, " and ", w.barrier(), "; ", place(at));
       }
       number = w.barrier();
     }

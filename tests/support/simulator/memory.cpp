@@ -131,6 +131,9 @@ void shared_memory::write(std::uint64_t address, std::size_t bytes, access_time 
          (r.read_turn == when.turn && (r.lanes_read || r.reader != when.thread)))) {
       fail("writes shared memory that thread ", r.reader, " read with no barrier between: a race");
     }
+    if (update && r.write_epoch == when.epoch && !r.updated) {
+      continue;
+    }  // still for others to see
     r.write_epoch = when.epoch;
     r.write_turn  = when.turn;
     r.writer      = when.thread;

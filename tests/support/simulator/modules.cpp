@@ -72,7 +72,10 @@ program const& loaded_module::kernel(std::string const& name)
                                   parsed_.kernels.end(),
                                   [&](ptx_kernel const& k) { return k.name == name; });
   if (found == parsed_.kernels.end()) { fail("there is no PTX of the kernel ", name); }
-  return decoded_.emplace(name, decode(*found, {&parsed_.variables, &addresses_})).first->second;
+  program decoded      = decode(*found, {&parsed_.variables, &addresses_});
+  decoded.contractions = find_contractions(decoded);
+  share_slots(decoded);
+  return decoded_.emplace(name, std::move(decoded)).first->second;
 }
 
 std::vector<std::string> loaded_module::names() const

@@ -99,6 +99,7 @@ struct program {
   std::uint64_t static_shared   = 0;  //!< bytes
   std::uint64_t local_bytes     = 0;  //!< of a thread
   unsigned shared_granule = 16;  //!< bytes of the narrowest access that may go to shared memory
+  std::vector<std::string> contractions{};  //!< what find_contractions said
 };
 
 //! The slot of a special register.
@@ -116,8 +117,11 @@ struct module_symbols {
 //! @brief Decodes a kernel. Throws `fault`.
 [[nodiscard]] program decode(ptx_kernel const& kernel, module_symbols const& symbols);
 
+//! @brief Lets registers share slots. Results stay the same.
+void share_slots(program& kernel);
+
 //! @brief Says where a product that is not rounded by name meets a sum that is not: the compiler may round them as one.
-//! One sentence each.
-[[nodiscard]] std::vector<std::string> contractions(program const& kernel);
+//! One sentence each. Before slots are shared.
+[[nodiscard]] std::vector<std::string> find_contractions(program const& kernel);
 
 }  // namespace tersum::simulator

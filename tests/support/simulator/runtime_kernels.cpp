@@ -143,10 +143,7 @@ void** __cudaRegisterFatBinary(void* wrapper)
 
 void __cudaRegisterFatBinaryEnd(void**) {}
 
-char __cudaInitModule(void**)
-{
-  return 1;
-}
+char __cudaInitModule(void**) { return 1; }
 
 // Modules live as long as the program: work that is recorded may still need them.
 void __cudaUnregisterFatBinary(void**) {}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Small kernels whose results are known.
+
+#include "run_ptx.hpp"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+using namespace tersum::simulator;
+
+// One thread does `code` on values that are in %r1 to %r3, or %f1 to %f3, and leaves a word in %r0.
+static std::uint32_t result_of(std::string const& code,
+                               std::vector<std::uint32_t> const& values = {})
+{
+  std::string body;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto const number = std::to_string(i + 1), value = std::to_string(values[i]);
+    body +=
+      "mov.u32 %r" + number + ", " + value + ";\nmov.b32 %f" + number + ", %r" + number + ";\n";
+  }
+  return run_words(body + code + "st.global.u32 [%mine], %r0;", 1, 1)[0];
+}
+
+static std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
+TEST_CASE("[simulator] threads and blocks know who they are")
+{
+  auto const got = run_words(R"(mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r5, %laneid;
+    mad.lo.s32 %r3, %r1, %r2, %tid; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd2, %out, %rd1;
+    mad.lo.s32 %r4, %r3, 100, %r5; st.global.u32 [%rd2], %r4;)",
+                             70,
+                             210,
+                             0,
+                             3);
+  for (std::uint32_t i = 0; i < 210; ++i) { CHECK(got[i] == 100 * i + i % 70 % 32); }
+}
+
+TEST_CASE("[simulator] threads part at branches and meet again")
+{
+  // Lane l goes round l times, odd lanes on a way of their own; all add the number of lanes that meet behind.
+  auto const got = run_words(R"(mov.u32 %r1, 0; mov.u32 %r2, 0;
+  $round: setp.ge.u32 %p1, %r1, %tid; @%p1 bra $out;
+    and.b32 %r3, %tid, 1; setp.eq.s32 %p2, %r3, 0; @%p2 bra $even;
+    add.s32 %r2, %r2, 1000; bra.uni $next;
+  $even: add.s32 %r2, %r2, 1;
+  $next: add.s32 %r1, %r1, 1; bra $round;
+  $out: vote.sync.ballot.b32 %r4, 1, -1; popc.b32 %r5, %r4; add.s32 %r2, %r2, %r5;
+    st.global.u32 [%mine], %r2;)",
+                             32,
+                             32);
+  for (std::uint32_t l = 0; l < 32; ++l) { CHECK(got[l] == (l % 2 == 0 ? l : 1000 * l) + 32); }
+}
+
+TEST_CASE("[simulator] lanes shuffle, reduce and vote")
+{
+  auto const shuffled = [](std::string const& how) {
+    return run_words("mul.lo.s32 %r1, %tid, 3; shfl.sync." + how +
+                       ", -1; selp.u32 %r3, 1000, 0, %p1;" +
+                       "add.s32 %r2, %r2, %r3; st.global.u32 [%mine], %r2;",
+                     32,
+                     32);
+  };
+  auto const butterfly = shuffled("bfly.b32 %r2|%p1, %r1, 5, 31");
+  auto const one       = shuffled("idx.b32 %r2|%p1, %r1, 7, 31");
+  auto const of_eight  = shuffled("idx.b32 %r2|%p1, %r1, 7, 6175");  // width 8: mask 24 << 8 | 31
+  auto const below     = shuffled("up.b32 %r2|%p1, %r1, 2, 0");
+  auto const above     = shuffled("down.b32 %r2|%p1, %r1, 30, 31");
+  for (std::uint32_t l = 0; l < 32; ++l) {
+    CHECK(butterfly[l] == 1000 + 3 * (l ^ 5));
+    CHECK(one[l] == 1000 + 21);
+    CHECK(of_eight[l] == 1000 + 3 * (l / 8 * 8 + 7));
+    CHECK(below[l] == (l < 2 ? 3 * l : 1000 + 3 * (l - 2)));
+    CHECK(above[l] == (l < 2 ? 1000 + 3 * (l + 30) : 3 * l));
+  }
+  auto const sums = run_words("redux.sync.add.u32 %r1, %tid, -1; redux.sync.max.u32 %r2, %tid, -1;"
+                              "mad.lo.s32 %r3, %r2, 1000, %r1; st.global.u32 [%mine], %r3;",
+                              32,
+                              32);
+  for (auto const sum : sums) { CHECK(sum == 31000 + 496); }
+}
+
+TEST_CASE("[simulator] blocks exchange through shared memory, and threads add atomically")
+{
+  auto const got =
+    run_words(R"(mov.u32 %r1, memory; add.s32 %r2, %r1, %at; st.shared.u32 [%r2], %tid;
+    bar.sync 0; sub.s32 %r3, 127, %tid; shl.b32 %r4, %r3, 2; add.s32 %r5, %r1, %r4;
+    ld.shared.u32 %r6, [%r5]; st.global.u32 [%mine], %r6;
+    bar.sync 0; mov.u32 %r7, 0; setp.ne.s32 %p1, %tid, 0; @!%p1 st.shared.u32 [%r1], %r7;
+    bar.sync 0; atom.shared.add.u32 %r8, [%r1], %tid;
+    bar.sync 0; ld.shared.u32 %r9, [%r1]; @!%p1 st.global.u32 [%out+512], %r9;)",
+              128,
+              129,
+              512);
+  for (std::uint32_t t = 0; t < 128; ++t) { CHECK(got[t] == 127 - t); }
+  CHECK(got[128] == 127 * 128 / 2);
+}
+
+TEST_CASE("[simulator] integers and bits")
+{
+  CHECK(result_of("prmt.b32 %r0, %r1, %r2, 0x7614;", {0x03020100, 0x07060504}) == 0x07060104);
+  CHECK(result_of("prmt.b32 %r0, %r1, %r2, 0x000b;", {0x83020100, 0}) == 0x000000ff);
+  CHECK(result_of("bfi.b32 %r0, %r1, %r2, 4, 8;", {0xfff, 0x10000001}) == 0x10000ff1);
+  CHECK(result_of("bfe.u32 %r0, %r1, 4, 8;", {0x12345678}) == 0x67);
+  CHECK(result_of("dp4a.u32.u32 %r0, %r1, %r2, %r3;", {0x01020304, 0xff000001, 7}) == 255 + 4 + 7);
+  CHECK(result_of("mul.hi.u32 %r0, %r1, %r2;", {0xffffffff, 0xffffffff}) == 0xfffffffe);
+  CHECK(result_of("{.reg .s32 t1; add.s32 t1, %r1, %r2; min.s32.relu %r0, t1, %r3;}", {5, 4, 7}) ==
+        7);
+  CHECK(result_of("{.reg .s32 t1; add.s32 t1, %r1, %r2; min.s32.relu %r0, t1, %r3;}",
+                  {5, 0xfffffff0, 7}) == 0);
+  CHECK(result_of("shl.b32 %r0, %r1, 32;", {1}) == 0);
+  CHECK(result_of("shr.s32 %r0, %r1, 40;", {0x80000000}) == 0xffffffff);
+  CHECK(result_of("mul.wide.u32 %rd1, %r1, %r2; shr.u64 %rd2, %rd1, 32; cvt.u32.u64 %r0, %rd2;",
+                  {0x80000000, 6}) == 3);
+  CHECK(result_of("cvt.s64.s32 %rd1, %r1; shr.u64 %rd2, %rd1, 60; cvt.u32.u64 %r0, %rd2;",
+                  {0x80000000}) == 15);
+  CHECK(result_of("lop3.b32 %r0, %r1, %r2, %r3, 0x96;", {12, 10, 6}) == (12 ^ 10 ^ 6));
+  CHECK(result_of("mov.b64 %rd1, {%r1, %r2}; mov.b64 {_, %r0}, %rd1;", {1, 2}) == 2);
+  CHECK(result_of("div.u32 %r0, %r1, %r2;", {100, 7}) == 14);
+  CHECK(result_of("rem.s32 %r0, %r1, %r2;", {0xffffff9c, 7}) == 0xfffffffe);  // of -100: -2
+}
+
+TEST_CASE("[simulator] floating point is rounded to nearest, and a NaN has one pattern")
+{
+  float const third = 1.0F / 3, nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(result_of("fma.rn.f32 %f4, %f1, %f2, %f3; mov.b32 %r0, %f4;",
+                  {bits(third), bits(3), bits(-1)}) == bits(std::fma(third, 3.0F, -1.0F)));
+  CHECK(result_of("div.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(1), bits(3)}) ==
+        bits(third));
+  CHECK(result_of("add.rn.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}) ==
+        0x7fffffff);
+  CHECK(result_of("min.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(nan), bits(3)}) == bits(3));
+  CHECK(result_of("max.f32 %f4, %f1, %f2; mov.b32 %r0, %f4;", {bits(-0.0F), bits(0)}) == 0);
+  CHECK(result_of("neg.f32 %f4, %f1; mov.b32 %r0, %f4;", {0x7fc00001}) == 0xffc00001);
+  CHECK(result_of("setp.neu.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}) == 1);
+  CHECK(result_of("setp.ne.f32 %p1, %f1, %f1; selp.u32 %r0, 1, 2, %p1;", {bits(nan)}) == 2);
+  CHECK(result_of("setp.lt.f32 %p1|%p2, %f1, %f2; selp.u32 %r0, 1, 2, %p2;", {bits(1), bits(2)}) ==
+        2);
+}
+
+TEST_CASE("[simulator] conversions")
+{
+  CHECK(result_of("cvt.rzi.u32.f32 %r0, %f1;", {bits(2.99F)}) == 2);
+  CHECK(result_of("cvt.rzi.u32.f32 %r0, %f1;", {bits(-2)}) == 0);
+  CHECK(result_of("cvt.rzi.u32.f32 %r0, %f1;", {bits(1e30F)}) == 0xffffffff);
+  CHECK(result_of("cvt.rni.s32.f32 %r0, %f1;", {bits(-2.5F)}) == 0xfffffffe);
+  CHECK(result_of("cvt.rn.f32.u32 %f4, %r1; mov.b32 %r0, %f4;", {0xffffffff}) == bits(0x1p32F));
+  // Ties to even, the least subnormal, what overflows; the first operand is the high half.
+  CHECK(result_of("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x1p-11F), bits(0x1p-24F)}) ==
+        0x3c000001);
+  CHECK(result_of("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), bits(65519)}) == 0xfc007bff);
+  CHECK(result_of("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x3p-8F), 0x7f800001}) ==
+        0x3f827fff);
+  CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.f32.f16 %f4, %h2; mov.b32 %r0, %f4;",
+                  {0x03ff0000}) == bits(1023 * 0x1p-24F));
+  CHECK(result_of("add.rn.f16x2 %r0, %r1, %r2;", {0x3c003c00, 0x3c00bc00}) == 0x40000000);
+}
+
+TEST_CASE("[simulator] tensor cores multiply tiles")
+{
+  // a[i][k] = 1 where i = k, b[k][j] = 16 j + k: the product is b, transposed here to what lanes hold.
+  auto const got = run_words(R"(shr.u32 %r1, %tid, 2; and.b32 %r2, %tid, 3; shl.b32 %r3, %r2, 1;
+    // This lane has a[r1][2 r2 + {0, 1}] and the same 8 rows and columns on: ones where the row is the column.
+    setp.eq.s32 %p1, %r1, %r3; selp.u32 %r4, 0x3c00, 0, %p1;
+    add.s32 %r5, %r3, 1; setp.eq.s32 %p2, %r1, %r5; selp.u32 %r6, 0x3c000000, %r4, %p2; mov.u32 %r7, 0;
+    // b[2 r2 + {0, 1}][r1] and 8 rows on.
+    shl.b32 %r8, %r1, 4; add.s32 %r9, %r8, %r3; cvt.rn.f32.u32 %f5, %r9; add.f32 %f6, %f5, 0f3F800000;
+    cvt.rn.f16x2.f32 %r10, %f6, %f5; add.f32 %f7, %f5, 0f41000000; add.f32 %f8, %f6, 0f41000000;
+    cvt.rn.f16x2.f32 %r11, %f8, %f7; mov.f32 %f9, 0f3F000000;
+    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r6,%r7,%r7,%r6}, {%r10,%r11}, {%f9,%f9,%f9,%f9};
+    mul.wide.u32 %rd1, %tid, 16; add.s64 %rd2, %out, %rd1; st.global.v4.f32 [%rd2], {%f1,%f2,%f3,%f4};)",
+                             32,
+                             128);
+  for (std::uint32_t l = 0; l < 32; ++l) {
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      std::uint32_t const row = l / 4 + i / 2 * 8, column = l % 4 * 2 + i % 2;
+      CHECK(got[4 * l + i] == bits(static_cast<float>(16 * column + row) + 0.5F));
+    }
+  }
+}
