@@ -11,6 +11,7 @@
 #include <functional>
 #include <interop/nccl_conformance.hpp>
 #include <interop/simulated/world.hpp>
+#include <support/simulator/runtime_state.hpp>
 #include <thread>
 #include <vector>
 
@@ -139,6 +140,19 @@ TEST_CASE("[nccl] exchanges on the device")
     CAPTURE(ranks);
     CHECK(on_all_ranks(ranks, true, [](tests::nccl_rank& on) {
             on.brief   = on.ranks > 4;
+            on.longest = 20001;
+            return tests::check_nccl_codecs(on);
+          }) == 0);
+  }
+}
+
+TEST_CASE("[nccl] streams are ordered by events")
+{
+  for (bool const transport_late : {false, true}) {
+    CAPTURE(transport_late);
+    CHECK(on_all_ranks(3, true, [&](tests::nccl_rank& on) {
+            simulator::postpone(transport_late ? on.beside : on.stream);
+            on.brief   = true;
             on.longest = 20001;
             return tests::check_nccl_codecs(on);
           }) == 0);
