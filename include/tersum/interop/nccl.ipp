@@ -43,6 +43,8 @@ inline status nccl_transport::wait(cudaStream_t stream) const noexcept
   auto const end = std::chrono::steady_clock::now() + timeout_;
   for (;;) {
     cudaError_t const done = cudaStreamQuery(stream);
+    // The runtime remembers that a stream was not ready, and a launch would take it for its own error.
+    if (done == cudaErrorNotReady) { (void)cudaGetLastError(); }
     if (done != cudaSuccess && done != cudaErrorNotReady) {
       return abort({error_code::execution_failed,
                     "the stream failed: native is the error of the CUDA runtime",
