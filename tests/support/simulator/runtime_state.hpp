@@ -12,6 +12,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -51,7 +52,7 @@ cudaError_t result(cudaError_t error);
 //! Says on stderr what a kernel did, after which every call fails.
 void break_device(char const* why);
 
-//! From now on this stream works as late as it may. It is used by one thread.
+//! From now on this stream works as late as it may, and says so when it is asked. It is used by one thread.
 void postpone(cudaStream_t stream);
 
 //! Does work of a stream, or records it.
@@ -74,6 +75,8 @@ struct CUstream_st {
   bool late            = false;
   std::deque<tersum::simulator::work> waiting{};  //!< of one that is late
   std::size_t done = 0;                           //!< pieces of work that waited once
+  std::thread worker{};  //!< does what waits while the stream's own thread only asks
+  std::atomic<bool> works{false};
 };
 
 struct CUevent_st {

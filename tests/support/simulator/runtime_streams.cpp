@@ -52,8 +52,28 @@ cudaError_t catch_up(CUstream_st* stream, std::size_t pieces)
   return cudaSuccess;
 }
 
+cudaError_t catch_up(CUstream_st* stream)
+{
+  if (stream->worker.joinable()) { stream->worker.join(); }
+  return catch_up(stream, stream->done + stream->waiting.size());
+}
+
+// Whether a late stream has done all; it begins when it is asked first.
+cudaError_t ask(CUstream_st* stream)
+{
+  if (!stream->worker.joinable()) {
+    if (stream->waiting.empty()) { return cudaSuccess; }
+    stream->works  = true;
+    stream->worker = std::thread([stream] {
+      (void)catch_up(stream, stream->done + stream->waiting.size());
+      stream->works = false;
+    });
+  }
+  return stream->works ? cudaErrorNotReady : catch_up(stream);
+}
+
 // A call that needs a stream, which must not be recording.
-cudaError_t wait_for(cudaStream_t handle)
+cudaError_t wait_for(cudaStream_t handle, bool only_asks)
 {
   auto& state               = runtime_state::get();
   CUstream_st* const stream = stream_of(handle);
@@ -65,7 +85,7 @@ cudaError_t wait_for(cudaStream_t handle)
       return cudaErrorStreamCaptureUnsupported;
     }
   }
-  return catch_up(stream, stream->done + stream->waiting.size());
+  return only_asks ? ask(stream) : catch_up(stream);
 }
 
 cudaError_t record_event(cudaEvent_t event, cudaStream_t handle)
@@ -222,6 +242,7 @@ cudaError_t enqueue(cudaStream_t handle, work one)
     }
   }
   if (auto* const stream = stream_of(handle); stream->late) {
+    if (stream->worker.joinable()) { stream->worker.join(); }
     stream->waiting.push_back(std::move(one));
     return cudaSuccess;
   }
@@ -259,13 +280,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
   lock const held{state.guard};
   if (state.streams.erase(stream) == 0) { return result(cudaErrorInvalidResourceHandle); }
   if (stream->captured) { stream->captured->broken = true; }
+  if (stream->worker.joinable()) { stream->worker.join(); }
   delete stream;
   return result(cudaSuccess);
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return result(wait_for(stream)); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return result(wait_for(stream, false)); }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return result(wait_for(stream)); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return result(wait_for(stream, true)); }
 
 cudaError_t cudaDeviceSynchronize()
 {
