@@ -140,7 +140,7 @@ TEST_CASE("[nccl] exchanges on the device")
     CAPTURE(ranks);
     CHECK(on_all_ranks(ranks, true, [](tests::nccl_rank& on) {
             on.brief   = on.ranks != 2;
-            on.longest = 20001;
+            on.longest = on.ranks > 4 ? 8001 : 20001;
             return tests::check_nccl_codecs(on);
           }) == 0);
   }
