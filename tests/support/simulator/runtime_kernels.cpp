@@ -90,6 +90,9 @@ cudaError_t launch(registered_kernel* registered,
     if (auto const error = check_shape(kernel, *registered, shape); error != cudaSuccess) {
       return error;
     }
+    if (!kernel.contractions.empty()) {
+      fail(kernel.contractions.front(), ", in the kernel ", kernel.name);
+    }
     std::vector<std::byte> parameters(kernel.parameter_bytes);
     for (std::size_t i = 0; i < kernel.parameter_offsets.size(); ++i) {
       std::memcpy(parameters.data() + kernel.parameter_offsets[i],
