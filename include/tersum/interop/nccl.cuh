@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! NCCL as a transport. Device memory; link with NCCL. Compiled and linked by the tests, not yet run on a device.
+//! NCCL as a transport. Device memory; link with NCCL. Run by the tests on a simulated device, over a stand-in for NCCL.
 
 #pragma once
 
