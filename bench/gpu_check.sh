@@ -193,7 +193,7 @@ fi
 program=$build/bin/tersum.test.interop.nccl
 if [ -x "$program" ]; then
   echo "== NCCL, ranks that share the GPU"
-  for ranks in 1 2 4; do
+  for ranks in 1 2 3 4 8; do
     timeout -k 5 "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$details/nccl.$ranks.txt" 2>&1
     case $? in
       0) note "passed: $ranks NCCL ranks" ;;

@@ -65,6 +65,8 @@ class plan {
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept requires(scattering<Codec>);
   //! Under two_shot with fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept requires(scattering<Codec>);
+  //! Under two_shot: the most words of a part that the codes of one chunk take.
+  [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept requires(scattering<Codec>);
   //! Bypassed coordinates travel as float32.
   [[nodiscard]] constexpr std::uint64_t bypass_bytes() const noexcept;
   //! All rounds together.

@@ -89,6 +89,13 @@ constexpr std::uint64_t plan<Codec>::owned_chunks() const noexcept requires(scat
 }
 
 template <class Codec>
+constexpr std::uint64_t plan<Codec>::chunk_words() noexcept requires(scattering<Codec>)
+{
+  if constexpr (Codec::selects) { return widest_words(); }
+  return detail::coded_words<typename Codec::quantizer_type>(Codec::chunk_size);
+}
+
+template <class Codec>
 constexpr std::uint64_t plan<Codec>::bypass_bytes() const noexcept
 {
   return bypassed_ * sizeof(float);

@@ -9,6 +9,7 @@
 #include <tersum/concepts.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tersum::inline v0 {
 
@@ -59,6 +60,25 @@ struct scatter_wire {
   int ranks           = 0;        //!< Those of the plan's world.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
+};
+
+//! @brief Some words of a part of a two-shot codec; by default all.
+struct part_range {
+  std::uint64_t begin = 0;
+  std::uint64_t end   = ~std::uint64_t{0};
+};
+
+//! @brief What a two-shot codec does between its rounds, for a collective that moves parts in pieces.
+//!
+//! `recompress(range)` makes the codes of the mean whose chunks begin within the range, on every rank's own part. Ranges
+//! are given in ascending order from 0 on and cover the part. Before a call the scales of all ranks and the words up to
+//! range.end + overlap must have arrived. After it the words up to range.end can go on; the scales can after the last.
+//! @tparam Recompress  A function object: status(part_range). Enqueues on the executor.
+template <class Recompress>
+struct part_recompression {
+  std::uint64_t scales;   //!< Words at the end of a part that hold the scales of chunks, or more.
+  std::uint64_t overlap;  //!< Words of the codes of one chunk, at most.
+  Recompress recompress;
 };
 
 namespace detail {

@@ -5,6 +5,7 @@
 //! Two-shot kernel bodies give the bytes of the CPU.
 
 #include "support/compare_kernels.hpp"
+#include "support/in_pieces.hpp"
 
 #include <tersum/presets.hpp>
 
@@ -54,6 +55,21 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
 {
   SUBCASE("4 bits") { compare<float>(presets::allocated_4); }
   SUBCASE("2 bits with feedback") { compare<float>(presets::allocated_2_ef); }
+}
+
+template <class Codec>
+void compare_pieces(Codec const& codec)
+{
+  exchange_case<Codec, float> const c{.codec = codec, .gradient = {20011}, .world = 3, .steps = 1};
+  CHECK(difference(
+          record_exchange<host_buffer>(in_pieces<emulated_executor>{{}, 3}, c, std::byte{0x3c}),
+          record_reference(c)) == "");
+}
+
+TEST_CASE("[kernels] two shots in pieces")
+{
+  SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
+  SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
 }
 
 template <int Size, class Quantizer, class Feedback = no_feedback>

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Two-shot exchanges have the same bytes on every instruction set and number of threads, whatever memory held before.
+//! Two-shot exchanges have the same bytes on every instruction set and number of threads, in pieces, and whatever memory held before.
 
 #include "support/exchange_fixture.hpp"
+#include "support/in_pieces.hpp"
 
 #include <tersum/presets.hpp>
 
@@ -21,12 +22,18 @@ void check(tests::exchange_case<Codec, Element> const& c)
   CHECK(tests::difference(tests::record_exchange<tests::host_buffer>(
                             cpu_executor{.threads = 3}, c, std::byte{0x3c}),
                           reference) == "");
+  for (std::uint64_t const pieces : {2U, 5U}) {
+    CAPTURE(pieces);
+    CHECK(tests::difference(tests::record_exchange<tests::host_buffer>(
+                              tests::in_pieces<cpu_executor>{{}, pieces}, c, std::byte{0x3c}),
+                            reference) == "");
+  }
 }
 
 }  // namespace
 
 TEST_CASE(
-  "[two_shot] the bytes of an exchange do not depend on instructions, threads or old memory")
+  "[two_shot] the bytes of an exchange do not depend on instructions, threads, pieces or old memory")
 {
   check<std::remove_cv_t<decltype(presets::two_shot_4)>, float>(
     {.gradient = {5003}, .world = 3, .misaligned = true, .non_finite_step = 1});

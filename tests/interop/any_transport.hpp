@@ -47,7 +47,9 @@ class any_transport : public can_reduce_all<native_sum<float>,
  public:
   virtual ~any_transport() = default;
   //! Whether the transport has an all-reduce of its own.
-  [[nodiscard]] virtual bool reduces() const                                                = 0;
+  [[nodiscard]] virtual bool reduces() const = 0;
+  //! Whether it does all operations here.
+  [[nodiscard]] virtual bool reduces_all() const                                            = 0;
   [[nodiscard]] virtual int rank() const                                                    = 0;
   [[nodiscard]] virtual int size() const                                                    = 0;
   [[nodiscard]] virtual status check() const                                                = 0;
@@ -78,6 +80,7 @@ class forwards : public any_transport {
   explicit forwards(Transport const& to) : to_(to) {}
 
   bool reduces() const override { return reduces_in_wire<Transport, native_sum<float>>; }
+  bool reduces_all() const override { return true; }
   int rank() const override { return to_.rank(); }
   int size() const override { return to_.size(); }
   status check() const override { return to_.check(); }
@@ -118,6 +121,10 @@ class forwards<Transport, Op, Rest...> : public forwards<Transport, Rest...> {
  public:
   using forwards<Transport, Rest...>::forwards;
   using forwards<Transport, Rest...>::all_reduce;
+  bool reduces_all() const override
+  {
+    return reduces_in_wire<Transport, Op> && forwards<Transport, Rest...>::reduces_all();
+  }
   status all_reduce([[maybe_unused]] wire<Op> const& round) const override
   {
     if constexpr (reduces_in_wire<Transport, Op>) {

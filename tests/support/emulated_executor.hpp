@@ -183,7 +183,7 @@ struct emulated_executor {
                                   detail::exchange_args<Codec, Element> const& args) const
   {
     if (plan.part_bytes() == 0) { return {}; }
-    launch(1, detail::part_threads, 0, [&](auto& context) {
+    launch(args.parts.recompressed.begin == 0 ? 1 : 0, detail::part_threads, 0, [&](auto& context) {
       detail::clear_parts(context, args, args.parts.gathered, args.rank);
     });
     launch_owned(plan, [&](auto& context) { detail::recompress_part(context, args); });

@@ -31,7 +31,8 @@ namespace tersum::inline v0 {
 //!                   on every rank, ordered after what the executor has enqueued and before what it enqueues next.
 //!                   Under `two_shot_codec` also with a
 //!                   `scatter_wire` and a `gather_wire`, under `top_coordinates_codec` with a `gather_wire`, whose parts
-//!                   it must exchange or gather. Returns nothing, a `status`, or an integer or enumerator of a transport
+//!                   it must exchange or gather. If it can be called with a `scatter_wire`, a `gather_wire` and a
+//!                   `part_recompression`, it is, instead of with one after the other: so parts move in pieces. Returns nothing, a `status`, or an integer or enumerator of a transport
 //!                   for which 0 is success.
 //! @return  The first error. One that a single rank finds in its arguments, a null pointer for instance, returns before its
 //!          first round, and the other ranks wait for it as long as their transport does. If `reduce` failed, the gradient is unchanged, but the residual of a codec with feedback

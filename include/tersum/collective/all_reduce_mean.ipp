@@ -5,6 +5,7 @@
 //! Definitions of all_reduce_mean.hpp.
 
 #include <concepts>
+#include <cstdint>
 #include <ranges>
 #include <type_traits>
 
@@ -13,25 +14,51 @@ namespace tersum::inline v0 {
 namespace detail {
 
 //! Calls the caller's collective on a wire that has elements, and reads its answer.
-template <class Reduce, class Wire>
-[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round)
+template <class Reduce, class Wire, class... More>
+[[nodiscard]] status reduce_round(Reduce& reduce, Wire const& round, More const&... more)
 {
   static_assert(
-    std::invocable<Reduce&, Wire>,
+    std::invocable<Reduce&, Wire, More...>,
     "tersum: reduce must be callable with every wire of the codec: write it as [](auto wire) { ... }");
-  using answer = std::invoke_result_t<Reduce&, Wire>;
+  using answer = std::invoke_result_t<Reduce&, Wire, More...>;
   if (round.count == 0) { return {}; }
   if constexpr (std::is_void_v<answer>) {
-    reduce(round);
+    reduce(round, more...);
     return {};
   } else if constexpr (std::same_as<answer, status>) {
-    return reduce(round);
+    return reduce(round, more...);
   } else {
     static_assert(
       (std::is_integral_v<answer> && !std::same_as<answer, bool>) || std::is_enum_v<answer>,
       "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success");
-    int const native = static_cast<int>(reduce(round));
+    int const native = static_cast<int>(reduce(round, more...));
     return native == 0 ? status{} : transport_error(native);
+  }
+}
+
+//! The payload of a two-shot codec: one round, what is done with it, and another, or all at once in pieces.
+template <executor Executor, scattering Codec, class Gradient, class Reduce>
+[[nodiscard]] status exchange_parts(Executor const& exec,
+                                    plan<Codec> const& plan,
+                                    Gradient&& gradient,
+                                    std::span<std::byte> state,
+                                    std::span<std::byte> workspace,
+                                    Reduce& reduce)
+{
+  auto const scattered = scattered_wire(plan, workspace);
+  auto const gathered  = gathered_wire(plan, workspace);
+  auto const between   = [&](part_range range) {
+    return recompress(exec, plan, gradient, state, workspace, range);
+  };
+  using pieces = part_recompression<decltype(between)>;
+  if constexpr (std::invocable<Reduce&, decltype(scattered), decltype(gathered), pieces>) {
+    pieces const all{
+      minimum(plan.owned_chunks(), std::uint64_t{scattered.count}), plan.chunk_words(), between};
+    return reduce_round(reduce, scattered, gathered, all);
+  } else {
+    if (status const s = reduce_round(reduce, scattered); !s.ok()) { return s; }
+    if (status const s = between({}); !s.ok()) { return s; }
+    return reduce_round(reduce, gathered);
   }
 }
 
@@ -96,14 +123,7 @@ status all_reduce_mean(Executor const& exec,
       }
     } else {
       if constexpr (scattering<Codec>) {
-        if (status const s = detail::reduce_round(reduce, scattered_wire(plan, workspace));
-            !s.ok()) {
-          return s;
-        }
-        if (status const s = recompress(exec, plan, gradient, state, workspace); !s.ok()) {
-          return s;
-        }
-        if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace));
+        if (status const s = detail::exchange_parts(exec, plan, gradient, state, workspace, reduce);
             !s.ok()) {
           return s;
         }

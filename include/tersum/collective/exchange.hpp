@@ -88,12 +88,14 @@ status advance(Executor const& exec,
                std::span<std::byte> workspace);
 
 //! @brief After the scattered wire: this rank's part of the mean is ready in `gathered_wire`. Same arguments as `encode`.
+//! @param range  What of the part: see `part_recompression`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
                   std::span<std::byte> state,
-                  std::span<std::byte> workspace);
+                  std::span<std::byte> workspace,
+                  part_range range = {});
 
 //! @brief After all wires have been reduced: the gradient becomes the mean over the ranks. Same arguments as `encode`.
 template <executor Executor, class Codec, gradient_memory Gradient>

@@ -143,13 +143,16 @@ status recompress(Executor const& exec,
                   plan<Codec> const& plan,
                   Gradient&& gradient,
                   std::span<std::byte> state,
-                  std::span<std::byte> workspace)
+                  std::span<std::byte> workspace,
+                  part_range range)
 {
   std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
-  return exec.recompress(plan, detail::make_args(plan, values.data(), state, workspace));
+  auto args               = detail::make_args(plan, values.data(), state, workspace);
+  args.parts.recompressed = range;
+  return exec.recompress(plan, args);
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>

@@ -62,8 +62,9 @@ status cuda_executor::recompress(plan<Codec> const& plan,
                                  detail::exchange_args<Codec, Element> const& args) const
 {
   if (plan.part_bytes() == 0) { return {}; }
+  bool const first = args.parts.recompressed.begin == 0;
   if (auto const s = launch(detail::clear_parts_kernel<Codec, Element>,
-                            1,
+                            first ? 1 : 0,
                             detail::part_threads,
                             0,
                             args,

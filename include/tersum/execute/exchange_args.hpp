@@ -13,6 +13,7 @@
 #include <tersum/schedule/part_map.hpp>
 #include <tersum/schedule/tile_map.hpp>
 #include <tersum/state.hpp>
+#include <tersum/wire.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ struct part_args {
   std::uint32_t* gathered;   // what all ranks decode
   float* owner_residual;     // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
+  part_range recompressed;   // of two_shot: where the chunks begin that are at hand
   std::uint32_t tiles;       // of per_hop: elements of the payload
 };
 
@@ -221,6 +223,7 @@ template <class Codec, class Element>
                           ? reinterpret_cast<float*>(state.data() + plan.owner_residual_offset())
                           : nullptr,
       .part_words     = plan.part_bytes() / sizeof(std::uint32_t),
+      .recompressed   = {},
       .tiles          = 0};
   }
   if constexpr (recoding<Codec>) {
@@ -229,6 +232,7 @@ template <class Codec, class Element>
                     reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
                   .owner_residual = nullptr,
                   .part_words     = 0,
+                  .recompressed   = {},
                   .tiles          = static_cast<std::uint32_t>(plan.payload_bytes() /
                                                       sizeof(typename Codec::payload_op::element))};
   }
@@ -243,6 +247,14 @@ template <class Codec, class Element>
 {
   if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
   return true;
+}
+
+//! Whether a chunk whose codes begin at this word of the own part is to be recompressed now.
+template <scattering Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool is_at_hand(exchange_args<Codec, Element> const& args,
+                                            std::uint64_t word)
+{
+  return word >= args.parts.recompressed.begin && word < args.parts.recompressed.end;
 }
 
 //! The number that keys the signs and the dither of this step.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! NCCL as a transport. Device memory; link with NCCL. Compiled and linked by the tests, not yet run on a device.
+//! NCCL as a transport. Device memory; link with NCCL. Run by the tests on a simulated device, over a stand-in for NCCL.
 
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <thread>
 
 namespace tersum::inline v0 {
@@ -62,7 +63,7 @@ class nccl_transport {
   //! What collectives are enqueued on.
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
 
-  //! Whether `wait` gave the communicator up: then the caller does not destroy it.
+  //! Whether the communicator was given up, because it failed or did not end in time: then the caller does not destroy it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
   //! @brief Blocks until a stream, the transport's or one that waits for it, has done all that was enqueued.
@@ -89,6 +90,10 @@ class nccl_transport {
                                   std::byte* received) const noexcept;
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept;
+
+  //! @brief To every other rank r what lies in sent(r), and from it what fills received(r): spans of device memory.
+  template <class Sent, class Received>
+  [[nodiscard]] status exchange(Sent const& sent, Received const& received) const noexcept;
 
   //! NCCL's own operations.
   template <reduce_op Op>

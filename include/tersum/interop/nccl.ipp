@@ -39,11 +39,13 @@ inline nccl_transport::nccl_transport(ncclComm_t comm,
 
 inline status nccl_transport::wait(cudaStream_t stream) const noexcept
 {
+  if (aborted_) { return ready_; }
   auto const end = std::chrono::steady_clock::now() + timeout_;
   for (;;) {
     cudaError_t const done = cudaStreamQuery(stream);
-    if (done == cudaSuccess) { return {}; }
-    if (done != cudaErrorNotReady) {
+    // The runtime remembers that a stream was not ready, and a launch would take it for its own error.
+    if (done == cudaErrorNotReady) { (void)cudaGetLastError(); }
+    if (done != cudaSuccess && done != cudaErrorNotReady) {
       return abort({error_code::execution_failed,
                     "the stream failed: native is the error of the CUDA runtime",
                     static_cast<int>(done)});
@@ -55,6 +57,8 @@ inline status nccl_transport::wait(cudaStream_t stream) const noexcept
                     "NCCL reports an error of the communicator",
                     static_cast<int>(answer != ncclSuccess ? answer : state)});
     }
+    // Only now: a communicator that fails may let go of the stream.
+    if (done == cudaSuccess) { return {}; }
     if (std::chrono::steady_clock::now() > end) { return abort(late()); }
     std::this_thread::yield();
   }
@@ -65,6 +69,7 @@ inline status nccl_transport::exchange_word(int to,
                                             int from,
                                             std::uint64_t& received) const noexcept
 {
+  if (!ready_.ok()) { return ready_; }
   constexpr std::size_t bytes = sizeof value;
   auto* const words           = reinterpret_cast<std::byte*>(words_);
   if (cudaError_t const e = cudaMemcpyAsync(words, &value, bytes, cudaMemcpyDefault, stream_);
@@ -102,41 +107,41 @@ inline status nccl_transport::all_to_all(std::byte const* data,
                                          std::byte* received) const noexcept
 {
   std::size_t const mine = blocks.bytes(rank_);
-  std::byte* const own   = received + static_cast<std::size_t>(rank_) * mine;
+  auto const sent = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
+  auto const arriving = [&](int k) {
+    return std::span{received + static_cast<std::size_t>(k) * mine, mine};
+  };
   if (mine > 0) {
     if (cudaError_t const e = cudaMemcpyAsync(
-          own, data + blocks.begin_byte(rank_), mine, cudaMemcpyDeviceToDevice, stream_);
+          arriving(rank_).data(), sent(rank_).data(), mine, cudaMemcpyDeviceToDevice, stream_);
         e != cudaSuccess) {
       return copied(e);
     }
   }
-  group together;
-  for (int k = 0; k < size_; ++k) {
-    if (k == rank_) { continue; }
-    if (std::size_t const bytes = blocks.bytes(k); bytes > 0) {
-      together.add(ncclSend(data + blocks.begin_byte(k), bytes, ncclUint8, k, comm_, stream_));
-    }
-    if (mine > 0) {
-      together.add(ncclRecv(
-        received + static_cast<std::size_t>(k) * mine, mine, ncclUint8, k, comm_, stream_));
-    }
-  }
-  return settle(together.end());
+  return exchange(sent, arriving);
 }
 
 inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
 {
-  std::size_t const mine     = blocks.bytes(rank_);
-  std::byte const* const own = data + blocks.begin_byte(rank_);
+  auto const block = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
+  auto const own   = block(rank_);
   if (blocks.count % static_cast<std::size_t>(size_) == 0) {
-    return settle(ncclAllGather(own, data, mine, ncclUint8, comm_, stream_));
+    return settle(ncclAllGather(own.data(), data, own.size(), ncclUint8, comm_, stream_));
   }
+  return exchange([&](int) { return own; }, block);
+}
+
+template <class Sent, class Received>
+status nccl_transport::exchange(Sent const& sent, Received const& received) const noexcept
+{
   group together;
   for (int k = 0; k < size_; ++k) {
     if (k == rank_) { continue; }
-    if (mine > 0) { together.add(ncclSend(own, mine, ncclUint8, k, comm_, stream_)); }
-    if (std::size_t const bytes = blocks.bytes(k); bytes > 0) {
-      together.add(ncclRecv(data + blocks.begin_byte(k), bytes, ncclUint8, k, comm_, stream_));
+    if (auto const to = sent(k); !to.empty()) {
+      together.add(ncclSend(to.data(), to.size_bytes(), ncclUint8, k, comm_, stream_));
+    }
+    if (auto const from = received(k); !from.empty()) {
+      together.add(ncclRecv(from.data(), from.size_bytes(), ncclUint8, k, comm_, stream_));
     }
   }
   return settle(together.end());
@@ -163,7 +168,10 @@ inline status nccl_transport::settle(ncclResult_t result) const noexcept
     }
   }
   if (result == ncclSuccess) { return {}; }
-  return {error_code::transport_failed, "NCCL returned an error", static_cast<int>(result)};
+  status const why{
+    error_code::transport_failed, "NCCL returned an error", static_cast<int>(result)};
+  bool const only_this_call = result == ncclInvalidArgument || result == ncclInvalidUsage;
+  return only_this_call ? why : abort(why);
 }
 
 inline status nccl_transport::abort(status const& why) const noexcept

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Two shots over NCCL in pieces: while one piece is added up, the next one moves.
+//! Exchanges over NCCL in pieces: while one piece is added up or recompressed, the next one moves.
 
 #pragma once
 
@@ -21,11 +21,13 @@ namespace tersum::inline v0 {
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan, int pieces) noexcept;
 
-//! @brief A collective for `all_reduce_mean`, with the bits of `schedule::direct`.
+//! @brief A collective for `all_reduce_mean`, with the bits of `reduce_over<Schedule>`.
 //!
-//! The transport has a stream of its own beside the executor's: they meet by events, so that an exchange can be captured
-//! in a CUDA graph from the executor's stream. Rounds that NCCL adds by itself go in the wire. Making it creates
-//! events; keep it while exchanges are under way.
+//! Sums in two shots or in a ring, and the parts of a two-shot codec, move in pieces; what stays in the wire and what is
+//! gathered does not. The transport has a stream of its own beside the executor's: they meet by events, so that an
+//! exchange can be captured in a CUDA graph from the executor's stream. Making it creates events; keep it while exchanges
+//! are under way.
+template <schedule Schedule = schedule::automatic>
 class nccl_pieces {
  public:
   static constexpr int most = 16;
@@ -49,30 +51,30 @@ class nccl_pieces {
   template <class Element>
   [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
 
-  //! Exchanges the parts of a round.
-  template <class Element>
-  [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
+  //! Exchanges the parts of a two-shot codec, recompresses them and gathers them.
+  template <class Element, class Recompress>
+  [[nodiscard]] status operator()(scatter_wire<Element> const& scattered,
+                                  gather_wire<Element> const& gathered,
+                                  part_recompression<Recompress> const& between) const;
 
  private:
   // The transport's stream begins after what the executor's holds, and the executor's goes on after the transport's.
   template <class Body>
   [[nodiscard]] status between_streams(Body const& body) const;
 
-  template <class Op>
-  [[nodiscard]] status in_pieces(wire<Op> const& round) const;
+  // move(step, piece) on the transport's stream, and after the first `worked` steps work(step, piece) on the executor's.
+  // All pieces make a step before one makes the next, on every rank.
+  template <class Move, class Work>
+  [[nodiscard]] status pipeline(int steps, int worked, Move const& move, Work const& work) const;
 
-  [[nodiscard]] rank_blocks blocks_of(rank_blocks const& cut, int piece) const noexcept;
-
-  // All-to-all on the transport's stream, and then the sum on the executor's.
   template <class Op>
-  [[nodiscard]] status there(wire<Op> const& round,
-                             rank_blocks const& cut,
-                             int piece,
-                             std::byte* received) const;
+  [[nodiscard]] status direct(wire<Op> const& round) const;
 
-  // All-gather on the transport's stream, when the sum is there.
   template <class Op>
-  [[nodiscard]] status back(wire<Op> const& round, rank_blocks const& cut, int piece) const;
+  [[nodiscard]] status ring(wire<Op> const& round) const;
+
+  template <class Op>
+  [[nodiscard]] status check_scratch(wire<Op> const& round) const noexcept;
 
   [[nodiscard]] static status wait_for(cudaStream_t later, cudaEvent_t event) noexcept;
 
@@ -85,7 +87,7 @@ class nccl_pieces {
   std::span<std::byte> scratch_;
   int pieces_;
   cudaError_t error_ = cudaSuccess;
-  cudaEvent_t events_[2 * most + 2]{};  // arrived and added of each piece, begin and end
+  cudaEvent_t events_[2 * most + 2]{};  // arrived and done of each piece, begin and end
 };
 
 }  // namespace tersum::inline v0

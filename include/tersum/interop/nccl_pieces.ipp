@@ -13,10 +13,11 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan, int pieces) noexcep
                                  detail::maximum(detail::largest_element<Codec>(), std::size_t{16});
 }
 
-inline nccl_pieces::nccl_pieces(nccl_transport const& over,
-                                cuda_executor const& exec,
-                                std::span<std::byte> scratch,
-                                int pieces) noexcept
+template <schedule Schedule>
+nccl_pieces<Schedule>::nccl_pieces(nccl_transport const& over,
+                                   cuda_executor const& exec,
+                                   std::span<std::byte> scratch,
+                                   int pieces) noexcept
   : over_(&over), exec_(exec), scratch_(scratch), pieces_(std::clamp(pieces, 1, most))
 {
   for (cudaEvent_t& event : events_) {
@@ -26,40 +27,99 @@ inline nccl_pieces::nccl_pieces(nccl_transport const& over,
   }
 }
 
-inline nccl_pieces::~nccl_pieces()
+template <schedule Schedule>
+nccl_pieces<Schedule>::~nccl_pieces()
 {
   for (cudaEvent_t const event : events_) {
     if (event != nullptr) { cudaEventDestroy(event); }
   }
 }
 
+template <schedule Schedule>
 template <reduce_op Op>
-status nccl_pieces::operator()(wire<Op> const& round) const
+status nccl_pieces<Schedule>::operator()(wire<Op> const& round) const
 {
   return between_streams([&]() -> status {
-    if constexpr (reduces_in_wire<nccl_transport, Op>) {
+    if constexpr (Schedule == schedule::ring) {
+      return ring(round);
+    } else if constexpr (Schedule != schedule::direct && reduces_in_wire<nccl_transport, Op>) {
       return over_->all_reduce(round);
     } else {
-      return in_pieces(round);
+      static_assert(Schedule != schedule::in_wire,
+                    "tersum: NCCL's all-reduce cannot do this operation: use "
+                    "schedule::direct, or schedule::automatic, which falls back to it");
+      return direct(round);
     }
   });
 }
 
+template <schedule Schedule>
 template <class Element>
-status nccl_pieces::operator()(gather_wire<Element> const& round) const
+status nccl_pieces<Schedule>::operator()(gather_wire<Element> const& round) const
 {
   return between_streams([&] { return reduce_over(*over_, exec_)(round); });
 }
 
-template <class Element>
-status nccl_pieces::operator()(scatter_wire<Element> const& round) const
+template <schedule Schedule>
+template <class Element, class Recompress>
+status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
+                                         gather_wire<Element> const& gathered,
+                                         part_recompression<Recompress> const& between) const
 {
-  if (over_->size() == 1) { return reduce_over(*over_, exec_)(round); }
-  return between_streams([&] { return reduce_over(*over_, exec_)(round); });
+  std::size_t const count = scattered.count;
+  std::size_t const mine  = static_cast<std::size_t>(over_->rank()) * count;
+  if (over_->size() == 1) {
+    if (status const s = reduce_over(*over_, exec_)(scattered); !s.ok()) { return s; }
+    return between.recompress({});
+  }
+  // Scales go there first and come back last. In front of them pieces are cut in units of 16 bytes, for NCCL's sake.
+  constexpr std::size_t unit = 16 / sizeof(Element);
+  rank_blocks const cut{
+    .count = (count - between.scales) / unit, .element_bytes = 16, .ranks = pieces_};
+  std::size_t const front = cut.count * unit;
+  auto const end          = [&](int pieces) { return cut.begin(pieces) * unit; };
+  // A chunk that begins in a piece may end in the next one.
+  auto const arrived = [&](int pieces) {
+    std::size_t const reach = end(pieces) + detail::round_up(between.overlap, unit);
+    return pieces == 0 ? 0 : pieces == pieces_ ? front : std::min(reach, front);
+  };
+  auto const words = [&](auto* array, int rank, std::size_t begin, std::size_t stop) {
+    std::size_t const part = static_cast<std::size_t>(rank) * count;
+    return std::span{array + part + begin, stop - begin};
+  };
+  auto const there = [&](std::size_t begin, std::size_t stop) {
+    return over_->exchange([&](int r) { return words(scattered.sent, r, begin, stop); },
+                           [&](int r) { return words(scattered.received, r, begin, stop); });
+  };
+  auto const move = [&](int step, int piece) -> status {
+    if (step == 0) {
+      if (piece == 0) {
+        if (status const s = there(front, count); !s.ok()) { return s; }
+      }
+      return there(arrived(piece), arrived(piece + 1));
+    }
+    std::size_t const begin = end(piece);
+    std::size_t const stop  = piece + 1 == pieces_ ? count : end(piece + 1);
+    return over_->exchange([&](int) { return words(gathered.data, over_->rank(), begin, stop); },
+                           [&](int r) { return words(gathered.data, r, begin, stop); });
+  };
+  auto const work = [&](int, int piece) {
+    bool const last = piece + 1 == pieces_;
+    return between.recompress(
+      {.begin = end(piece), .end = last ? part_range{}.end : end(piece + 1)});
+  };
+  return between_streams([&]() -> status {
+    if (status const s = exec_.copy(scattered.received + mine, scattered.sent + mine, count);
+        !s.ok()) {
+      return s;
+    }
+    return pipeline(2, 1, move, work);
+  });
 }
 
+template <schedule Schedule>
 template <class Body>
-status nccl_pieces::between_streams(Body const& body) const
+status nccl_pieces<Schedule>::between_streams(Body const& body) const
 {
   if (status const s = over_->check(); !s.ok()) { return s; }
   if (error_ != cudaSuccess) { return detail::cuda_status(error_); }
@@ -72,75 +132,132 @@ status nccl_pieces::between_streams(Body const& body) const
   return outcome.ok() ? joined : outcome;
 }
 
-template <class Op>
-status nccl_pieces::in_pieces(wire<Op> const& round) const
+template <schedule Schedule>
+template <class Move, class Work>
+status nccl_pieces<Schedule>::pipeline(int steps,
+                                       int worked,
+                                       Move const& move,
+                                       Work const& work) const
 {
-  std::size_t const n = static_cast<std::size_t>(over_->size());
-  rank_blocks const cut{
-    .count = round.count, .element_bytes = sizeof(typename Op::element), .ranks = pieces_};
-  constexpr std::size_t spare = detail::maximum(sizeof(typename Op::element), std::size_t{16});
-  if (scratch_.size() < round.bytes() + static_cast<std::size_t>(pieces_) * n * spare) {
-    return {error_code::invalid_argument, "scratch is smaller than scratch_bytes(plan, pieces)"};
-  }
-  // On the wire: there 0, there 1, back 0, there 2, back 1 ... Every rank enqueues in this order.
-  std::size_t place = 0;
-  for (int k = 0; k <= pieces_; ++k) {
-    if (k < pieces_) {
-      if (status const s = there(round, cut, k, scratch_.data() + place); !s.ok()) { return s; }
-      place += detail::round_up(n * blocks_of(cut, k).bytes(over_->rank()), 16);
-    }
-    if (k > 0) {
-      if (status const s = back(round, cut, k - 1); !s.ok()) { return s; }
+  for (int step = 0; step < steps; ++step) {
+    for (int piece = 0; piece < pieces_; ++piece) {
+      cudaEvent_t const arrived = events_[piece];
+      cudaEvent_t const done    = events_[most + piece];
+      if (step > 0 && step <= worked) {
+        if (status const s = wait_for(over_->stream(), done); !s.ok()) { return s; }
+      }
+      if (status const s = move(step, piece); !s.ok()) { return s; }
+      if (step >= worked) { continue; }
+      if (status const s = follow(exec_.stream, over_->stream(), arrived); !s.ok()) { return s; }
+      if (status const s = work(step, piece); !s.ok()) { return s; }
+      if (cudaError_t const e = cudaEventRecord(done, exec_.stream); e != cudaSuccess) {
+        return detail::cuda_status(e);
+      }
     }
   }
   return {};
 }
 
-inline rank_blocks nccl_pieces::blocks_of(rank_blocks const& cut, int piece) const noexcept
-{
-  return {.count = cut.size(piece), .element_bytes = cut.element_bytes, .ranks = over_->size()};
-}
-
+template <schedule Schedule>
 template <class Op>
-status nccl_pieces::there(wire<Op> const& round,
-                          rank_blocks const& cut,
-                          int piece,
-                          std::byte* received) const
+status nccl_pieces<Schedule>::direct(wire<Op> const& round) const
 {
-  using element            = typename Op::element;
-  rank_blocks const blocks = blocks_of(cut, piece);
-  auto* const data         = reinterpret_cast<std::byte*>(round.data + cut.begin(piece));
-  if (status const s = over_->all_to_all(data, blocks, received); !s.ok()) { return s; }
-  if (status const s = follow(exec_.stream, over_->stream(), events_[piece]); !s.ok()) { return s; }
-  std::size_t const begin = cut.begin(piece) + blocks.begin(over_->rank());
-  if (status const s = detail::add_received(exec_,
-                                            detail::op_from(round.op, begin),
-                                            round.data + begin,
-                                            reinterpret_cast<element const*>(received),
-                                            blocks.size(over_->rank()),
-                                            blocks.ranks);
-      !s.ok()) {
-    return s;
+  using element = typename Op::element;
+  if (status const s = check_scratch(round); !s.ok()) { return s; }
+  int const n = over_->size(), me = over_->rank();
+  rank_blocks const cut{.count = round.count, .element_bytes = sizeof(element), .ranks = pieces_};
+  auto const blocks_of = [&](int piece) {
+    return rank_blocks{.count = cut.size(piece), .element_bytes = cut.element_bytes, .ranks = n};
+  };
+  std::byte* received[most];
+  std::byte* place = scratch_.data();
+  for (int piece = 0; piece < pieces_; ++piece) {
+    received[piece] = place;
+    place += detail::round_up(static_cast<std::size_t>(n) * blocks_of(piece).bytes(me), 16);
   }
-  return detail::cuda_status(cudaEventRecord(events_[most + piece], exec_.stream));
+  auto const move = [&](int step, int piece) {
+    auto* const data = reinterpret_cast<std::byte*>(round.data + cut.begin(piece));
+    return step == 0 ? over_->all_to_all(data, blocks_of(piece), received[piece])
+                     : over_->all_gather(data, blocks_of(piece));
+  };
+  auto const work = [&](int, int piece) {
+    rank_blocks const blocks = blocks_of(piece);
+    std::size_t const begin  = cut.begin(piece) + blocks.begin(me);
+    return detail::add_received(exec_,
+                                detail::op_from(round.op, begin),
+                                round.data + begin,
+                                reinterpret_cast<element const*>(received[piece]),
+                                blocks.size(me),
+                                n);
+  };
+  return pipeline(2, 1, move, work);
 }
 
+template <schedule Schedule>
 template <class Op>
-status nccl_pieces::back(wire<Op> const& round, rank_blocks const& cut, int piece) const
+status nccl_pieces<Schedule>::ring(wire<Op> const& round) const
 {
-  if (status const s = wait_for(over_->stream(), events_[most + piece]); !s.ok()) { return s; }
-  auto* const data = reinterpret_cast<std::byte*>(round.data + cut.begin(piece));
-  return over_->all_gather(data, blocks_of(cut, piece));
+  using element = typename Op::element;
+  if (status const s = check_scratch(round); !s.ok()) { return s; }
+  int const n = over_->size(), me = over_->rank();
+  rank_blocks const blocks{.count = round.count, .element_bytes = sizeof(element), .ranks = n};
+  // Pieces of blocks, so that each element is added up in the order of its block.
+  auto const part = [&](int block, int piece) {
+    rank_blocks const cut{
+      .count = blocks.size(block), .element_bytes = sizeof(element), .ranks = pieces_};
+    return std::span{round.data + blocks.begin(block) + cut.begin(piece), cut.size(piece)};
+  };
+  auto const slots = static_cast<std::size_t>(n * pieces_);
+  std::size_t const room =
+    detail::round_up((round.count + slots - 1) / slots * sizeof(element), 16);
+  auto const received = [&](int piece, std::size_t count) {
+    std::byte* const at = scratch_.data() + static_cast<std::size_t>(piece) * room;
+    return std::span{reinterpret_cast<element*>(at), count};
+  };
+  // As in transport_reduce: each block travels once around and collects all ranks, then its sum travels on.
+  auto const arriving = [&](int hop) { return (me - hop - 1 + 2 * n) % n; };
+  auto const move     = [&](int hop, int piece) {
+    auto const sent = std::as_bytes(part((me - hop + 2 * n) % n, piece));
+    auto const mine = part(arriving(hop), piece);
+    auto const to   = std::as_writable_bytes(hop < n - 1 ? received(piece, mine.size()) : mine);
+    return over_->send_receive(
+      (me + 1) % n, sent.data(), sent.size(), (me + n - 1) % n, to.data(), to.size());
+  };
+  auto const work = [&](int hop, int piece) {
+    auto const mine  = part(arriving(hop), piece);
+    auto const begin = static_cast<std::size_t>(mine.data() - round.data);
+    return exec_.reduce(detail::op_from(round.op, begin),
+                        mine.data(),
+                        received(piece, mine.size()).data(),
+                        mine.data(),
+                        mine.size());
+  };
+  return pipeline(2 * (n - 1), n - 1, move, work);
 }
 
-inline status nccl_pieces::wait_for(cudaStream_t later, cudaEvent_t event) noexcept
+template <schedule Schedule>
+template <class Op>
+status nccl_pieces<Schedule>::check_scratch(wire<Op> const& round) const noexcept
+{
+  constexpr std::size_t spare = detail::maximum(sizeof(typename Op::element), std::size_t{16});
+  return detail::check_memory(scratch_,
+                              round.bytes() +
+                                static_cast<std::size_t>(pieces_ * over_->size()) * spare,
+                              "scratch is smaller than scratch_bytes(plan, pieces)",
+                              "scratch is a null pointer",
+                              "scratch is not aligned to 16 bytes");
+}
+
+template <schedule Schedule>
+status nccl_pieces<Schedule>::wait_for(cudaStream_t later, cudaEvent_t event) noexcept
 {
   return detail::cuda_status(cudaStreamWaitEvent(later, event, 0));
 }
 
-inline status nccl_pieces::follow(cudaStream_t later,
-                                  cudaStream_t earlier,
-                                  cudaEvent_t event) noexcept
+template <schedule Schedule>
+status nccl_pieces<Schedule>::follow(cudaStream_t later,
+                                     cudaStream_t earlier,
+                                     cudaEvent_t event) noexcept
 {
   cudaError_t const e = cudaEventRecord(event, earlier);
   return e == cudaSuccess ? wait_for(later, event) : detail::cuda_status(e);

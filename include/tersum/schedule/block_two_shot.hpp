@@ -59,12 +59,14 @@ TERSUM_BODY void encode_parts(Context const& ctx,
     v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));
 }
 
-//! @brief All ranks' codes of this rank's part to those of their mean: reads n payload parts, writes one.
+//! @brief All ranks' codes of this rank's part to those of their mean: reads n payload parts, writes one. Of a range of
+//! the part only the chunks that begin there.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   part_share<Codec, Element, Context> own{ctx, args};
   own.find_owned();
+  own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
   own.add_ranks(v);

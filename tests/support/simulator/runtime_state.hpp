@@ -5,14 +5,17 @@
 //! What the functions of the simulated CUDA runtime share: errors, streams and captures.
 //!
 //! Work of a stream is done when it is enqueued, by the thread that enqueues it; streams of several threads work at the same
-//! time.
+//! time. Work of a stream that is postponed is done when something waits for it, and not earlier: so what two streams of
+//! a thread do in the wrong order, for want of an event, shows.
 
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -49,6 +52,9 @@ cudaError_t result(cudaError_t error);
 //! Says on stderr what a kernel did, after which every call fails.
 void break_device(char const* why);
 
+//! From now on this stream works as late as it may, and says so when it is asked. It is used by one thread.
+void postpone(cudaStream_t stream);
+
 //! Does work of a stream, or records it.
 cudaError_t enqueue(cudaStream_t stream, work one);
 
@@ -66,6 +72,11 @@ struct CUstream_st {
   std::shared_ptr<tersum::simulator::capture> captured{};
   std::size_t recorded = 0;  //!< pieces of work in this capture
   std::size_t joined   = 0;  //!< of them, those that another stream waits for
+  bool late            = false;
+  std::deque<tersum::simulator::work> waiting{};  //!< of one that is late
+  std::size_t done = 0;                           //!< pieces of work that waited once
+  std::thread worker{};  //!< does what waits while the stream's own thread only asks
+  std::atomic<bool> works{false};
 };
 
 struct CUevent_st {
@@ -76,6 +87,7 @@ struct CUevent_st {
     captured{};  //!< where it was recorded, and after how much of which stream
   cudaStream_t stream    = nullptr;
   std::size_t after_work = 0;
+  std::size_t after_late = 0;  //!< pieces of work that waited there
 };
 
 struct CUgraph_st {

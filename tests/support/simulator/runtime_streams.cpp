@@ -20,6 +20,7 @@ using lock = std::lock_guard<std::recursive_mutex>;
 // The stream of a handle; null for one that does not exist. Legacy and per-thread default streams are one.
 CUstream_st* stream_of(cudaStream_t handle)
 {
+  lock const held{runtime_state::get().guard};
   static CUstream_st* const by_default = new CUstream_st;
   if (handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread) {
     return by_default;
@@ -33,23 +34,58 @@ cudaError_t create_stream(cudaStream_t* stream, unsigned flags)
 {
   auto& state = runtime_state::get();
   lock const held{state.guard};
-  *stream = new CUstream_st{flags, {}, 0, 0};
+  *stream          = new CUstream_st;
+  (*stream)->flags = flags;
   state.streams.insert(*stream);
   return cudaSuccess;
 }
 
-// A call that needs a stream, which must not be recording.
-cudaError_t wait_for(cudaStream_t handle)
+// Does what a late stream was given up to some piece of work. Not under the lock: work may wait for other threads.
+cudaError_t catch_up(CUstream_st* stream, std::size_t pieces)
 {
-  auto& state = runtime_state::get();
-  lock const held{state.guard};
-  auto* const stream = stream_of(handle);
-  if (stream == nullptr) { return cudaErrorInvalidResourceHandle; }
-  if (stream->captured) {
-    stream->captured->broken = true;
-    return cudaErrorStreamCaptureUnsupported;
+  while (stream->done < pieces && !stream->waiting.empty()) {
+    work const next = std::move(stream->waiting.front());
+    stream->waiting.pop_front();
+    ++stream->done;
+    if (auto const error = next(); error != cudaSuccess) { return error; }
   }
   return cudaSuccess;
+}
+
+cudaError_t catch_up(CUstream_st* stream)
+{
+  if (stream->worker.joinable()) { stream->worker.join(); }
+  return catch_up(stream, stream->done + stream->waiting.size());
+}
+
+// Whether a late stream has done all; it begins when it is asked first.
+cudaError_t ask(CUstream_st* stream)
+{
+  if (!stream->worker.joinable()) {
+    if (stream->waiting.empty()) { return cudaSuccess; }
+    stream->works  = true;
+    stream->worker = std::thread([stream] {
+      (void)catch_up(stream, stream->done + stream->waiting.size());
+      stream->works = false;
+    });
+  }
+  return stream->works ? cudaErrorNotReady : catch_up(stream);
+}
+
+// A call that needs a stream, which must not be recording.
+cudaError_t wait_for(cudaStream_t handle, bool only_asks)
+{
+  auto& state               = runtime_state::get();
+  CUstream_st* const stream = stream_of(handle);
+  {
+    lock const held{state.guard};
+    if (stream == nullptr) { return cudaErrorInvalidResourceHandle; }
+    if (stream->captured) {
+      stream->captured->broken = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+  }
+  return only_asks ? ask(stream) : catch_up(stream);
 }
 
 cudaError_t record_event(cudaEvent_t event, cudaStream_t handle)
@@ -62,6 +98,7 @@ cudaError_t record_event(cudaEvent_t event, cudaStream_t handle)
   event->captured   = stream->captured;
   event->stream     = stream;
   event->after_work = stream->recorded;
+  event->after_late = stream->done + stream->waiting.size();
   event->at         = std::chrono::steady_clock::now();
   return cudaSuccess;
 }
@@ -69,10 +106,16 @@ cudaError_t record_event(cudaEvent_t event, cudaStream_t handle)
 // What is enqueued comes later than all that is done already; a capture follows the event to the stream that waits.
 cudaError_t wait_event(cudaStream_t handle, cudaEvent_t event)
 {
-  auto& state = runtime_state::get();
-  lock const held{state.guard};
+  auto& state        = runtime_state::get();
   auto* const stream = stream_of(handle);
   if (stream == nullptr || event == nullptr) { return cudaErrorInvalidResourceHandle; }
+  if (auto* const earlier = event->stream; !event->captured && !stream->captured &&
+                                           earlier != nullptr && earlier->late &&
+                                           earlier != stream) {
+    return enqueue(stream,
+                   [earlier, pieces = event->after_late] { return catch_up(earlier, pieces); });
+  }
+  lock const held{state.guard};
   if (stream->captured && event->captured != stream->captured) {
     if (!event->recorded) { return cudaSuccess; }
     stream->captured->broken = true;
@@ -169,6 +212,12 @@ cudaError_t not_while_capturing()
   return cudaSuccess;
 }
 
+void postpone(cudaStream_t stream)
+{
+  lock const held{runtime_state::get().guard};
+  stream->late = true;
+}
+
 cudaError_t enqueue(cudaStream_t handle, work one)
 {
   auto& state = runtime_state::get();
@@ -191,6 +240,11 @@ cudaError_t enqueue(cudaStream_t handle, work one)
         }
       }
     }
+  }
+  if (auto* const stream = stream_of(handle); stream->late) {
+    if (stream->worker.joinable()) { stream->worker.join(); }
+    stream->waiting.push_back(std::move(one));
+    return cudaSuccess;
   }
   return one();
 }
@@ -226,13 +280,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
   lock const held{state.guard};
   if (state.streams.erase(stream) == 0) { return result(cudaErrorInvalidResourceHandle); }
   if (stream->captured) { stream->captured->broken = true; }
+  if (stream->worker.joinable()) { stream->worker.join(); }
   delete stream;
   return result(cudaSuccess);
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return result(wait_for(stream)); }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return result(wait_for(stream, false)); }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return result(wait_for(stream)); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return result(wait_for(stream, true)); }
 
 cudaError_t cudaDeviceSynchronize()
 {
@@ -344,7 +399,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
   return result(cudaSuccess);
 }
 
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+  if (auto const error = cudaEventQuery(event); error != cudaSuccess) { return error; }
+  bool const late = event->stream != nullptr && event->stream->late;
+  return late ? result(catch_up(event->stream, event->after_late)) : cudaSuccess;
+}
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end)
 {

@@ -49,9 +49,10 @@ void cpu_two_shot<Codec, Element>::recompress() const
   float const share        = 1.0f / static_cast<float>(args_.world);
   dither_key key           = key_of(args_);
   key.rank                 = second_rank;
-  clear_rest(map, args_.rank, own);
+  if (args_.parts.recompressed.begin == 0) { clear_rest(map, args_.rank, own); }
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
     part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
+    if (!is_at_hand(args_, place.word)) { return; }
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     quantize<second_dither>(map, place, chunk_of(place), key, rows, share, own);

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The conformance suite over NCCL: what each rank does, be it a process or a thread.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <chrono>
+#include <cstdint>
+
+namespace tersum::tests {
+
+//! @brief A rank's communicator, which blocks, and two streams of its own.
+struct nccl_rank {
+  ncclComm_t communicator = nullptr;
+  cudaStream_t stream     = nullptr;
+  cudaStream_t beside     = nullptr;
+  int rank                = 0;
+  int ranks               = 1;
+  bool brief              = false;   //!< One shape of each preset.
+  std::uint64_t longest   = 300007;  //!< Coordinates of the longest one on the device.
+};
+
+//! @name Checks
+//! Every rank calls them. @return  How many failed on this rank; each is printed.
+//! @{
+
+//! The suite of all transports, its host memory staged in device memory.
+[[nodiscard]] int check_nccl_transport(nccl_rank const& on);
+
+//! Presets on the device, each schedule, whole and in pieces, from a CUDA graph too, against a loopback on the CPU.
+[[nodiscard]] int check_nccl_codecs(nccl_rank const& on);
+
+//! Those presets of one of TERSUM_GROUPS groups, each of which is compiled apart.
+template <int Group>
+[[nodiscard]] int check_nccl_group(nccl_rank const& on);
+
+//! @brief The last rank does nothing for `away`, while the others wait for it with a shorter timeout.
+//! @param on  Its communicator does not block, and is aborted by this.
+[[nodiscard]] int check_nccl_absence(nccl_rank const& on,
+                                     std::chrono::milliseconds timeout,
+                                     std::chrono::milliseconds away);
+//! @}
+
+}  // namespace tersum::tests
