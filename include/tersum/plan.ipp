@@ -34,7 +34,7 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
     fingerprint_ = detail::add_record(fingerprint_, record);
   });
   fingerprint_ = detail::mix(fingerprint_, Codec::chunk_size);
-  if constexpr (recompressing<Codec>) {
+  if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back) {
       fingerprint_ = detail::mix(fingerprint_, static_cast<std::uint64_t>(world_.size));
       fingerprint_ = detail::mix(fingerprint_, static_cast<std::uint64_t>(world_.rank));
