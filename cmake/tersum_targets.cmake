@@ -80,7 +80,9 @@ function(tersum_add_test area name backend source)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   if(backend STREQUAL "cuda")
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
-    target_compile_options(${target} PRIVATE --no-compress) # the simulator reads the PTX
+    if(TERSUM_SIMULATE)
+      target_compile_options(${target} PRIVATE --no-compress) # of the PTX, for its interpreter to read
+    endif()
   else()
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
     # A third of the compile time of -O3 on templates like ours; without any, a third again for whole pipelines on
