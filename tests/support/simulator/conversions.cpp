@@ -60,6 +60,16 @@ std::uint32_t halves_of(float high, float low)
 {
   return std::uint32_t{half_of(high)} << 16 | half_of(low);
 }
+// The largest in place of what is larger; NaN stays.
+std::uint16_t finite_half_of(float a)
+{
+  constexpr float largest = 65504;
+  return half_of(a > largest ? largest : a < -largest ? -largest : a);
+}
+std::uint32_t finite_halves_of(float high, float low)
+{
+  return std::uint32_t{finite_half_of(high)} << 16 | finite_half_of(low);
+}
 std::uint32_t bfloat16s_of(float high, float low)
 {
   return std::uint32_t{bfloat16_of(high)} << 16 | bfloat16_of(low);
@@ -137,6 +147,8 @@ void add_conversions(operation_table& t)
   add<half_of, u16, float>(t, "cvt.rn.f16.f32");
   add<bfloat16_of, u16, float>(t, "cvt.rn.bf16.f32");
   add<halves_of, u32, float, float>(t, "cvt.rn.f16x2.f32");
+  add<finite_half_of, u16, float>(t, "cvt.rn.satfinite.f16.f32");
+  add<finite_halves_of, u32, float, float>(t, "cvt.rn.satfinite.f16x2.f32");
   add<bfloat16s_of, u32, float, float>(t, "cvt.rn.bf16x2.f32");
   add<float_of_half, float, u16>(t, "cvt.f32.f16");
   add<float_of_bfloat16, u32, u16>(t, "cvt.f32.bf16");

@@ -154,6 +154,10 @@ TEST_CASE("[simulator] conversions")
   CHECK(result_of("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x1p-11F), bits(0x1p-24F)}) ==
         0x3c000001);
   CHECK(result_of("cvt.rn.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), bits(65519)}) == 0xfc007bff);
+  CHECK(result_of("cvt.rn.satfinite.f16x2.f32 %r0, %f1, %f2;", {bits(-65520), 0x7f800000}) ==
+        0xfbff7bff);
+  CHECK(result_of("cvt.rn.satfinite.f16x2.f32 %r0, %f1, %f2;", {0x7fc00000, bits(-65519)}) ==
+        0x7ffffbff);
   CHECK(result_of("cvt.rn.bf16x2.f32 %r0, %f1, %f2;", {bits(1 + 0x3p-8F), 0x7f800001}) ==
         0x3f827fff);
   CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.f32.f16 %f4, %h2; mov.b32 %r0, %f4;",
