@@ -168,6 +168,9 @@ void __cudaRegisterFunction(void** module,
                         registered_kernel{reinterpret_cast<loaded_module*>(module), name});
 }
 
+// Variables of a module are its own: no function here copies to or from them by name.
+void __cudaRegisterVar(void**, char*, char*, char const*, int, std::size_t, int, int) {}
+
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, void const* host_function)
 {
   *kernel = reinterpret_cast<cudaKernel_t>(registry::get().find(host_function));
@@ -237,6 +240,26 @@ cudaError_t cudaFuncSetAttribute(void const* function, cudaFuncAttribute attribu
   }
   kernel->dynamic_shared_limit = value;
   return result(cudaSuccess);
+}
+
+// But for registers, which only ptxas counts.
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* function)
+{
+  auto* const registered = registry::get().find(function);
+  if (registered == nullptr) { return result(cudaErrorInvalidDeviceFunction); }
+  try {
+    program const& kernel                 = registered->in->kernel(registered->name);
+    *attributes                           = {};
+    attributes->sharedSizeBytes           = kernel.static_shared;
+    attributes->localSizeBytes            = kernel.local_bytes;
+    attributes->maxThreadsPerBlock        = static_cast<int>(kernel.source.most_threads);
+    attributes->maxDynamicSharedSizeBytes = registered->dynamic_shared_limit;
+    attributes->ptxVersion = attributes->binaryVersion = 90;
+    return result(cudaSuccess);
+  } catch (fault const& f) {
+    break_device(f.what());
+    return cudaErrorLaunchFailure;
+  }
 }
 
 // Registers are those that ptxas counts, which nobody did: the occupancy is that of threads and shared memory alone.
