@@ -21,6 +21,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <network/any_transport.hpp>
 #include <random>
 #include <span>
 #include <string>
@@ -55,11 +56,10 @@ struct options {
 //! Payload over frame of a full TCP segment: 1500 bytes of IP less 52 of headers, and 14 of Ethernet.
 inline constexpr double goodput = 1448.0 / 1514.0;
 
-template <transport Transport>
 class bench {
  public:
   //! @param over  One transport for each lane.
-  bench(options o, std::vector<std::unique_ptr<Transport const>> over)
+  bench(options o, std::vector<std::unique_ptr<any_transport const>> over)
     : o_(std::move(o)), lanes_(std::move(over)), ranks_(lanes_[0]->size()), rank_(lanes_[0]->rank())
   {
     std::mt19937 random(static_cast<unsigned>(rank_) + 1);
@@ -82,6 +82,7 @@ class bench {
                 "pieces ms",
                 "x theory",
                 "x fp16");
+    std::fflush(stdout);
   }
 
   template <class Codec>
@@ -157,7 +158,7 @@ class bench {
 
     //! @param computing  Held while this rank computes, not while it waits for the others: pieces then come to the network
     //!                   one after the other, the first of them early, rather than all at once and late.
-    [[nodiscard]] status exchange(Transport const& over, std::mutex& computing)
+    [[nodiscard]] status exchange(any_transport const& over, std::mutex& computing)
     {
       cpu_executor const exec;
       auto const reduce = reduce_over<best_schedule<Codec>()>(over, exec, bytes(scratch));
@@ -249,10 +250,13 @@ class bench {
   }
 
   options o_;
-  std::vector<std::unique_ptr<Transport const>> lanes_;
+  std::vector<std::unique_ptr<any_transport const>> lanes_;
   int ranks_, rank_;
   std::vector<float> gradient_, mean_;
   double fp16_ = 0;
 };
+
+//! Runs the presets that the build chose (TERSUM_BENCH_PRESETS), fp16 first. bench/CMakeLists.txt writes it.
+void run_presets(bench& b);
 
 }  // namespace tersum::network
