@@ -98,8 +98,9 @@ class bench {
     if (std::strcmp(name, "fp16") == 0) { fp16_ = best; }
     if (rank_ != 0) { return; }
     shape<Codec> const tensors(o_.coordinates);
-    auto const plan     = codec.plan(tensors.get(), {.size = ranks_});
-    double const share  = 2.0 * (ranks_ - 1) / ranks_;
+    auto const plan = codec.plan(tensors.get(), {.size = ranks_});
+    // What is gathered goes whole to every other rank.
+    double const share  = gathering<Codec> ? ranks_ - 1.0 : 2.0 * (ranks_ - 1) / ranks_;
     double const theory = o_.megabits > 0 ? share * 8e-3 * static_cast<double>(plan.wire_bytes()) /
                                               (o_.megabits * goodput)
                                           : 0;
@@ -127,7 +128,7 @@ class bench {
     [[nodiscard]] layout get() const
     {
       layout out{.coordinates = size_};
-      if constexpr (is_low_rank<Codec>) {
+      if constexpr (is_low_rank<Codec> || nesting<Codec>) {
         out.tensors = std::span{tensors_}.first(size_ % 1024 == 0 ? 1 : 2);
       }
       return out;
@@ -143,7 +144,10 @@ class bench {
   template <class Codec>
   static constexpr schedule best_schedule()
   {
-    return Codec::casts && !Codec::selects ? schedule::automatic : schedule::two_shot;
+    if constexpr (!nesting<Codec>) {
+      if (Codec::casts && !Codec::selects) { return schedule::automatic; }
+    }
+    return schedule::two_shot;
   }
 
   template <class Codec>
