@@ -165,13 +165,15 @@ def panel(results, title, x0, bounds, colors):
 
 
 def svg(results):
-    """A panel for each number of threads: of the widest executor, the first compiler and the size with most results."""
+    """A panel for each number of threads: of the widest executor, and the compiler and the size with most results."""
     counts = collections.Counter(int(r["n"]) for r in results)
     size = max(counts, key=lambda n: (counts[n], n))
     order = ("cuda", "cpu-avx512", "cpu-avx2", "cpu-baseline", "cpu")
     executor = min((r["executor"] for r in results if int(r["n"]) == size),
                    key=lambda name: order.index(name) if name in order else len(order))
-    compiler = next(r["compiler"] for r in results if int(r["n"]) == size and r["executor"] == executor)
+    compilers = collections.Counter(
+        r["compiler"] for r in results if int(r["n"]) == size and r["executor"] == executor)
+    compiler = max(compilers, key=compilers.get)
     shown = [r for r in results
              if int(r["n"]) == size and r["executor"] == executor and r["compiler"] == compiler and r["bytes"] > 0]
     threads = sorted({int(r["threads"]) for r in shown})

@@ -5,9 +5,11 @@
 # Which codec costs what on this machine? Builds the benchmarks of the CPU on a Debian 12 machine, installs what is missing,
 # runs them and writes JSON, a page of tables and a plot. On a machine with a GPU: bench/gpu_check.sh.
 #
-#   bash bench/run.sh [--quick] [--filter REGEX] [--seconds S] [--out FOLDER] [operation...]
+#   bash bench/run.sh [--quick] [--sizes] [--filter REGEX] [--seconds S] [--out FOLDER] [operation...]
 #
 #   --quick      seven presets that cover the kinds, instead of all; minutes less to compile
+#   --sizes      the seven also with 25 MB, 2^26 and 2^28 coordinates, and rotated_sat4 of half and bfloat16: minutes more to
+#                run, and 12 GB of memory
 #   --filter     which results, by their names `<operation>/<preset>/<type>/<executor>/n:<n>/threads:<t>`; default: the widest
 #                instructions of this CPU, 2^24 coordinates (rotations: 25 MB to 2^26), with all presets only float
 #   --seconds    most that the runs of one benchmark take, once there were five (default .2)
@@ -22,10 +24,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/install_missing.sh
 
-presets=all filter='' seconds=.2 out='' operations=()
+presets=all sizes_too=false filter='' seconds=.2 out='' operations=()
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) presets=few ;;
+    --sizes) sizes_too=true ;;
     --filter | --seconds | --out)
       [ $# -gt 1 ] || { echo "$1 needs a value" >&2; exit 2; }
       case $1 in
@@ -43,6 +46,7 @@ while [ $# -gt 0 ]; do
 done
 command=(bash bench/run.sh)
 [ $presets = all ] || command+=(--quick)
+! $sizes_too || command+=(--sizes)
 [ -z "$filter" ] || command+=(--filter "'$filter'")
 [ "$seconds" = .2 ] || command+=(--seconds "$seconds")
 [ ${#operations[@]} -eq 0 ] || command+=("${operations[@]}")
@@ -94,6 +98,13 @@ for operation in "${operations[@]}"; do
   sizes='(16777216|25165824)'
   [ "$operation" != rotate ] || sizes='(6553600|16777216|67108864)'
   pattern=${filter:-"/$types/(cpu|$executor)/n:$sizes/"}
+  if $sizes_too && [ -z "$filter" ]; then
+    # Four ranks' gradients, means and payloads of 2^28 are more than most machines have.
+    others='(6553600|67108864|268435456)'
+    [ "$operation" != exchange ] || others='(6553600|67108864)'
+    seven='(fp16|rotated_sat4|rotated_sat4_ef|topkc_b2|allocated_sat_4|two_shot_4|per_hop_4)'
+    pattern+="|/$seven/float/$executor/n:$others/|/rotated_sat4/(half|bfloat16)/$executor/n:(16777216|268435456)/"
+  fi
   echo "== $operation"
   TERSUM_BENCH_SECONDS=$seconds OMP_PROC_BIND=true "$build/bin/tersum.bench.$operation" "--benchmark_filter=$pattern" \
     "--benchmark_out=$out/$operation.$compiler.json" --benchmark_out_format=json >"$build/$operation.txt" 2>&1 || failures=1
@@ -130,7 +141,7 @@ section() {
     "Time over that of memcpy: of a rotation alone, and of all that a rank computes before 4-bit codes travel." \
     --ratios --filter '^rotate'
   section "Codecs" "Four ranks in one memory for \`exchange\`, one rank for the rest." \
-    --svg "$out/plot.svg" --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
+    --ratios --svg "$out/plot.svg" --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
   section "Parts of a codec" "Choosing chunks, orthonormal columns." --filter '^(select|nth_element|orthogonalize)/'
 } >"$out/README.md"
 ! grep -h '^failed: ' "$out/README.md" || failures=1

@@ -32,7 +32,7 @@ fi
 
 install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
-install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ||
+install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ip:iproute2 ||
   echo "tests of transports that are missing will be skipped"
 if [[ " ${presets[*]} " == *" cpu-clang "* ]]; then
   install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev || exit 1

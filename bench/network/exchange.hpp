@@ -21,6 +21,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <network/any_transport.hpp>
 #include <random>
 #include <span>
 #include <string>
@@ -55,11 +56,10 @@ struct options {
 //! Payload over frame of a full TCP segment: 1500 bytes of IP less 52 of headers, and 14 of Ethernet.
 inline constexpr double goodput = 1448.0 / 1514.0;
 
-template <transport Transport>
 class bench {
  public:
   //! @param over  One transport for each lane.
-  bench(options o, std::vector<std::unique_ptr<Transport const>> over)
+  bench(options o, std::vector<std::unique_ptr<any_transport const>> over)
     : o_(std::move(o)), lanes_(std::move(over)), ranks_(lanes_[0]->size()), rank_(lanes_[0]->rank())
   {
     std::mt19937 random(static_cast<unsigned>(rank_) + 1);
@@ -82,6 +82,7 @@ class bench {
                 "pieces ms",
                 "x theory",
                 "x fp16");
+    std::fflush(stdout);
   }
 
   template <class Codec>
@@ -97,8 +98,9 @@ class bench {
     if (std::strcmp(name, "fp16") == 0) { fp16_ = best; }
     if (rank_ != 0) { return; }
     shape<Codec> const tensors(o_.coordinates);
-    auto const plan     = codec.plan(tensors.get(), {.size = ranks_});
-    double const share  = 2.0 * (ranks_ - 1) / ranks_;
+    auto const plan = codec.plan(tensors.get(), {.size = ranks_});
+    // What is gathered goes whole to every other rank.
+    double const share  = gathering<Codec> ? ranks_ - 1.0 : 2.0 * (ranks_ - 1) / ranks_;
     double const theory = o_.megabits > 0 ? share * 8e-3 * static_cast<double>(plan.wire_bytes()) /
                                               (o_.megabits * goodput)
                                           : 0;
@@ -126,7 +128,7 @@ class bench {
     [[nodiscard]] layout get() const
     {
       layout out{.coordinates = size_};
-      if constexpr (is_low_rank<Codec>) {
+      if constexpr (is_low_rank<Codec> || nesting<Codec>) {
         out.tensors = std::span{tensors_}.first(size_ % 1024 == 0 ? 1 : 2);
       }
       return out;
@@ -142,7 +144,10 @@ class bench {
   template <class Codec>
   static constexpr schedule best_schedule()
   {
-    return Codec::casts && !Codec::selects ? schedule::automatic : schedule::direct;
+    if constexpr (!nesting<Codec>) {
+      if (Codec::casts && !Codec::selects) { return schedule::automatic; }
+    }
+    return schedule::direct;
   }
 
   template <class Codec>
@@ -157,7 +162,7 @@ class bench {
 
     //! @param computing  Held while this rank computes, not while it waits for the others: pieces then come to the network
     //!                   one after the other, the first of them early, rather than all at once and late.
-    [[nodiscard]] status exchange(Transport const& over, std::mutex& computing)
+    [[nodiscard]] status exchange(any_transport const& over, std::mutex& computing)
     {
       cpu_executor const exec;
       auto const reduce = reduce_over<best_schedule<Codec>()>(over, exec, bytes(scratch));
@@ -249,10 +254,13 @@ class bench {
   }
 
   options o_;
-  std::vector<std::unique_ptr<Transport const>> lanes_;
+  std::vector<std::unique_ptr<any_transport const>> lanes_;
   int ranks_, rank_;
   std::vector<float> gradient_, mean_;
   double fp16_ = 0;
 };
+
+//! Runs the presets that the build chose (TERSUM_BENCH_PRESETS), fp16 first. bench/CMakeLists.txt writes it.
+void run_presets(bench& b);
 
 }  // namespace tersum::network

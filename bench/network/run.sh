@@ -5,23 +5,27 @@
 # A network of limited bandwidth on one machine: each rank is a process in a network namespace, whose egress a token
 # bucket limits; a bridge in one more namespace connects them. Prints the time of an exchange with several codecs.
 #
-#   bash bench/network/run.sh [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 15 1000)
+#   bash bench/network/run.sh [--all] [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 15 1000)
 #
-# Rates are in Mbit/s, 0 for no limit. PIECES (12) are what a gradient is cut into for the overlapped exchange; CODEC names
-# codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. Needs root, iproute2 and
-# tersum.bench.network.* (BUILD, default build/cpu). Over MPI there are three codecs, fp16, fp32 and rotated_sat4, over Gloo
-# thirteen; with -DTERSUM_BENCH_PRESETS=all there are all. Where namespaces are not allowed it says so and ends with 77.
-# Nothing is made in the root namespace; everything is removed at the end, also when interrupted.
+# Rates are in Mbit/s, 0 for no limit. There are thirteen codecs; --all first builds the program with every preset, in
+# build/network, which compiles for some minutes. PIECES (12) are what a gradient is cut into for the overlapped exchange;
+# CODEC names codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. Needs root,
+# iproute2 and, without --all, tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says
+# so and ends with 77. Nothing is made in the root namespace; everything is removed at the end, also when interrupted.
 
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
+all=false
+[ "${1:-}" != --all ] || { all=true; shift; }
 ranks=${1:-4} coordinates=${2:-25000000} steps=${3:-15}
 shift $(($# < 3 ? $# : 3))
 rates=("$@")
 [ ${#rates[@]} -gt 0 ] || rates=(1000)
 transport=${TRANSPORT:-gloo}
-program=$(realpath -m "${BUILD:-build/cpu}/bin/tersum.bench.network.$transport")
+build=${BUILD:-build/cpu}
+$all && build=build/network
+program=$(realpath -m "$build/bin/tersum.bench.network.$transport")
 pieces=${PIECES:-12}
 readonly name=tersum$$ # of the namespaces; unique to this run
 
@@ -30,23 +34,34 @@ skip() {
   exit 77
 }
 
-[ -x "$program" ] || skip "$program is not built ($transport is needed)"
 command -v ip >/dev/null && command -v tc >/dev/null || skip "ip and tc are not installed (iproute2)"
-ip netns add "$name-probe" 2>/dev/null || skip "network namespaces are not allowed here"
-ip netns del "$name-probe"
-
-folder=$(mktemp -d)
-pids=()
+folder=''
 clean_up() {
-  trap - EXIT INT TERM
-  [ ${#pids[@]} -eq 0 ] || kill "${pids[@]}" 2>/dev/null
-  wait
-  for ((k = 0; k < ranks; ++k)); do ip netns del "$name-$k" 2>/dev/null; done
-  ip netns del "$name-bridge" 2>/dev/null
-  rm -rf "$folder"
+  trap - EXIT
+  trap '' INT TERM HUP # some interrupt again at once
+  for namespace in $(ip netns list 2>/dev/null | sed -n "s/^\($name-[a-z0-9]*\).*/\1/p"); do
+    ip netns pids "$namespace" | xargs -r kill -KILL 2>/dev/null # all that was started is in one
+    ip netns del "$namespace"
+  done
+  wait 2>/dev/null
+  [ -z "$folder" ] || rm -rf "$folder"
 }
 trap clean_up EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
+
+ip netns add "$name-probe" 2>/dev/null || skip "network namespaces are not allowed here"
+folder=$(mktemp -d)
+export TMPDIR=$folder # for what Open MPI leaves
+if $all; then
+  mkdir -p "$build"
+  cmake --preset cpu -B "$build" -DTERSUM_BUILD_TESTS=OFF -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_BENCH_PRESETS=all \
+    >"$build/build.log" 2>&1 &&
+    cmake --build "$build" --parallel "$(nproc)" --target "tersum.bench.network.$transport" >>"$build/build.log" 2>&1 || {
+    tail -n 40 "$build/build.log" >&2
+    exit 1
+  }
+fi
+[ -x "$program" ] || skip "$program is not built ($transport is needed)"
 
 # The egress of every rank.
 limit() {
@@ -80,7 +95,6 @@ start() {
     for ((k = 0; k < ranks; ++k)); do
       OMP_NUM_THREADS=1 ip netns exec "$name-$k" "$program" "$k" "$ranks" "$folder/$1" "10.77.0.$((k + 1))" \
         "$coordinates" "$steps" "$1" "$pieces" ${CODEC:+"$CODEC"} &
-      pids+=($!)
     done
     return
   fi
@@ -95,7 +109,6 @@ start() {
     --mca oob_tcp_if_include eth0 --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0 \
     --mca mpi_yield_when_idle 1 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 \
     "$program" "$coordinates" "$steps" "$1" "$pieces" ${CODEC:+"$CODEC"} </dev/null &
-  pids+=($!)
 }
 
 status=0
@@ -103,9 +116,7 @@ for rate in "${rates[@]}"; do
   limit "$rate"
   echo "== $ranks ranks, $coordinates coordinates, $rate Mbit/s over $transport, $pieces pieces, median of $steps"
   mkdir -p "$folder/$rate"
-  pids=()
   start "$rate"
-  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-  pids=()
+  for process in $(jobs -p); do wait "$process" || status=1; done
 done
 exit $status

@@ -233,10 +233,10 @@ class cuda_backend {
     require(exec_.copy(to.data(), from.data(), from.size()));
   }
 
-  [[nodiscard]] std::vector<std::byte> to_host(bytes from) const
+  [[nodiscard]] bool same(bytes a, bytes b) const
   {
     stream_.wait();
-    return tersum_bench::to_host(from);
+    return to_host(a) == to_host(b);
   }
 
   template <class Work>

@@ -5,7 +5,7 @@
 //! Measures the parts of an exchange, on any back end.
 //!
 //! A `Backend` is constructed from an executor and the bytes that will be taken, and has `exec()`, `take<T>(count)`,
-//! `fill(gradient)`, `copy(to, from)`, `to_host(bytes)`, `writes_all(out, state, work)`, `alternate(state, turns, work, copy)`
+//! `fill(gradient)`, `copy(to, from)`, `same(bytes, bytes)`, `writes_all(out, state, work)`, `alternate(state, turns, work, copy)`
 //! and `turns_for(bytes)`. What goes wrong is thrown.
 
 #pragma once
@@ -231,7 +231,7 @@ class local_bench {
   std::vector<memory> ranks_{};
 };
 
-//! @brief Payload + payload. The reference copies one payload.
+//! @brief Payload + payload, in its place as transports add. The reference copies one payload.
 template <class Element, class Backend, class Codec>
 void run_reduce(benchmark::State& state,
                 Codec const& codec,
@@ -261,15 +261,18 @@ void run_reduce(benchmark::State& state,
     require(room.exec().copy(p.b.data(), payload.data, payload.count));
     pairs.push_back(p);
   }
-  auto const work = [&](std::size_t turn) {
-    pair const& p = pairs[turn];
-    require(room.exec().reduce(payload.op, p.to.data(), p.a.data(), p.b.data(), payload.count));
+  auto const add = [&](pair const& p, std::span<element> to) {
+    require(room.exec().reduce(payload.op, to.data(), p.a.data(), p.b.data(), payload.count));
   };
-  if (!room.writes_all(std::as_writable_bytes(pairs[0].to), {}, [&] { work(0); })) {
+  if (!room.writes_all(
+        std::as_writable_bytes(pairs[0].to), {}, [&] { add(pairs[0], pairs[0].to); })) {
     throw std::runtime_error{"some of the output was not written"};
   }
   best_times const best = room.alternate(
-    state, turns, work, [&](std::size_t turn) { room.copy(pairs[turn].to, pairs[turn].a); });
+    state,
+    turns,
+    [&](std::size_t turn) { add(pairs[turn], pairs[turn].a); },
+    [&](std::size_t turn) { room.copy(pairs[turn].to, pairs[turn].b); });
   auto const one = static_cast<double>(size);
   set_counters(state, plan, 3 * one, one, best);
 }
@@ -306,8 +309,8 @@ void run_exchange(benchmark::State& state,
     require(loopback_all_reduce_mean(room.exec(), world));
   };
   work(0);
-  if (room.to_host(std::as_writable_bytes(ranks[0].front().gradient)) !=
-      room.to_host(std::as_writable_bytes(ranks[0].back().gradient))) {
+  if (!room.same(std::as_writable_bytes(ranks[0].front().gradient),
+                 std::as_writable_bytes(ranks[0].back().gradient))) {
     throw std::runtime_error{"the ranks ended with different means"};
   }
   // The copy also makes gradients of the means again.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/execute/cpu/add_lanes.hpp>
 #include <tersum/execute/cpu/cpu_coded_chunks.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
@@ -115,6 +116,14 @@ void reduce_array(int threads,
       return add_values(set, a + first, b + first, to + first, here);
     }
 #if defined(__x86_64__)
+    if constexpr (vector_lanes<Op> != 0) {
+      if (set == instruction_set::avx512) {
+        return add_lanes_avx512<vector_lanes<Op>>(to + first, a + first, b + first, here);
+      }
+      if (set == instruction_set::avx2) {
+        return add_lanes_avx2<vector_lanes<Op>>(to + first, a + first, b + first, here);
+      }
+    }
     if (set == instruction_set::avx512) {
       return reduce_stretch_avx512<Op>(to + first, a + first, b + first, here);
     }

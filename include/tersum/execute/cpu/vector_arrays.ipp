@@ -46,6 +46,8 @@ TERSUM_TARGET inline void add_values(Element const* a,
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
+    fetch_beyond<false>(a + i);
+    fetch_beyond<false>(b + i);
     store_values(to + i, load_values(a + i) + load_values(b + i));
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }

@@ -4,6 +4,8 @@
 //! @file
 //! One rank of the network benchmark over Gloo, started by run.sh in a network namespace.
 
+#include <tersum/interop/gloo.hpp>
+
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/prefix_store.h>
@@ -11,7 +13,7 @@
 
 #include <csignal>
 #include <exception>
-#include <network/gloo_bench.hpp>
+#include <network/exchange.hpp>
 
 int main(int argc, char** argv)
 {
@@ -27,13 +29,14 @@ int main(int argc, char** argv)
     attributes.hostname = argv[4];
     auto device         = gloo::transport::tcp::CreateDevice(attributes);
     gloo::rendezvous::FileStore files(argv[3]);
-    std::vector<std::unique_ptr<gloo_transport const>> over;
+    std::vector<std::unique_ptr<network::any_transport const>> over;
     for (std::size_t lane = 0; lane < network::lanes; ++lane) {
       gloo::rendezvous::PrefixStore store(std::to_string(lane), files);
       auto context =
         std::make_shared<gloo::rendezvous::Context>(std::atoi(argv[1]), std::atoi(argv[2]));
       context->connectFullMesh(store, device);
-      over.push_back(std::make_unique<gloo_transport const>(context, std::chrono::seconds(120)));
+      over.push_back(std::make_unique<network::forgotten<gloo_transport> const>(
+        context, std::chrono::seconds(120)));
     }
     network::bench b({argc - 5, argv + 5}, std::move(over));
     run_presets(b);

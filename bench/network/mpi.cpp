@@ -4,7 +4,9 @@
 //! @file
 //! One rank of the network benchmark over MPI, started by run.sh with mpirun.
 
-#include <network/mpi_bench.hpp>
+#include <tersum/interop/mpi.hpp>
+
+#include <network/exchange.hpp>
 
 int main(int argc, char** argv)
 {
@@ -16,9 +18,9 @@ int main(int argc, char** argv)
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   {
-    std::vector<std::unique_ptr<mpi_transport const>> over;
+    std::vector<std::unique_ptr<network::any_transport const>> over;
     for (std::size_t lane = 0; lane < network::lanes; ++lane) {
-      over.push_back(std::make_unique<mpi_transport const>(MPI_COMM_WORLD));
+      over.push_back(std::make_unique<network::forgotten<mpi_transport> const>(MPI_COMM_WORLD));
     }
     network::bench b({argc - 1, argv + 1}, std::move(over));
     run_presets(b);
