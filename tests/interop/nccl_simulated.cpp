@@ -140,7 +140,7 @@ TEST_CASE("[nccl] exchanges on the device")
     CAPTURE(ranks);
     CHECK(on_all_ranks(ranks, true, [](tests::nccl_rank& on) {
             on.brief   = on.ranks != 2;
-            on.longest = on.ranks > 4 ? 8001 : 20001;
+            on.longest = on.ranks > 2 ? 8001 : 20001;
             return tests::check_nccl_codecs(on);
           }) == 0);
   }
@@ -153,7 +153,7 @@ TEST_CASE("[nccl] streams are ordered by events")
     CHECK(on_all_ranks(3, true, [&](tests::nccl_rank& on) {
             simulator::postpone(transport_late ? on.beside : on.stream);
             on.brief   = true;
-            on.longest = 20001;
+            on.longest = 8001;
             return tests::check_nccl_codecs(on);
           }) == 0);
   }
