@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "../tile_product.hpp"
 #include "block.hpp"
 
 #include <tersum/random/philox.hpp>
