@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
@@ -106,9 +107,12 @@ struct cuda_executor {
 
  protected:
   // Launches a kernel of so many blocks; none for 0 blocks.
-  template <class Kernel, class... Args>
-  [[nodiscard]] status launch(
-    Kernel* kernel, std::uint64_t blocks, int threads, int shared, Args const&... args) const;
+  template <class... Parameters, class... Args>
+  [[nodiscard]] status launch(void (*kernel)(Parameters...),
+                              std::uint64_t blocks,
+                              int threads,
+                              int shared,
+                              Args const&... args) const;
 
   // Launches the kernel for regular chunks, then the one for the others, over the chunks that can be such.
   template <class Codec, class Element, class Kernel>

@@ -15,11 +15,35 @@ namespace detail {
     error_code::execution_failed, "the CUDA runtime refused a launch", static_cast<int>(error)};
 }
 
+//! @brief Launches a kernel, and returns the error of this launch.
+//!
+//! What others left behind in the runtime is not read: after a caller asked whether a stream is ready, the last error may be
+//! that it was not.
+template <class... Parameters>
+[[nodiscard]] status launch_kernel(void (*kernel)(Parameters...),
+                                   unsigned blocks,
+                                   int threads,
+                                   int shared,
+                                   cudaStream_t stream,
+                                   std::type_identity_t<Parameters>... args)
+{
+  void* pointers[] = {static_cast<void*>(&args)...};
+  return cuda_status(cudaLaunchKernel(kernel,
+                                      dim3(blocks),
+                                      dim3(static_cast<unsigned>(threads)),
+                                      pointers,
+                                      static_cast<std::size_t>(shared),
+                                      stream));
+}
+
 }  // namespace detail
 
-template <class Kernel, class... Args>
-status cuda_executor::launch(
-  Kernel* kernel, std::uint64_t blocks, int threads, int shared, Args const&... args) const
+template <class... Parameters, class... Args>
+status cuda_executor::launch(void (*kernel)(Parameters...),
+                             std::uint64_t blocks,
+                             int threads,
+                             int shared,
+                             Args const&... args) const
 {
   if (blocks == 0) { return {}; }
   if (blocks > std::numeric_limits<std::int32_t>::max()) {
@@ -33,11 +57,8 @@ status cuda_executor::launch(
       return s;
     }
   }
-  kernel<<<static_cast<unsigned>(blocks),
-           static_cast<unsigned>(threads),
-           static_cast<std::size_t>(shared),
-           stream>>>(args...);
-  return detail::cuda_status(cudaGetLastError());
+  return detail::launch_kernel(
+    kernel, static_cast<unsigned>(blocks), threads, shared, stream, args...);
 }
 
 template <class Codec, class Element, class Kernel>

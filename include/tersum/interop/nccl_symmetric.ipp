@@ -61,16 +61,18 @@ status nccl_symmetric::operator()(wire<Op> const& round) const
   rank_blocks const vectors{.count         = round.count / detail::element_vector<element>::count,
                             .element_bytes = 16,
                             .ranks         = device_.nRanks};
-  detail::symmetric_kernel<Op>
-    <<<static_cast<unsigned>(blocks_), detail::symmetric_threads, 0, exec_.stream>>>(
-      device_,
-      window_,
-      place(round.data),
-      round.count,
-      vectors.begin(device_.rank),
-      vectors.begin(device_.rank + 1),
-      round.op);
-  return detail::cuda_status(cudaGetLastError());
+  return detail::launch_kernel(detail::symmetric_kernel<Op>,
+                               static_cast<unsigned>(blocks_),
+                               detail::symmetric_threads,
+                               0,
+                               exec_.stream,
+                               device_,
+                               window_,
+                               place(round.data),
+                               round.count,
+                               vectors.begin(device_.rank),
+                               vectors.begin(device_.rank + 1),
+                               round.op);
 }
 
 template <class Element>
@@ -78,10 +80,15 @@ status nccl_symmetric::operator()(gather_wire<Element> const& round) const
 {
   std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
   if (status const s = check_place(round.data, all); !s.ok()) { return s; }
-  detail::symmetric_gather_kernel<Element>
-    <<<static_cast<unsigned>(blocks_), detail::symmetric_threads, 0, exec_.stream>>>(
-      device_, window_, place(round.data), round.count);
-  return detail::cuda_status(cudaGetLastError());
+  return detail::launch_kernel(detail::symmetric_gather_kernel<Element>,
+                               static_cast<unsigned>(blocks_),
+                               detail::symmetric_threads,
+                               0,
+                               exec_.stream,
+                               device_,
+                               window_,
+                               place(round.data),
+                               round.count);
 }
 
 template <class Element>
@@ -89,10 +96,16 @@ status nccl_symmetric::operator()(scatter_wire<Element> const& round) const
 {
   std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
   if (status const s = check_place(round.sent, all); !s.ok()) { return s; }
-  detail::symmetric_scatter_kernel<Element>
-    <<<static_cast<unsigned>(blocks_), detail::symmetric_threads, 0, exec_.stream>>>(
-      device_, window_, place(round.sent), round.count, round.received);
-  return detail::cuda_status(cudaGetLastError());
+  return detail::launch_kernel(detail::symmetric_scatter_kernel<Element>,
+                               static_cast<unsigned>(blocks_),
+                               detail::symmetric_threads,
+                               0,
+                               exec_.stream,
+                               device_,
+                               window_,
+                               place(round.sent),
+                               round.count,
+                               round.received);
 }
 
 inline std::size_t nccl_symmetric::place(void const* data) const noexcept
