@@ -185,10 +185,6 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
   }
-  if (scale == 0.0f) {
-    TERSUM_UNROLL
-    for (int r = 0; r < runs; ++r) { packed[r] = broadcast(Codec::zero_word); }
-  }
   if constexpr (shape::halved) {
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = alternate_halves(packed[r]); }
@@ -232,6 +228,9 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
         codec, key, chunk, scale, from, block, part, rows, chunk_words);
     }
   }
+  // After the blocks: a comparison in each lets compilers move all that computes its codes behind it, from where their
+  // operands were loaded.
+  if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
   if constexpr (Codec::feeds_back) {
     constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
     constexpr int stride = shape::split * width;
