@@ -99,6 +99,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
+    finish(packed[(4 * m + C) / Codec::lanes::lanes]);
     if constexpr (Keep) {
       integers const code =
         (integers)((field >> code_shift<quantizer>)&0xffu) - quantizer::max_level;
