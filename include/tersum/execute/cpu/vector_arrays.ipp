@@ -48,7 +48,7 @@ TERSUM_TARGET inline void add_values(Element const* a,
   for (; i + width <= count; i += width) {
     fetch_beyond<false>(a + i);
     fetch_beyond<false>(b + i);
-    store_values(to + i, load_values(a + i) + load_values(b + i));
+    store_values(to + i, load_any_nan(a + i) + load_any_nan(b + i));
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
 }

@@ -19,23 +19,32 @@ TERSUM_SIMD floats load_values(bfloat16 const* from)
 //! NaNs as `to_float` makes them of a half.
 TERSUM_SIMD floats quiet(floats v)
 {
-  words const nan = (words)((to_bits(v) & 0x7fffffffu) > 0x7f800000u);
-  return from_bits((to_bits(v) | nan) & ~(nan & 0x80000000u));
+  words const size = to_bits(v) & 0x7fffffffu;
+  return from_bits(size > 0x7f800000u ? broadcast(0x7fffffffu) : to_bits(v));
 }
 
-TERSUM_SIMD floats load_values(half const* from)
+//! Without that: for sums, which `store_values` makes a half of.
+template <class Element>
+TERSUM_SIMD floats load_any_nan(Element const* from)
+{
+  return load_values(from);
+}
+
+TERSUM_SIMD floats load_any_nan(half const* from)
 {
 #if TERSUM_SIMD_WIDTH == 16
-  return quiet((floats)_mm512_maskz_cvtph_ps(
-    0xffff, _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from))));
+  return (floats)_mm512_maskz_cvtph_ps(0xffff,
+                                       _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
 #elif TERSUM_SIMD_WIDTH == 8
-  return quiet((floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from))));
+  return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
 #else
   floats v;
   for (int lane = 0; lane < width; ++lane) { v[lane] = to_float(from[lane]); }
   return v;
 #endif
 }
+
+TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(from)); }
 
 TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 
@@ -51,17 +60,11 @@ TERSUM_SIMD void store_values(bfloat16* to, floats v)
 
 TERSUM_SIMD void store_values(half* to, floats v)
 {
-#if TERSUM_SIMD_WIDTH >= 8
-  words const nan    = (words)((to_bits(v) & 0x7fffffffu) > 0x7f800000u);
-  floats const quiet = from_bits(to_bits(v) | nan);  // all ones: the low bits survive
 #if TERSUM_SIMD_WIDTH == 16
-  __m256i const out =
-    _mm512_maskz_cvtps_ph(0xffff, (__m512)from_bits(to_bits(quiet) & ~(nan & 0x80000000u)), 0);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), out);
-#else
-  __m128i const out = _mm256_cvtps_ph((__m256)from_bits(to_bits(quiet) & ~(nan & 0x80000000u)), 0);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), out);
-#endif
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm512_maskz_cvtps_ph(0xffff, (__m512)quiet(v), 0));
+#elif TERSUM_SIMD_WIDTH == 8
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)quiet(v), 0));
 #else
   for (int lane = 0; lane < width; ++lane) { to[lane] = to_half(v[lane]); }
 #endif

@@ -99,6 +99,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
+    finish(packed[(4 * m + C) / Codec::lanes::lanes]);
     if constexpr (Keep) {
       integers const code =
         (integers)((field >> code_shift<quantizer>)&0xffu) - quantizer::max_level;
@@ -185,10 +186,6 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
   }
-  if (scale == 0.0f) {
-    TERSUM_UNROLL
-    for (int r = 0; r < runs; ++r) { packed[r] = broadcast(Codec::zero_word); }
-  }
   if constexpr (shape::halved) {
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = alternate_halves(packed[r]); }
@@ -232,6 +229,9 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
         codec, key, chunk, scale, from, block, part, rows, chunk_words);
     }
   }
+  // After the blocks: a comparison in each lets compilers move all that computes its codes behind it, from where their
+  // operands were loaded.
+  if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
   if constexpr (Codec::feeds_back) {
     constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
     constexpr int stride = shape::split * width;
