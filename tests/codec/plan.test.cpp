@@ -339,8 +339,10 @@ TEST_CASE("[plan] a budget pays from so many coordinates on")
                        std::uint64_t least_of_two,
                        std::uint64_t least_of_eight,
                        std::uint64_t least_of_64) {
-    for (auto const& [ranks, least] :
+    for (std::pair<int, std::uint64_t> const& of :
          {std::pair{2, least_of_two}, std::pair{8, least_of_eight}, std::pair{64, least_of_64}}) {
+      int const ranks           = of.first;
+      std::uint64_t const least = of.second;
       CAPTURE(ranks);
       CHECK_FALSE(codec.plan(layout{least - 1}, {.size = ranks}).travels());
       for (std::uint64_t d = least; d < 2 * least; d += 1 + d / 1024) {
