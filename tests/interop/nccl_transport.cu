@@ -4,7 +4,7 @@
 //! @file
 //! What `nccl_transport` moves, adds and reports.
 
-#include <tersum/interop/nccl.cuh>
+#include <tersum/interop/nccl_pieces.cuh>
 
 #include <cuda_runtime.h>
 
@@ -124,6 +124,27 @@ class staged_nccl {
   nccl_transport const& over_;
 };
 
+//! Parts of another world are refused before anything is read or moved.
+int check_other_world(nccl_rank const& on, nccl_transport const& nccl)
+{
+  nccl_pieces const pieces{nccl, cuda_executor{cudaStream_t{}}, {}, 2};
+  scatter_wire<std::uint32_t> const scattered{.count = 4, .ranks = on.ranks + 1};
+  gather_wire<std::uint32_t> const gathered{.count = 4, .ranks = on.ranks + 1};
+  bool called        = false;
+  auto const between = [&](part_range) {
+    called = true;
+    return status{};
+  };
+  part_recompression<decltype(between)> const all{.scales = 0, .overlap = 0, .recompress = between};
+  constexpr error_code invalid = error_code::invalid_argument;
+  if (pieces(gathered).code == invalid && pieces(scattered, gathered, all).code == invalid &&
+      !called) {
+    return 0;
+  }
+  std::printf("rank %d of %d: parts of another world are taken\n", on.rank, on.ranks);
+  return 1;
+}
+
 }  // namespace
 
 int check_nccl_transport(nccl_rank const& on)
@@ -131,7 +152,7 @@ int check_nccl_transport(nccl_rank const& on)
   nccl_transport const nccl{on.communicator, on.stream, std::chrono::seconds(60)};
   staged_nccl const staged{nccl};
   auto const any = forget_type(staged);
-  return check_presets(any, on.brief) + check_agreement(any);
+  return check_presets(any, on.brief) + check_agreement(any) + check_other_world(on, nccl);
 }
 
 int check_nccl_codecs(nccl_rank const& on)

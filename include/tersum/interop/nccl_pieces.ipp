@@ -57,6 +57,7 @@ template <schedule Schedule>
 template <class Element>
 status nccl_pieces<Schedule>::operator()(gather_wire<Element> const& round) const
 {
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   return between_streams([&] { return reduce_over(*over_, exec_)(round); });
 }
 
@@ -66,6 +67,7 @@ status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
                                          gather_wire<Element> const& gathered,
                                          part_recompression<Recompress> const& between) const
 {
+  if (status const s = detail::check_parts(scattered, over_->size()); !s.ok()) { return s; }
   std::size_t const count = scattered.count;
   std::size_t const mine  = static_cast<std::size_t>(over_->rank()) * count;
   if (over_->size() == 1) {

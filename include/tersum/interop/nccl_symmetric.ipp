@@ -78,6 +78,7 @@ status nccl_symmetric::operator()(wire<Op> const& round) const
 template <class Element>
 status nccl_symmetric::operator()(gather_wire<Element> const& round) const
 {
+  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
   std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
   if (status const s = check_place(round.data, all); !s.ok()) { return s; }
   return detail::launch_kernel(detail::symmetric_gather_kernel<Element>,
@@ -94,6 +95,7 @@ status nccl_symmetric::operator()(gather_wire<Element> const& round) const
 template <class Element>
 status nccl_symmetric::operator()(scatter_wire<Element> const& round) const
 {
+  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
   std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
   if (status const s = check_place(round.sent, all); !s.ok()) { return s; }
   return detail::launch_kernel(detail::symmetric_scatter_kernel<Element>,

@@ -64,10 +64,6 @@ class transport_reduce {
   template <class Round>
   [[nodiscard]] rank_blocks parts_of(Round const& round) const noexcept;
 
-  // Parts of another world would be read and written beyond their memory.
-  template <class Round>
-  [[nodiscard]] status check_parts(Round const& round) const noexcept;
-
   template <class Op>
   [[nodiscard]] rank_blocks blocks_of(wire<Op> const& round) const noexcept;
 

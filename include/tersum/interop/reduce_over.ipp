@@ -95,7 +95,8 @@ template <class Element>
 status transport_reduce<Schedule, Transport, Executor>::operator()(
   gather_wire<Element> const& round) const
 {
-  if (status const s = check_parts(round); !s.ok()) { return s; }
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+  if (status const s = over_->check(); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
 }
@@ -105,7 +106,8 @@ template <class Element>
 status transport_reduce<Schedule, Transport, Executor>::operator()(
   scatter_wire<Element> const& round) const
 {
-  if (status const s = check_parts(round); !s.ok()) { return s; }
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+  if (status const s = over_->check(); !s.ok()) { return s; }
   if (round.count == 0) { return {}; }
   if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
   return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
@@ -121,18 +123,6 @@ rank_blocks transport_reduce<Schedule, Transport, Executor>::parts_of(
   return {.count         = round.count * static_cast<std::size_t>(over_->size()),
           .element_bytes = sizeof(typename Round::element),
           .ranks         = over_->size()};
-}
-
-template <schedule Schedule, transport Transport, class Executor>
-template <class Round>
-status transport_reduce<Schedule, Transport, Executor>::check_parts(
-  Round const& round) const noexcept
-{
-  if (round.ranks != over_->size()) {
-    return {error_code::invalid_argument,
-            "the plan's world.size differs from the transport's number of ranks"};
-  }
-  return over_->check();
 }
 
 template <schedule Schedule, transport Transport, class Executor>

@@ -89,4 +89,17 @@ template <class T>
 concept transport = has_ranks<T> && has_exchange_word<T> && has_send_receive<T> &&
   has_all_to_all<T> && has_all_gather<T>;
 
+namespace detail {
+
+//! Parts of another world than the transport's would be read and written beyond their memory.
+template <class Round>
+[[nodiscard]] constexpr status check_parts(Round const& round, int ranks) noexcept
+{
+  if (round.ranks == ranks) { return {}; }
+  return {error_code::invalid_argument,
+          "the plan's world.size differs from the transport's number of ranks"};
+}
+
+}  // namespace detail
+
 }  // namespace tersum::inline v0
