@@ -228,6 +228,9 @@ TEST_CASE(
     CHECK(fail_in_round(presets::bf16, round, own, status{}) == own);
     CHECK(fail_in_round(presets::bf16, round, 17, 0) == transport_error(17));
   }
+  // Of a number that is wider than an int the lower half may be 0.
+  CHECK(fail_in_round(presets::bf16, 0, std::int64_t{1} << 32, std::int64_t{0}).code ==
+        error_code::transport_failed);
   CHECK(transport_error(17).code == error_code::transport_failed);
   CHECK_FALSE(transport_error(17).message.empty());
 }
