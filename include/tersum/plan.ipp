@@ -133,7 +133,8 @@ constexpr void plan<Codec>::for_each_record(Visitor visit) const
       record.chunks      = around ? 0 : chunks;
       record.bypass      = bypass;
       record.ratio       = static_cast<float>(world_.size);
-      record.weight      = t.weight;
+      record.weight =
+        t.weight + 0.0f;  // energies are ordered by their bits, and those of -0 are large
       visit(record);
       first_chunk += record.chunks;
       bypass += around ? here : 0;
