@@ -165,6 +165,18 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
                        saturating_sum<4>>;
   add(margin{.range = {.spread = 1.9f, .headroom = {.margin = 1.2f}}}, vector, four);
   add(dither{.range = {.spread = 1.9f}}, vector, four);
+  // Ranges that are the same in some worlds, 8 being the root of 64, or for some correlations.
+  using multiple = codec<fixed_chunks<1024>,
+                         partial_hadamard<1024>,
+                         rms_range<fixed_headroom>,
+                         stochastic_quantizer<4>,
+                         saturating_sum<4>>;
+  for (float const times : {0.0f, 2.0f, 8.0f}) {
+    add(multiple{.range = {.headroom = {.multiple = times}}}, vector, four);
+  }
+  for (float const wide : {.1f, .3f, 30.0f, 40.0f}) {
+    add(margin{.range = {.spread = 1.9f, .headroom = {.margin = wide}}}, vector, four);
+  }
   std::array<tensor, 1> const matrix{{{"", 250, 400, 0}}};
   layout const bucket{.coordinates = 100000, .tensors = matrix};
   add(presets::powersgd_r4, bucket, four);
