@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -95,6 +96,33 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
           "aligned to 16") != std::string_view::npos);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);
+}
+
+// Lanes of eight bits whose element is 16 bytes.
+struct add_fours {
+  using element                     = word4;
+  static constexpr bool native      = false;
+  static constexpr bool associative = true;
+  static constexpr bool exact       = true;
+  word4 operator()(word4 const& a, word4 const&) const { return a; }
+};
+
+struct fours : widening_sum<4, 8> {
+  using op = add_fours;
+};
+
+TEST_CASE("[interop] scratch memory has room for the largest block, whatever its elements")
+{
+  using wide =
+    codec<fixed_chunks<128>, no_rotation, rms_range<literal>, stochastic_quantizer<4>, fours>;
+  for (int ranks = 1; ranks <= 18; ++ranks) {
+    CAPTURE(ranks);
+    plan const of_all = wide{}.plan(layout{128}, {.size = ranks, .rank = 0});
+    rank_blocks largest{.count = of_all.payload_bytes() / 16, .element_bytes = 16, .ranks = ranks};
+    std::size_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) { most = std::max(most, largest.bytes(rank)); }
+    CHECK(scratch_bytes(of_all) >= most * static_cast<std::size_t>(ranks));
+  }
 }
 
 TEST_CASE("[interop] parts of another world than the transport's are refused")

@@ -12,8 +12,11 @@ namespace detail {
 template <class Codec>
 [[nodiscard]] constexpr std::size_t largest_element() noexcept
 {
-  if constexpr (recoding<Codec>) { return sizeof(typename Codec::payload_op::element); }
-  return 8;
+  std::size_t largest = 8;
+  if constexpr (requires { typename Codec::payload_op; }) {
+    largest = maximum(largest, sizeof(typename Codec::payload_op::element));
+  }
+  return largest;
 }
 
 //! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
