@@ -34,6 +34,7 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
     fingerprint_ = detail::add_record(fingerprint_, record);
   });
   fingerprint_ = detail::mix(fingerprint_, Codec::chunk_size);
+  fingerprint_ = detail::mix(fingerprint_, Codec::feeds_back ? 1 : 0);
   if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back) {
       fingerprint_ = detail::mix(fingerprint_, static_cast<std::uint64_t>(world_.size));
