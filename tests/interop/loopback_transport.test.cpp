@@ -96,6 +96,15 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
           "aligned to 16") != std::string_view::npos);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);
+
+  // What is reduced is no scratch memory.
+  auto const all = std::as_writable_bytes(std::span{memory});
+  wire<native_sum<float>> const inside{.data  = reinterpret_cast<float*>(all.data() + 4),
+                                       .count = values.size()};
+  CHECK(reduce_over<schedule::direct>(transport, cpu_executor{}, all)(inside).message.find(
+          "overlaps") != std::string_view::npos);
+  CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, all)(inside).message.find(
+          "overlaps") != std::string_view::npos);
 }
 
 // Lanes of eight bits whose element is 16 bytes.
