@@ -184,6 +184,10 @@ int main(int argc, char** argv)
     failures += tersum::tests::check_presets(any, brief);
     failures += tersum::tests::check_agreement(any);
     failures += check_blocks(transport);
+    if (tersum::mpi_transport{MPI_COMM_NULL}.check().code != tersum::error_code::invalid_argument) {
+      ++failures;
+      std::printf("no communicator, and no error\n");
+    }
     // With a time limit other calls of MPI are made.
     tersum::mpi_transport const limited{MPI_COMM_WORLD, std::chrono::seconds(60)};
     if (!brief) {

@@ -10,7 +10,8 @@ inline mpi_transport::mpi_transport(MPI_Comm communicator,
                                     std::chrono::milliseconds timeout) noexcept
   : timeout_(timeout)
 {
-  error_ = MPI_Comm_dup(communicator, &comm_);
+  // MPI would end the program.
+  error_ = communicator == MPI_COMM_NULL ? MPI_ERR_COMM : MPI_Comm_dup(communicator, &comm_);
   if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
   if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_rank(comm_, &rank_); }
   if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_size(comm_, &size_); }
@@ -36,6 +37,9 @@ inline status mpi_transport::check() const noexcept
   if (failed_) {
     return {error_code::transport_failed,
             "an earlier call of MPI failed or did not end in time: make a new transport"};
+  }
+  if (error_ == MPI_ERR_COMM) {
+    return {error_code::invalid_argument, "communicator is MPI_COMM_NULL, or was freed", error_};
   }
   return answer(error_);
 }
