@@ -30,4 +30,10 @@ TEST_CASE_TEMPLATE("[kernels] casts", Element, float, half, bfloat16)
   SUBCASE("bf16") { compare_cast<Element>(presets::bf16); }
 }
 
+TEST_CASE("[kernels] casts of chunks of other sizes than a block takes at once")
+{
+  SUBCASE("less") { compare_cast<float>(cast_codec<half, fixed_chunks<128>>{}); }
+  SUBCASE("more") { compare_cast<half>(cast_codec<float, fixed_chunks<4096>>{}); }
+}
+
 }  // namespace
