@@ -102,6 +102,9 @@ struct codec {
     "tersum: a quantizer has 2 to 8 bits, and max_level fits them: 1 to 2^(bits - 1) - 1");
   static_assert(Quantizer::fraction_bits >= 0 && Quantizer::fraction_bits <= 8,
                 "tersum: a quantizer is given eight random bits: fraction_bits is 0 to 8");
+  static_assert(Reducer::lane_bits == 2 || Reducer::lane_bits == 4 || Reducer::lane_bits == 8 ||
+                  Reducer::lane_bits == 16,
+                "tersum: a reducer's lane_bits are 2, 4, 8 or 16");
   static_assert(Quantizer::bits <= Reducer::lane_bits,
                 "tersum: the reducer's lanes are narrower than the quantizer's codes");
   static_assert(
@@ -114,8 +117,9 @@ struct codec {
     !rotates_all || !feeds_back,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
 
-  static_assert(chunk_size >= 128,
-                "tersum: codes of less than 16 bits need chunks of at least 128: use cast_codec");
+  static_assert(
+    chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
+    "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
   static_assert(
     !selects || !rotates_all,
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");

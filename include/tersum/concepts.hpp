@@ -32,49 +32,49 @@ template <class T> concept policy = std::is_trivially_copyable_v<T>;
 
 //! @name Atoms
 //! @{
-template <class T> concept has_bits          = requires { { T::bits } -> std::convertible_to<int>; };        //!< Of a code, its sign included.
-template <class T> concept has_max_level     = requires { { T::max_level } -> std::convertible_to<int>; };   //!< Codes lie in +-max_level.
-template <class T> concept has_fraction_bits = requires { { T::fraction_bits } -> std::convertible_to<int>; }; //!< Of a step, that a random byte resolves: 0 to 8.
-template <class T> concept has_unbiased      = requires { { T::unbiased } -> std::convertible_to<bool>; };   //!< The expected value of what is decoded is what was encoded.
-template <class T> concept has_rounds        = requires { { T::rounds } -> std::convertible_to<int>; };      //!< Of Philox4x32; 0: draws nothing.
+template <class T> concept has_bits          = requires { typename std::integral_constant<int, T::bits>; };        //!< Of a code, its sign included.
+template <class T> concept has_max_level     = requires { typename std::integral_constant<int, T::max_level>; };   //!< Codes lie in +-max_level.
+template <class T> concept has_fraction_bits = requires { typename std::integral_constant<int, T::fraction_bits>; }; //!< Of a step, that a random byte resolves: 0 to 8.
+template <class T> concept has_unbiased      = requires { typename std::bool_constant<T::unbiased>; };   //!< The expected value of what is decoded is what was encoded.
+template <class T> concept has_rounds        = requires { typename std::integral_constant<int, T::rounds>; };      //!< Of Philox4x32; 0: draws nothing.
 template <class T> concept has_draw          = requires(std::uint64_t block, dither_key const& key) {
   { T::counter(block, key) } -> std::same_as<philox_block>;   //!< Philox makes of it the bytes of wire positions 16 block to 16 block + 15.
   { T::mask(key) } -> std::same_as<std::uint32_t>; };         //!< Each word of these bytes is xored with it.
-template <class T> concept has_chunk_size    = requires { { T::chunk_size } -> std::convertible_to<int>; };  //!< Coordinates.
-template <class T> concept has_by_norm       = requires { { T::by_norm } -> std::convertible_to<bool>; };    //!< Chooses by the agreed norms, not by the seed alone.
-template <class T> concept has_level_count   = requires { { T::level_count } -> std::convertible_to<int>; }; //!< Widths that a chunk can have besides none: 1 to 7.
-template <class T> concept has_several_bits  = requires { { T::several_bits } -> std::convertible_to<bool>; }; //!< Chunks that travel differ in width, as `widths` says.
+template <class T> concept has_chunk_size    = requires { typename std::integral_constant<int, T::chunk_size>; };  //!< Coordinates.
+template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Chooses by the agreed norms, not by the seed alone.
+template <class T> concept has_level_count   = requires { typename std::integral_constant<int, T::level_count>; }; //!< Widths that a chunk can have besides none: 1 to 7.
+template <class T> concept has_several_bits  = requires { typename std::bool_constant<T::several_bits>; }; //!< Chunks that travel differ in width, as `widths` says.
 template <class T> concept has_widths        = requires(T const c) {
   { T::widths[0] } -> std::convertible_to<int>;               //!< `level_count` of them, bits of a code, ascending.
   { c.weighting } -> std::convertible_to<float>; };           //!< Exponent of a chunk's energy where gains are compared: 0 to 1.
 template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< At most, per coordinate that does not bypass, norms included.
-template <class T> concept has_rotation_size = requires { { T::rotation_size } -> std::convertible_to<int>; }; //!< Coordinates rotated together; 1: none are; 0: a whole tensor.
-template <class T> concept has_lane_bits     = requires { { T::lane_bits } -> std::convertible_to<int>; };   //!< Of a code, and of a sum of codes, on the wire.
-template <class T> concept has_biased        = requires { { T::biased } -> std::convertible_to<bool>; };     //!< A lane holds code + max_level, not two's complement.
-template <class T> concept has_saturating    = requires { { T::saturating } -> std::convertible_to<bool>; }; //!< A sum beyond its lane stays at the limit; the decoder counts those.
+template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< Coordinates rotated together; 1: none are; 0: a whole tensor.
+template <class T> concept has_lane_bits     = requires { typename std::integral_constant<int, T::lane_bits>; };   //!< Of a code, and of a sum of codes, on the wire.
+template <class T> concept has_biased        = requires { typename std::bool_constant<T::biased>; };     //!< A lane holds code + max_level, not two's complement.
+template <class T> concept has_saturating    = requires { typename std::bool_constant<T::saturating>; }; //!< A sum beyond its lane stays at the limit; the decoder counts those.
 template <class T> concept has_element       = requires { typename T::element; };                            //!< What a transport sums, and never cuts.
 template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };     //!< The same policy in another width.
 template <class T> concept has_scalar        = requires { typename T::scalar; };                             //!< Type of what the ranks agree on, one a chunk or tensor.
-template <class T> concept has_measurement   = requires { { T::measurement } -> std::convertible_to<statistic>; }; //!< What such a scalar is.
+template <class T> concept has_measurement   = requires { typename std::integral_constant<statistic, T::measurement>; }; //!< What such a scalar is.
 template <class T> concept has_spread        = requires(T const r) { { r.spread } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
-template <class T> concept has_native        = requires { { T::native } -> std::convertible_to<bool>; };     //!< Transports have it built in.
-template <class T> concept has_associative   = requires { { T::associative } -> std::convertible_to<bool>; }; //!< The order of the ranks does not change a bit.
-template <class T> concept has_exact         = requires { { T::exact } -> std::convertible_to<bool>; };      //!< Nothing is rounded or clamped.
-template <class T> concept has_enabled       = requires { { T::enabled } -> std::convertible_to<bool>; };    //!< The state has a residual: what a step lost is added to the next gradient.
+template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Transports have it built in.
+template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< The order of the ranks does not change a bit.
+template <class T> concept has_exact         = requires { typename std::bool_constant<T::exact>; };      //!< Nothing is rounded or clamped.
+template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< The state has a residual: what a step lost is added to the next gradient.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
   { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; }; //!< encode(value, 2^fraction_bits / step, random byte): the code.
-template <class T> concept has_magnitudes    = requires { { T::magnitudes } -> std::convertible_to<int>; };  //!< Levels of one sign.
+template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Levels of one sign.
 template <class T> concept has_tables        = requires {
   { T::levels() } -> std::convertible_to<float const*>;       //!< `magnitudes` of them, in root mean squares of the chunk, ascending.
   { T::boundaries() } -> std::convertible_to<float const*>; }; //!< The least magnitude beyond each level's cell, the last infinite.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
-template <class T> concept has_block         = requires { { T::block } -> std::convertible_to<int>; };       //!< Coordinates with one scale.
+template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates with one scale.
 template <class T> concept has_scale         = requires(float v, std::uint32_t code) {
-  { T::scale::bits } -> std::convertible_to<int>;             //!< Of a scale on the wire: 8 or 16.
+  typename std::integral_constant<int, T::scale::bits>;           //!< Of a scale on the wire: 8 or 16.
   { T::scale::encode(v) } -> std::same_as<std::uint32_t>;     //!< encode(largest magnitude of the block over that of the chunk), from 0 to 1.
   { T::scale::decode(code) } -> std::same_as<float>; };       //!< No less than what was encoded.
-template <class T> concept has_uniform       = requires { { T::uniform } -> std::convertible_to<bool>; };    //!< Levels have equal distances.
+template <class T> concept has_uniform       = requires { typename std::bool_constant<T::uniform>; };    //!< Levels have equal distances.
 template <class T> concept has_levels        = requires {
   { T::level.data() } -> std::convertible_to<float const*>;   //!< `magnitudes` of them, of the block's scale: 0 to 1, ascending.
   { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; }; //!< The same in units of 2^-20, and one more that nothing reaches.
@@ -86,7 +86,7 @@ template <class T> concept has_combine_at    = requires(T const op, typename T::
   { op.from(std::size_t{}) } -> std::same_as<T>; };           //!< The same for the elements from an index on, counted from there.
 template <class T> concept has_factor        = requires(T const h) {
   { h.factor(1, 1.0f) } -> std::convertible_to<float>; };     //!< factor(world, sqrt(|sum|^2 / energy of one rank) of the last exchange): the range of the sum over one rank's.
-template <class T> concept has_tracked       = requires { { T::tracked } -> std::convertible_to<bool>; };    //!< `factor` uses its second argument: the decoder has to measure it.
+template <class T> concept has_tracked       = requires { typename std::bool_constant<T::tracked>; };    //!< `factor` uses its second argument: the decoder has to measure it.
 //! @}
 
 //! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`. One of no rounds draws nothing.

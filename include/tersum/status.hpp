@@ -27,7 +27,7 @@ enum class error_code : std::uint8_t {
 //! CUDA runtime or of the transport where one of them failed, otherwise 0.
 struct [[nodiscard]] status {
   error_code code          = error_code::ok;
-  std::string_view message = {};
+  std::string_view message = "";
   int native               = 0;
 
   [[nodiscard]] constexpr bool ok() const noexcept { return code == error_code::ok; }
