@@ -13,7 +13,6 @@
 #include <tersum/presets.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
