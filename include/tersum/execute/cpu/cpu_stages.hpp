@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/execute/block_initialize.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
 #include <tersum/execute/cpu/select_chunks.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
@@ -14,7 +15,6 @@
 #include <tersum/range/settle.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
