@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/execute/block_initialize.hpp>
+#include <tersum/execute/cpu/chunk_selection.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
-#include <tersum/execute/cpu/select_chunks.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
