@@ -29,8 +29,6 @@ struct selection_args {
   std::uint32_t* places;  // one a chunk
 };
 
-struct no_selection {};
-
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
   std::uint32_t* received;   // of two_shot
@@ -41,14 +39,12 @@ struct part_args {
   std::uint32_t tiles;       // of per_hop: elements of the payload
 };
 
-struct no_parts {};
-
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
 struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
-struct no_bypass {};
+struct nothing {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 //!
@@ -72,9 +68,9 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<Codec::selects, selection_args, no_selection> selection;
-  std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
-  std::conditional_t<moves_with_codes<Codec>, bypass_args, no_bypass> bypassed;
+  std::conditional_t<Codec::selects, selection_args, nothing> selection;
+  std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
+  std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
@@ -220,25 +216,17 @@ template <class Codec, class Element>
                       .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
                       .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
   }
+  if constexpr (has_parts<Codec>) {
+    args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
+  }
   if constexpr (scattering<Codec>) {
-    args.parts = {.received       = place_in<std::uint32_t>(workspace, plan.received_offset()),
-                  .gathered       = place_in<std::uint32_t>(workspace, plan.gathered_offset()),
-                  .owner_residual = Codec::owner_feeds_back
-                                      ? place_in<float>(state, plan.owner_residual_offset())
-                                      : nullptr,
-                  .part_words     = plan.part_bytes() / sizeof(std::uint32_t),
-                  .recompressed   = {},
-                  .tiles          = 0};
+    args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
+    args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
+    if (Codec::owner_feeds_back) {
+      args.parts.owner_residual = place_in<float>(state, plan.owner_residual_offset());
+    }
   }
-  if constexpr (recoding<Codec>) {
-    args.parts = {.received       = nullptr,
-                  .gathered       = place_in<std::uint32_t>(workspace, plan.gathered_offset()),
-                  .owner_residual = nullptr,
-                  .part_words     = 0,
-                  .recompressed   = {},
-                  .tiles          = static_cast<std::uint32_t>(plan.payload_bytes() /
-                                                      sizeof(typename Codec::payload_op::element))};
-  }
+  if constexpr (recoding<Codec>) { args.parts.tiles = static_cast<std::uint32_t>(plan.tiles()); }
   return args;
 }
 
