@@ -20,8 +20,6 @@
 #include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 
-#include <concepts>
-#include <type_traits>
 #include <utility>
 
 namespace tersum::inline v0 {

@@ -34,6 +34,7 @@ constexpr plan<Codec>::plan(Codec const& codec, layout const& gradient, world co
     fingerprint_ = detail::add_record(fingerprint_, record);
   });
   fingerprint_ = detail::mix(fingerprint_, Codec::chunk_size);
+  fingerprint_ = detail::mix(fingerprint_, Codec::feeds_back ? 1 : 0);
   if constexpr (scattering<Codec>) {
     if (Codec::owner_feeds_back) {
       fingerprint_ = detail::mix(fingerprint_, static_cast<std::uint64_t>(world_.size));
@@ -133,7 +134,8 @@ constexpr void plan<Codec>::for_each_record(Visitor visit) const
       record.chunks      = around ? 0 : chunks;
       record.bypass      = bypass;
       record.ratio       = static_cast<float>(world_.size);
-      record.weight      = t.weight;
+      record.weight =
+        t.weight + 0.0f;  // energies are ordered by their bits, and those of -0 are large
       visit(record);
       first_chunk += record.chunks;
       bypass += around ? here : 0;

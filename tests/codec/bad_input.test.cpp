@@ -66,6 +66,16 @@ TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is r
   CHECK(begins_and_goes_on(plan, presets::rotated_sat8_ef.plan(of(bucket), ranks)) == status{});
   CHECK(begins_and_goes_on(plan, presets::rotated_sat4_ef.plan(of(turned), {3, 1})) == status{});
 
+  // But whether there is a residual: the bytes behind another state are none.
+  CHECK(mentions(begins_and_goes_on(presets::rotated_sat4.plan(of(bucket), ranks), plan),
+                 "initialize"));
+  CHECK(mentions(begins_and_goes_on(plan, presets::rotated_sat4.plan(of(bucket), ranks)),
+                 "initialize"));
+
+  auto const top_plan = presets::topk_b2.plan(layout{3000}, ranks);
+  CHECK(top_plan.state_fingerprint() !=
+        presets::topk_b2_ef.plan(layout{3000}, ranks).state_fingerprint());
+
   // But where owners feed back, and of factors.
   auto const owned = presets::two_shot_4_ef.plan(of(bucket), ranks);
   CHECK(begins_and_goes_on(owned, owned) == status{});

@@ -201,13 +201,15 @@ TEST_CASE("[selection] a tensor's weight counts like energy, and 0 leaves the bi
       moved += level_of(heavier, chunk) != level_of(same, chunk) ? 1u : 0u;
     }
     CHECK(moved > 0);
-    bucket[1].weight = 0;
-    tests::loopback_run light{codec, unweighted, 2, 3};
-    auto const& out = light.exchange(plain);
-    for (std::uint64_t chunk = chunks / 2; chunk < chunks; ++chunk) {
-      REQUIRE(level_of(light, chunk) == 0);
+    for (float const nothing : {0.0f, -0.0f}) {
+      bucket[1].weight = nothing;
+      tests::loopback_run light{codec, unweighted, 2, 3};
+      auto const& out = light.exchange(plain);
+      for (std::uint64_t chunk = chunks / 2; chunk < chunks; ++chunk) {
+        REQUIRE(level_of(light, chunk) == 0);
+      }
+      CHECK(out[0].back() == 0.0f);
     }
-    CHECK(out[0].back() == 0.0f);
   };
   check(presets::allocated_sat_3);
   check(presets::balanced_sat_2);

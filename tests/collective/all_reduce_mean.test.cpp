@@ -228,6 +228,9 @@ TEST_CASE(
     CHECK(fail_in_round(presets::bf16, round, own, status{}) == own);
     CHECK(fail_in_round(presets::bf16, round, 17, 0) == transport_error(17));
   }
+  // Of a number that is wider than an int the lower half may be 0.
+  CHECK(fail_in_round(presets::bf16, 0, std::int64_t{1} << 32, std::int64_t{0}).code ==
+        error_code::transport_failed);
   CHECK(transport_error(17).code == error_code::transport_failed);
   CHECK_FALSE(transport_error(17).message.empty());
 }
@@ -246,6 +249,29 @@ TEST_CASE("[collective] a failed exchange of a codec without feedback can be mad
   CHECK(call(twin, [](auto) {}) == status{});
   CHECK(failed.gradient == twin.gradient);
   CHECK(std::equal(failed.state().begin(), failed.state().end(), twin.state().begin()));
+}
+
+TEST_CASE("[collective] initialize has no workspace, and computes no addresses in it")
+{
+  std::vector<word4> state(1000);
+  auto const pointers = [&](auto const& plan) {
+    using codec_type = std::remove_cvref_t<decltype(plan.codec())>;
+    return detail::make_args<codec_type, float>(
+      plan, nullptr, std::as_writable_bytes(std::span{state}), {});
+  };
+  tensor const matrix[] = {{"", 30, 40, 0}};
+  auto const of_parts   = pointers(presets::allocated_2_ef.plan(layout{1200}, {.size = 2}));
+  CHECK(of_parts.header != nullptr);
+  for (void* const in_workspace :
+       {static_cast<void*>(of_parts.payload),
+        static_cast<void*>(of_parts.bypass),
+        of_parts.agreed,
+        static_cast<void*>(of_parts.selection.places),
+        static_cast<void*>(of_parts.parts.received),
+        static_cast<void*>(
+          pointers(presets::powersgd_r4.plan(layout{1200, matrix}, {.size = 2})).factor[1])}) {
+    CHECK(in_workspace == nullptr);
+  }
 }
 
 TEST_CASE("[collective] the split form equals the call")

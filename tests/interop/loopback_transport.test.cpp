@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -95,6 +96,42 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
           "aligned to 16") != std::string_view::npos);
   CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, odd)(round).message.find(
           "aligned to 16") != std::string_view::npos);
+
+  // What is reduced is no scratch memory.
+  auto const all = std::as_writable_bytes(std::span{memory});
+  wire<native_sum<float>> const inside{.data  = reinterpret_cast<float*>(all.data() + 4),
+                                       .count = values.size()};
+  CHECK(reduce_over<schedule::direct>(transport, cpu_executor{}, all)(inside).message.find(
+          "overlaps") != std::string_view::npos);
+  CHECK(reduce_over<schedule::ring>(transport, cpu_executor{}, all)(inside).message.find(
+          "overlaps") != std::string_view::npos);
+}
+
+// Lanes of eight bits whose element is 16 bytes.
+struct add_fours {
+  using element                     = word4;
+  static constexpr bool native      = false;
+  static constexpr bool associative = true;
+  static constexpr bool exact       = true;
+  word4 operator()(word4 const& a, word4 const&) const { return a; }
+};
+
+struct fours : widening_sum<4, 8> {
+  using op = add_fours;
+};
+
+TEST_CASE("[interop] scratch memory has room for the largest block, whatever its elements")
+{
+  using wide =
+    codec<fixed_chunks<128>, no_rotation, rms_range<literal>, stochastic_quantizer<4>, fours>;
+  for (int ranks = 1; ranks <= 18; ++ranks) {
+    CAPTURE(ranks);
+    plan const of_all = wide{}.plan(layout{128}, {.size = ranks, .rank = 0});
+    rank_blocks largest{.count = of_all.payload_bytes() / 16, .element_bytes = 16, .ranks = ranks};
+    std::size_t most = 0;
+    for (int rank = 0; rank < ranks; ++rank) { most = std::max(most, largest.bytes(rank)); }
+    CHECK(scratch_bytes(of_all) >= most * static_cast<std::size_t>(ranks));
+  }
 }
 
 TEST_CASE("[interop] parts of another world than the transport's are refused")
@@ -165,6 +202,18 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
                        saturating_sum<4>>;
   add(margin{.range = {.spread = 1.9f, .headroom = {.margin = 1.2f}}}, vector, four);
   add(dither{.range = {.spread = 1.9f}}, vector, four);
+  // Ranges that are the same in some worlds, 8 being the root of 64, or for some correlations.
+  using multiple = codec<fixed_chunks<1024>,
+                         partial_hadamard<1024>,
+                         rms_range<fixed_headroom>,
+                         stochastic_quantizer<4>,
+                         saturating_sum<4>>;
+  for (float const times : {0.0f, 2.0f, 8.0f}) {
+    add(multiple{.range = {.headroom = {.multiple = times}}}, vector, four);
+  }
+  for (float const wide : {.1f, .3f, 30.0f, 40.0f}) {
+    add(margin{.range = {.spread = 1.9f, .headroom = {.margin = wide}}}, vector, four);
+  }
   std::array<tensor, 1> const matrix{{{"", 250, 400, 0}}};
   layout const bucket{.coordinates = 100000, .tensors = matrix};
   add(presets::powersgd_r4, bucket, four);

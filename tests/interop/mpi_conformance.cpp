@@ -17,6 +17,7 @@
 #include <cstring>
 #include <interop/conformance.hpp>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -113,6 +114,15 @@ int survive()
   for (int way = 0; way < ways; ++way) {
     expect(attempt(way).ok(), way, "failed among the living");
   }
+  // A word that comes too late must not be written where the call that waited for it has left: the stack, perhaps.
+  static std::uint64_t word = 0;
+  static mpi_transport const impatient{MPI_COMM_WORLD, std::chrono::milliseconds(100)};
+  if (me == n - 1) { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
+  bool const came = impatient.exchange_word((me + 1) % n, 7, (me + n - 1) % n, word).ok();
+  expect(came == (me != 0), ways, "a late rank was waited for, or one that was not late");
+  for (int i = 0; i < 3; ++i) { MPI_Barrier(MPI_COMM_WORLD); }
+  expect(word == (came ? 7 : 0), ways, "a word was written when nobody waited for it any more");
+
   static std::vector<std::unique_ptr<mpi_transport>> exchanges;
   for (int k = 0; k < 2; ++k) {
     exchanges.push_back(std::make_unique<mpi_transport>(MPI_COMM_WORLD, timeout));
@@ -174,6 +184,10 @@ int main(int argc, char** argv)
     failures += tersum::tests::check_presets(any, brief);
     failures += tersum::tests::check_agreement(any);
     failures += check_blocks(transport);
+    if (tersum::mpi_transport{MPI_COMM_NULL}.check().code != tersum::error_code::invalid_argument) {
+      ++failures;
+      std::printf("no communicator, and no error\n");
+    }
     // With a time limit other calls of MPI are made.
     tersum::mpi_transport const limited{MPI_COMM_WORLD, std::chrono::seconds(60)};
     if (!brief) {

@@ -4,13 +4,16 @@
 //! @file
 //! The factor between the range of one rank and that of the sum.
 
-#include <tersum/range/headroom.hpp>
+#include "support/loopback_run.hpp"
+
+#include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace {
 
@@ -54,6 +57,25 @@ TEST_CASE(
     }
   }
   CHECK(tersum::tracked_correlation{}.factor(8, std::numeric_limits<float>::infinity()) == 8.0f);
+}
+
+TEST_CASE("[headroom] what is tracked stays where it was when a gradient is not finite")
+{
+  // The norm of the tensor is then infinite, and what was decoded of its other chunks no share of it.
+  using magnitudes = tersum::codec<tersum::fixed_chunks<128>,
+                                   tersum::no_rotation,
+                                   tersum::absmax_range<tersum::tracked_correlation>,
+                                   tersum::nearest_quantizer<2>,
+                                   tersum::saturating_sum<2>>;
+  tersum::tests::loopback_run<magnitudes> run{magnitudes{}, tersum::layout{300}, 2, 1};
+  std::vector<std::vector<float>> in(2, std::vector<float>(300));
+  for (std::size_t i = 0; i < 300; ++i) { in[0][i] = in[1][i] = i % 2 == 0 ? 1.0f : -1.0f; }
+  run.exchange(in);
+  float const before = run.record(0).ratio;
+  CHECK(before > 1.0f);
+  in[1][200] = std::numeric_limits<float>::quiet_NaN();
+  run.exchange(in);
+  for (int rank = 0; rank < 2; ++rank) { CHECK(run.record(0, rank).ratio == before); }
 }
 
 }  // namespace

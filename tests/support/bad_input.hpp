@@ -66,6 +66,20 @@ void check_wrong_arguments(Codec const& codec, layout const& shape)
   CHECK(mentions(outcome(g, s, w.first(plan.workspace_bytes() - 1)), "workspace is smaller"));
   CHECK(mentions(outcome(g, s, w.subspan(8)), "workspace is not aligned"));
   CHECK(mentions(outcome(g, s, null_bytes), "workspace is a null"));
+  // All of them in one array, where they overlap by a few bytes, or not.
+  std::vector<word4> arena(state.size() + workspace.size() + d / 4 + 2);
+  auto const all      = std::as_writable_bytes(std::span{arena});
+  auto const in_arena = [&](std::size_t first, std::size_t second, std::size_t third) {
+    std::span<float> const values{reinterpret_cast<float*>(all.data() + third), d};
+    return outcome(values, all.subspan(first), all.subspan(second), {.threads = 0});
+  };
+  std::size_t const behind = (plan.state_bytes() + 15) / 16 * 16;
+  std::size_t const end    = behind + (plan.workspace_bytes() + 15) / 16 * 16;
+  CHECK(mentions(in_arena(0, behind, end), "threads"));
+  CHECK(mentions(in_arena(0, behind - 16, end), "state overlaps"));
+  CHECK(mentions(in_arena(0, behind, end - 16), "gradient overlaps"));
+  std::size_t const within = (d * sizeof(float) - 1) / 16 * 16;
+  CHECK(mentions(in_arena(within, within + behind, 0), "gradient overlaps"));
   for (int const threads : {0, 4097}) {
     CHECK(mentions(outcome(g, s, w, {.threads = threads}), "threads"));
   }

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_order.hpp>
 #include <tersum/concepts.hpp>
 
 namespace tersum::inline v0 {

@@ -8,7 +8,6 @@
 
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>

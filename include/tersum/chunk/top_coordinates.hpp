@@ -9,8 +9,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/reduce/native.hpp>
-#include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
 

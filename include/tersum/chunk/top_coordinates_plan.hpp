@@ -88,10 +88,10 @@ class plan<top_coordinates_codec<Feedback>> {
     return residual_offset() + (Feedback::enabled ? coordinates() * sizeof(float) : 0);
   }
 
-  //! @brief What `state_header::layout` holds: of one vector there is nothing to tell but its length.
+  //! @brief What `state_header::layout` holds: of one vector there is nothing to tell but whether there is feedback.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
   {
-    return detail::mix(0, 1);
+    return detail::mix(0, Feedback::enabled ? 2 : 1);
   }
 
   //! @name Offsets

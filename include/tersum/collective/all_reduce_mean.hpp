@@ -22,7 +22,7 @@ namespace tersum::inline v0 {
 //! If a codec chooses chunks and its budget does not even pay for the norms, nothing is sent and the mean is zeros.
 //! That is no error: ask `plan::travels` first.
 //!
-//! All memory is the executor's: the host's, or the device's.
+//! All memory is the executor's: the host's, or the device's. Gradient, state and workspace do not overlap.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and
 //!                   residual.

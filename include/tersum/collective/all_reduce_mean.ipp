@@ -31,8 +31,8 @@ template <class Reduce, class Wire, class... More>
     static_assert(
       (std::is_integral_v<answer> && !std::same_as<answer, bool>) || std::is_enum_v<answer>,
       "tersum: reduce must return nothing, a tersum::status, or a transport's integer or enumerator, 0 for success");
-    int const native = static_cast<int>(reduce(round, more...));
-    return native == 0 ? status{} : transport_error(native);
+    answer const native = reduce(round, more...);
+    return native == answer{} ? status{} : transport_error(static_cast<int>(native));
   }
 }
 

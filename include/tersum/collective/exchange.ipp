@@ -44,6 +44,17 @@ namespace detail {
                       "workspace is not aligned to 16 bytes");
 }
 
+//! Whether two arrays of so many bytes have none in common.
+[[nodiscard]] inline bool are_apart(void const* a,
+                                    std::size_t a_bytes,
+                                    void const* b,
+                                    std::size_t b_bytes) noexcept
+{
+  auto const first  = reinterpret_cast<std::uintptr_t>(a);
+  auto const second = reinterpret_cast<std::uintptr_t>(b);
+  return a_bytes == 0 || b_bytes == 0 || first + a_bytes <= second || second + b_bytes <= first;
+}
+
 template <class Codec, class Element>
 [[nodiscard]] status check_arguments(plan<Codec> const& plan,
                                      std::span<Element> gradient,
@@ -60,8 +71,19 @@ template <class Codec, class Element>
   if (reinterpret_cast<std::uintptr_t>(gradient.data()) % alignof(Element) != 0) {
     return {error_code::invalid_argument, "gradient is not aligned to its element type"};
   }
-  if (status const s = check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  return check_workspace(workspace, plan.workspace_bytes());
+  std::size_t const kept    = plan.state_bytes();
+  std::size_t const scratch = plan.workspace_bytes();
+  if (status const s = check_state(state, kept); !s.ok()) { return s; }
+  if (status const s = check_workspace(workspace, scratch); !s.ok()) { return s; }
+  // Spans may be longer than what is used of them.
+  if (!are_apart(state.data(), kept, workspace.data(), scratch)) {
+    return {error_code::invalid_argument, "state overlaps workspace"};
+  }
+  if (!are_apart(gradient.data(), gradient.size_bytes(), state.data(), kept) ||
+      !are_apart(gradient.data(), gradient.size_bytes(), workspace.data(), scratch)) {
+    return {error_code::invalid_argument, "gradient overlaps state or workspace"};
+  }
+  return {};
 }
 
 //! Whether a codec has encode, advance and decode; if not, that is a compile error.

@@ -29,8 +29,6 @@ struct selection_args {
   std::uint32_t* places;  // one a chunk
 };
 
-struct no_selection {};
-
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
   std::uint32_t* received;   // of two_shot
@@ -41,14 +39,12 @@ struct part_args {
   std::uint32_t tiles;       // of per_hop: elements of the payload
 };
 
-struct no_parts {};
-
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
 struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
-struct no_bypass {};
+struct nothing {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 //!
@@ -72,9 +68,9 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<Codec::selects, selection_args, no_selection> selection;
-  std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
-  std::conditional_t<moves_with_codes<Codec>, bypass_args, no_bypass> bypassed;
+  std::conditional_t<Codec::selects, selection_args, nothing> selection;
+  std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
+  std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
@@ -181,6 +177,13 @@ template <class Codec>
   return 0;
 }
 
+//! @brief What lies at an offset of the caller's memory; null where there is none, as `initialize` has no workspace.
+template <class T>
+[[nodiscard]] T* place_in(std::span<std::byte> memory, std::size_t offset) noexcept
+{
+  return memory.empty() ? nullptr : reinterpret_cast<T*>(memory.data() + offset);
+}
+
 template <class Codec, class Element>
 [[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
                                                       Element* gradient,
@@ -188,18 +191,17 @@ template <class Codec, class Element>
                                                       std::span<std::byte> workspace) noexcept
 {
   exchange_args<Codec, Element> args{
-    .codec    = plan.codec(),
-    .gradient = gradient,
-    .header   = reinterpret_cast<state_header*>(state.data()),
-    .records  = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
-    .table    = reinterpret_cast<chunk_entry*>(state.data() + plan.table_offset()),
-    .residual =
-      Codec::feeds_back ? reinterpret_cast<float*>(state.data() + plan.residual_offset()) : nullptr,
-    .steps       = reinterpret_cast<chunk_step*>(workspace.data()),
-    .rotated     = reinterpret_cast<float*>(workspace.data() + plan.rotated_offset()),
-    .payload     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
-    .bypass      = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-    .agreed      = workspace.data() + plan.agreed_offset(),
+    .codec       = plan.codec(),
+    .gradient    = gradient,
+    .header      = place_in<state_header>(state, 0),
+    .records     = place_in<tensor_record>(state, plan.records_offset()),
+    .table       = place_in<chunk_entry>(state, plan.table_offset()),
+    .residual    = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .steps       = place_in<chunk_step>(workspace, 0),
+    .rotated     = place_in<float>(workspace, plan.rotated_offset()),
+    .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),
+    .bypass      = place_in<float>(workspace, plan.bypass_offset()),
+    .agreed      = place_in<std::byte>(workspace, plan.agreed_offset()),
     .chunks      = plan.chunks(),
     .tensors     = plan.tensors(),
     .world       = plan.ranks().size,
@@ -210,32 +212,21 @@ template <class Codec, class Element>
     .bypassed    = {}};
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (Codec::selects) {
-    args.selection = {
-      .rule    = plan.selection_rule(),
-      .scratch = reinterpret_cast<selection_scratch*>(workspace.data() + plan.selection_offset()),
-      .places  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.places_offset())};
+    args.selection = {.rule    = plan.selection_rule(),
+                      .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
+                      .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
+  }
+  if constexpr (has_parts<Codec>) {
+    args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
   }
   if constexpr (scattering<Codec>) {
-    args.parts = {
-      .received       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
-      .gathered       = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
-      .owner_residual = Codec::owner_feeds_back
-                          ? reinterpret_cast<float*>(state.data() + plan.owner_residual_offset())
-                          : nullptr,
-      .part_words     = plan.part_bytes() / sizeof(std::uint32_t),
-      .recompressed   = {},
-      .tiles          = 0};
+    args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
+    args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
+    if (Codec::owner_feeds_back) {
+      args.parts.owner_residual = place_in<float>(state, plan.owner_residual_offset());
+    }
   }
-  if constexpr (recoding<Codec>) {
-    args.parts = {.received = nullptr,
-                  .gathered =
-                    reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
-                  .owner_residual = nullptr,
-                  .part_words     = 0,
-                  .recompressed   = {},
-                  .tiles          = static_cast<std::uint32_t>(plan.payload_bytes() /
-                                                      sizeof(typename Codec::payload_op::element))};
-  }
+  if constexpr (recoding<Codec>) { args.parts.tiles = static_cast<std::uint32_t>(plan.tiles()); }
   return args;
 }
 

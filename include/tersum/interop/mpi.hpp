@@ -34,7 +34,7 @@ namespace tersum::inline v0 {
 //! MPI_Finalize. Launchers end the whole job when a rank dies, unless told otherwise (mpirun --enable-recovery).
 class mpi_transport {
  public:
-  //! Collective over the communicator. Allocates 16 bytes per rank, once.
+  //! Collective over the communicator. Allocates 16 bytes per rank, and 16 more, once.
   //! @param timeout  Of each call. 0: none, and MPI's blocking calls are used.
   explicit mpi_transport(MPI_Comm communicator, std::chrono::milliseconds timeout = {}) noexcept;
   mpi_transport(mpi_transport const&)            = delete;
@@ -93,7 +93,8 @@ class mpi_transport {
   std::chrono::milliseconds timeout_;
   // Written by calls that are const: a transport is used by one thread.
   std::unique_ptr<int[]> counts_;
-  mutable bool failed_ = false;  // a call; its memory may still be in use
+  std::unique_ptr<std::uint64_t[]> words_;  // sent and received
+  mutable bool failed_ = false;             // a call; its memory may still be in use
 };
 
 static_assert(transport<mpi_transport>, "tersum: must model tersum::transport");

@@ -10,17 +10,20 @@ inline mpi_transport::mpi_transport(MPI_Comm communicator,
                                     std::chrono::milliseconds timeout) noexcept
   : timeout_(timeout)
 {
-  error_ = MPI_Comm_dup(communicator, &comm_);
+  // MPI would end the program.
+  error_ = communicator == MPI_COMM_NULL ? MPI_ERR_COMM : MPI_Comm_dup(communicator, &comm_);
   if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
   if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_rank(comm_, &rank_); }
   if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_size(comm_, &size_); }
   counts_.reset(new (std::nothrow) int[4 * static_cast<std::size_t>(size_)]);
+  words_.reset(new (std::nothrow) std::uint64_t[2]{});
 }
 
 inline mpi_transport::~mpi_transport()
 {
   if (failed_) {
     static_cast<void>(counts_.release());  // perhaps still read
+    static_cast<void>(words_.release());   // and written
   } else if (comm_ != MPI_COMM_NULL) {
     MPI_Comm_free(&comm_);
   }
@@ -28,12 +31,15 @@ inline mpi_transport::~mpi_transport()
 
 inline status mpi_transport::check() const noexcept
 {
-  if (error_ == MPI_SUCCESS && counts_ == nullptr) {
+  if (error_ == MPI_SUCCESS && (counts_ == nullptr || words_ == nullptr)) {
     return {error_code::transport_failed, "no memory for the counts of MPI's collectives"};
   }
   if (failed_) {
     return {error_code::transport_failed,
             "an earlier call of MPI failed or did not end in time: make a new transport"};
+  }
+  if (error_ == MPI_ERR_COMM) {
+    return {error_code::invalid_argument, "communicator is MPI_COMM_NULL, or was freed", error_};
   }
   return answer(error_);
 }
@@ -43,12 +49,16 @@ inline status mpi_transport::exchange_word(int to,
                                            int from,
                                            std::uint64_t& received) const noexcept
 {
-  return send_receive(to,
-                      reinterpret_cast<std::byte const*>(&value),
-                      sizeof value,
-                      from,
-                      reinterpret_cast<std::byte*>(&received),
-                      sizeof received);
+  // Of memory that stays: a word that comes after the timeout would be written to the caller's stack.
+  words_[0]      = value;
+  status const s = send_receive(to,
+                                reinterpret_cast<std::byte const*>(&words_[0]),
+                                sizeof value,
+                                from,
+                                reinterpret_cast<std::byte*>(&words_[1]),
+                                sizeof value);
+  if (s.ok()) { received = words_[1]; }
+  return s;
 }
 
 inline status mpi_transport::send_receive(int to,

@@ -242,12 +242,12 @@ template <class Op>
 status nccl_pieces<Schedule>::check_scratch(wire<Op> const& round) const noexcept
 {
   constexpr std::size_t spare = detail::maximum(sizeof(typename Op::element), std::size_t{16});
-  return detail::check_memory(scratch_,
-                              round.bytes() +
-                                static_cast<std::size_t>(pieces_ * over_->size()) * spare,
-                              "scratch is smaller than scratch_bytes(plan, pieces)",
-                              "scratch is a null pointer",
-                              "scratch is not aligned to 16 bytes");
+  return detail::check_scratch(scratch_,
+                               round.bytes() +
+                                 static_cast<std::size_t>(pieces_ * over_->size()) * spare,
+                               round.data,
+                               round.bytes(),
+                               "scratch is smaller than scratch_bytes(plan, pieces)");
 }
 
 template <schedule Schedule>

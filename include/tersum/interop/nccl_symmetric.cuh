@@ -20,7 +20,6 @@
 #include <nccl_device.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 namespace tersum::inline v0 {

@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <concepts>
-#include <cstddef>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -146,7 +145,13 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(Codec::range_type::measurement);
       hash.add(Codec::tracks);
       hash.add(codec.range.spread);
-      hash.add(static_cast<float>(codec.range.headroom.factor(64, 3.0f)));
+      // In a small and a large world, which is what cuts a factor off; a multiple is the root of one of them at most.
+      auto const& headroom = codec.range.headroom;
+      for (int const ranks : {5, 65521}) {
+        for (float const ratio : {3.0f, 3000.0f}) {
+          hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
+        }
+      }
       add_element<typename Codec::range_type::scalar>(hash);
     }
     if constexpr (requires { typename Codec::reducer_type; }) {

@@ -78,7 +78,8 @@ class transport_reduce {
   template <class Op>
   [[nodiscard]] status ring(wire<Op> const& round) const;
 
-  [[nodiscard]] status check_scratch(std::size_t needed) const noexcept;
+  template <class Op>
+  [[nodiscard]] status check_scratch(wire<Op> const& round, std::size_t needed) const noexcept;
 
   Transport const* over_;
   Executor exec_;
@@ -88,8 +89,8 @@ class transport_reduce {
 //! @brief The collective for `all_reduce_mean` over a transport, which must outlive it.
 //!
 //! @tparam Schedule  How to reduce. With `in_wire`, an operation that the transport cannot do is a compile error.
-//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16. Rounds that are reduced
-//!                   `in_wire` do not use it.
+//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace. Rounds
+//!                   that are reduced `in_wire` do not use it.
 template <schedule Schedule = schedule::automatic, transport Transport, class Executor>
 [[nodiscard]] constexpr auto reduce_over(Transport const& over,
                                          Executor const& exec,

@@ -12,8 +12,25 @@ namespace detail {
 template <class Codec>
 [[nodiscard]] constexpr std::size_t largest_element() noexcept
 {
-  if constexpr (recoding<Codec>) { return sizeof(typename Codec::payload_op::element); }
-  return 8;
+  std::size_t largest = 8;
+  if constexpr (requires { typename Codec::payload_op; }) {
+    largest = maximum(largest, sizeof(typename Codec::payload_op::element));
+  }
+  return largest;
+}
+
+//! @brief Whether scratch memory serves for a round of so many bytes.
+[[nodiscard]] inline status check_scratch(std::span<std::byte const> scratch,
+                                          std::size_t needed,
+                                          void const* round,
+                                          std::size_t bytes,
+                                          std::string_view too_small) noexcept
+{
+  if (!are_apart(scratch.data(), minimum(needed, scratch.size()), round, bytes)) {
+    return {error_code::invalid_argument, "scratch overlaps the round: it is no workspace"};
+  }
+  return check_memory(
+    scratch, needed, too_small, "scratch is a null pointer", "scratch is not aligned to 16 bytes");
 }
 
 //! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
@@ -159,7 +176,7 @@ status transport_reduce<Schedule, Transport, Executor>::direct(wire<Op> const& r
   int const me             = over_->rank();
   std::size_t const mine   = blocks.size(me);
   std::size_t const needed = mine * sizeof(element) * static_cast<std::size_t>(blocks.ranks);
-  if (status const s = check_scratch(needed); !s.ok()) { return s; }
+  if (status const s = check_scratch(round, needed); !s.ok()) { return s; }
   auto* const data = reinterpret_cast<std::byte*>(round.data);
   if (status const s = over_->all_to_all(data, blocks, scratch_.data()); !s.ok()) { return s; }
 
@@ -185,7 +202,7 @@ status transport_reduce<Schedule, Transport, Executor>::ring(wire<Op> const& rou
   int const n              = blocks.ranks;
   int const me             = over_->rank();
   std::size_t const needed = (round.count / static_cast<std::size_t>(n) + 1) * sizeof(element);
-  if (status const s = check_scratch(needed); !s.ok()) { return s; }
+  if (status const s = check_scratch(round, needed); !s.ok()) { return s; }
   auto* const data     = reinterpret_cast<std::byte*>(round.data);
   auto const* received = reinterpret_cast<element const*>(scratch_.data());
   // First each block travels once around and collects all ranks, then its sum travels to those who lack it.
@@ -216,14 +233,12 @@ status transport_reduce<Schedule, Transport, Executor>::ring(wire<Op> const& rou
 }
 
 template <schedule Schedule, transport Transport, class Executor>
+template <class Op>
 status transport_reduce<Schedule, Transport, Executor>::check_scratch(
-  std::size_t needed) const noexcept
+  wire<Op> const& round, std::size_t needed) const noexcept
 {
-  return detail::check_memory(scratch_,
-                              needed,
-                              "scratch is smaller than scratch_bytes(plan)",
-                              "scratch is a null pointer",
-                              "scratch is not aligned to 16 bytes");
+  return detail::check_scratch(
+    scratch_, needed, round.data, round.bytes(), "scratch is smaller than scratch_bytes(plan)");
 }
 
 }  // namespace tersum::inline v0

@@ -46,29 +46,26 @@ requires is_low_rank<Codec>
                                                       std::span<std::byte> workspace) noexcept
 {
   using wire              = typename Codec::wire_element;
-  auto const scratch      = [&](std::size_t offset) { return workspace.data() + offset; };
   std::size_t const first = Codec::casts ? plan.payload_offset() : plan.agreed_offset();
-  return {.gradient   = gradient,
-          .header     = reinterpret_cast<state_header*>(state.data()),
-          .records    = reinterpret_cast<tensor_record*>(state.data() + plan.records_offset()),
-          .matrices   = reinterpret_cast<matrix_record*>(state.data() + plan.table_offset()),
-          .warm       = reinterpret_cast<float*>(state.data() + plan.warm_offset()),
-          .residual   = Codec::feeds_back
-                          ? reinterpret_cast<float*>(state.data() + plan.residual_offset())
-                          : nullptr,
-          .poisoned   = reinterpret_cast<std::uint32_t*>(workspace.data()),
-          .wire       = {reinterpret_cast<wire*>(scratch(first)),
-                         reinterpret_cast<wire*>(scratch(plan.payload_offset()))},
-          .factor     = {reinterpret_cast<float*>(scratch(plan.factor_offset(0))),
-                         reinterpret_cast<float*>(scratch(plan.factor_offset(1)))},
-          .bypass     = reinterpret_cast<float*>(scratch(plan.bypass_offset())),
-          .elements   = plan.factor_elements(1),
-          .chunks     = plan.chunks(),
-          .tensors    = plan.tensors(),
-          .blocks     = {plan.blocks(0), plan.blocks(1)},
-          .row_blocks = plan.row_blocks(),
-          .world      = plan.ranks().size,
-          .summed     = plan.codec().averaged ? 1 : plan.ranks().size};
+  return {
+    .gradient = gradient,
+    .header   = place_in<state_header>(state, 0),
+    .records  = place_in<tensor_record>(state, plan.records_offset()),
+    .matrices = place_in<matrix_record>(state, plan.table_offset()),
+    .warm     = place_in<float>(state, plan.warm_offset()),
+    .residual = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .poisoned = place_in<std::uint32_t>(workspace, 0),
+    .wire   = {place_in<wire>(workspace, first), place_in<wire>(workspace, plan.payload_offset())},
+    .factor = {place_in<float>(workspace, plan.factor_offset(0)),
+               place_in<float>(workspace, plan.factor_offset(1))},
+    .bypass = place_in<float>(workspace, plan.bypass_offset()),
+    .elements   = plan.factor_elements(1),
+    .chunks     = plan.chunks(),
+    .tensors    = plan.tensors(),
+    .blocks     = {plan.blocks(0), plan.blocks(1)},
+    .row_blocks = plan.row_blocks(),
+    .world      = plan.ranks().size,
+    .summed     = plan.codec().averaged ? 1 : plan.ranks().size};
 }
 
 }  // namespace tersum::inline v0::detail

@@ -13,8 +13,6 @@
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
-#include <cstdint>
-
 namespace tersum::inline v0 {
 
 //! @brief Sums low-rank factors of the matrices of a bucket; vectors and matrices that would not shrink are summed

@@ -115,8 +115,8 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
     return residual_offset() + (Feedback::enabled ? coordinates() * sizeof(float) : 0);
   }
 
-  //! @brief What `state_header::layout` holds: a hash of tensors, matrices and their ranks, and of the
-  //! schedule.
+  //! @brief What `state_header::layout` holds: a hash of tensors, matrices and their ranks, of the
+  //! schedule, and of whether there is feedback.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
   //! @}
 

@@ -27,6 +27,7 @@ constexpr plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>>::plan(codec_ty
     }
   });
   fingerprint_ = detail::mix(fingerprint_, paired ? 2 : 1);
+  fingerprint_ = detail::mix(fingerprint_, Feedback::enabled ? 1 : 0);
   for_each_record([this](tensor_record const& record) {
     ++tensors_;
     bypassed_ += record.chunks == 0 ? record.size : 0;

@@ -45,28 +45,32 @@ TERSUM_BODY void convert_eight(
   }
 }
 
-//! @brief Converts one chunk of 1024 coordinates a block, gradient to payload when `Encode`, otherwise back with the mean.
+//! @brief Converts one chunk a block, gradient to payload when `Encode`, otherwise back with the mean. Eight coordinates a
+//! thread, `cast_threads` a block, which take one of more than 1024 coordinates in several steps.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element      = typename Codec::quantizer_type::element;
+  constexpr int at_once   = cast_threads * 8;
   chunk_entry const entry = args.table[ctx.block_rank()];
-  int const within        = static_cast<int>(ctx.thread_rank()) * 8;
-  int const count         = minimum(static_cast<int>(entry.length) - within, 8);
-  if (count <= 0) { return; }
   // Bypassed coordinates do not travel here, and those before this chunk are known.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
-                             (entry.offset - args.records[entry.tensor].bypass) +
-                             static_cast<unsigned>(within);
-  Element* const gradient = args.gradient + entry.offset + static_cast<unsigned>(within);
-  if constexpr (Encode) {
-    convert_eight(ctx, gradient, wire, count, [](float value) { return value; });
-  } else {
-    float const share = Context::divide(1.0f, static_cast<float>(args.world));
-    convert_eight(ctx, wire, gradient, count, [&](float sum) {
-      flag_non_finite(args, sum);
-      return Context::multiply(sum, share);
-    });
+                             (entry.offset - args.records[entry.tensor].bypass);
+  Element* const gradient = args.gradient + entry.offset;
+  for (int step = 0; step < Codec::chunk_size; step += at_once) {
+    int const within = step + static_cast<int>(ctx.thread_rank()) * 8;
+    int const count  = minimum(static_cast<int>(entry.length) - within, 8);
+    if (count <= 0) { return; }
+    if constexpr (Encode) {
+      convert_eight(
+        ctx, gradient + within, wire + within, count, [](float value) { return value; });
+    } else {
+      float const share = Context::divide(1.0f, static_cast<float>(args.world));
+      convert_eight(ctx, wire + within, gradient + within, count, [&](float sum) {
+        flag_non_finite(args, sum);
+        return Context::multiply(sum, share);
+      });
+    }
   }
 }
 

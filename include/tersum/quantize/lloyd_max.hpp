@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/lloyd_max_levels.hpp>
 

@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/levels_and_scales.hpp>
 #include <tersum/random/philox.hpp>

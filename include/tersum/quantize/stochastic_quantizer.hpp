@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 

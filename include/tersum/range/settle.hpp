@@ -127,7 +127,8 @@ template <class Codec>
   return is_poisoned(step) || (Codec::selects && step.decode == 0.0f);
 }
 
-//! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure.
+//! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure: no energy, or one that is not
+//! finite, of which the sum has only what was decoded.
 //!
 //! @param of_sum  Sum over the chunks of decode^2 times the squares of the codes.
 //! @param energy  Squared norm of one rank: the mean over the ranks when norms were summed, the largest otherwise.
@@ -138,7 +139,8 @@ template <class Codec>
   double const lengths =
     static_cast<double>(world) * static_cast<double>(rotation_root<Codec>(tensor_chunks));
   double const square = of_sum * lengths * lengths / energy;
-  return energy > 0 && square < 0x1p60 ? ::sqrtf(static_cast<float>(square)) : before;
+  return energy > 0 && energy < 0x1p200 && square < 0x1p60 ? ::sqrtf(static_cast<float>(square))
+                                                           : before;
 }
 
 //! @brief The energy of a sum that one chunk adds: the square of a float is exact in double, the fused product rounds

@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
@@ -15,7 +16,6 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/scaled_blocks.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/reduce/recoded_sum.hpp>
 #include <tersum/reduce/recoded_tiles.hpp>
 #include <tersum/rotate/no_rotation.hpp>

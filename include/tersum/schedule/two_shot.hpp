@@ -6,12 +6,12 @@
 
 #pragma once
 
+#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/scaled_blocks.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/schedule/coded_codec.hpp>
 #include <tersum/types.hpp>
 

@@ -6,8 +6,6 @@
 
 #pragma once
 
-#include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/scaled_blocks.hpp>
