@@ -25,8 +25,8 @@
 #pragma once
 
 #include <tersum/chunk/top_coordinates.hpp>
-#include <tersum/execute/exchange_args.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/execute/make_args.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
