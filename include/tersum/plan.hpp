@@ -84,9 +84,9 @@ class plan {
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept;
   //! Bytes that live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept;
-  //! @brief What `state_header::layout` holds: a hash of tensors, weights and chunks, of whether there is feedback, and where
-  //! owners of parts feed back of world and rank. Plans that differ in nothing else, as in bits, can go on with each other's
-  //! state.
+  //! @brief What `state_header::layout` holds: a hash of tensors, weights and chunks, of whether there is feedback, and
+  //! where owners of parts feed back of world and rank. Plans that differ in nothing else, as in bits, can go on with each
+  //! other's state.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
   //! @}
 

@@ -88,8 +88,8 @@ class transport_reduce {
 //! @brief The collective for `all_reduce_mean` over a transport, which must outlive it.
 //!
 //! @tparam Schedule  How to reduce; an operation that `in_wire` cannot do is a compile error.
-//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace. Not used by
-//!                   what stays in the wire.
+//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace. Not used
+//!                   by what stays in the wire.
 template <schedule Schedule = schedule::automatic, transport Transport, class Executor>
 [[nodiscard]] constexpr auto reduce_over(Transport const& over,
                                          Executor const& exec,

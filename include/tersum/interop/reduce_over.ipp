@@ -19,7 +19,7 @@ template <class Codec>
   return largest;
 }
 
-//! @brief Whether what a transport moves and what an executor adds is in one order: on one stream, where they have streams.
+//! @brief Whether a transport's moves and an executor's sums have one order: on one stream, where they have streams.
 template <class Transport, class Executor>
 [[nodiscard]] status check_stream([[maybe_unused]] Transport const& over,
                                   [[maybe_unused]] Executor const& exec) noexcept

@@ -29,8 +29,8 @@ struct rms_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_square_norm;
 
-  //! Root mean squares from zero to the end of the grid; with `saturating_sum` 0 stands for what suits world and lanes, which
-  //! `allocated_chunks` take whatever this is.
+  //! Root mean squares from zero to the end of the grid; with `saturating_sum` 0 stands for what suits world and lanes,
+  //! which `allocated_chunks` take whatever this is.
   float spread = 2.0f;
   Headroom headroom{};
 };
