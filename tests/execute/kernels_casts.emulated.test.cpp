@@ -24,8 +24,8 @@ TEST_CASE_TEMPLATE("[kernels] casts", Element, float, half, bfloat16)
 
 TEST_CASE("[kernels] casts of chunks of other sizes than a block takes at once")
 {
-  SUBCASE("less") { compare_cast<float>(cast_codec<half, fixed_chunks<128>>{}); }
-  SUBCASE("more") { compare_cast<half>(cast_codec<float, fixed_chunks<4096>>{}); }
+  SUBCASE("less") { compare_all<float>(cast_codec<half, fixed_chunks<128>>{}); }
+  SUBCASE("more") { compare_all<half>(cast_codec<float, fixed_chunks<4096>>{}); }
 }
 
 }  // namespace
