@@ -14,12 +14,12 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The header of a state before its first exchange. `sign_key` is that of step 0, `layout` the plan's fingerprint.
+//! @brief The header of a state before its first exchange. `key` is the sign key of step 0, `layout` the plan's fingerprint.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE state_header first_header(exchange_args<Codec, Element> const& args,
                                                       std::uint64_t seed,
                                                       std::uint64_t coordinates,
-                                                      std::uint64_t sign_key,
+                                                      std::uint64_t key,
                                                       std::uint64_t layout)
 {
   return {.seed            = seed,
@@ -28,7 +28,7 @@ template <class Codec, class Element>
           .tensors         = args.tensors,
           .chunks          = args.chunks,
           .coordinates     = coordinates,
-          .sign_key        = sign_key,
+          .sign_key        = key,
           .layout          = layout};
 }
 
