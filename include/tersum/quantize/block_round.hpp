@@ -44,8 +44,8 @@ struct code_field {
   //! What lanes of the wire add to the code, signs aside.
   static constexpr int wanted =
     Codec::reducer_type::biased ? quantizer::max_level : lanes::limit + 1;
-  //! Nothing less makes codes non-negative than max_level. What comes at no cost is more: one from `lowest` where the low
-  //! half of the clamped float is the field, all that is wanted with the random bytes.
+  //! It takes max_level to make codes non-negative. More comes at no cost: one from `lowest` where the low half of the
+  //! clamped float is the field, all that is wanted with the random bytes.
   static constexpr int offset = grid && !clamps_at_once<Context> ? quantizer::max_level + 1
                                 : shift == 8 && lanes::bits <= 8 ? wanted
                                                                  : quantizer::max_level;
@@ -60,8 +60,8 @@ requires requires { Quantizer::table::lowest; }
 inline constexpr bool table_in_lanes<Quantizer> =
   Quantizer::table::granularity - Quantizer::table::lowest < 32;
 
-//! @brief Rounds the 16 values that share one draw, two in a word: `fields[2 q + k]` holds value 4 q + k and, in its upper half,
-//! 4 q + k + 2, each as a `code_field`.
+//! @brief Rounds the 16 values that share one draw, two in a word: `fields[2 q + k]` holds value 4 q + k and, in its upper
+//! half, 4 q + k + 2, each as a `code_field`.
 //! @param draw  Number of the draw: the first value's position on the wire, over the whole payload, by 16.
 template <class Codec, class Context>
 TERSUM_BODY void round_sixteen(Context const& ctx,
@@ -99,8 +99,8 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
     for (int j = 0; j < 4; ++j) {
       float const value = v[4 * quad + j];
       if constexpr (field::grid) {
-        // As round_to_grid, but for the random byte, which cannot leave the grid, and without its guard against values
-        // beyond 2^23 units: `settle_chunk` keeps them below. What is added to the value is even, so that ties are, too.
+        // As round_to_grid, but for the random byte, which cannot leave the grid, and without its guard against
+        // values beyond 2^23 units: `settle_chunk` keeps them below. What is added is even: so are ties.
         constexpr int unit      = 1 << field::shift;
         constexpr int lowest    = static_cast<int>(field::lowest);
         constexpr int width     = 2 * limit * unit;
