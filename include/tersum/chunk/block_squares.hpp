@@ -32,9 +32,10 @@ struct norm_share {
   static constexpr int row = bytes / size == 2 && minimum(size, 256) >= 16 * lanes ? 16 : 8;
   //! Its rows, of the 256 accumulators or of as many as a chunk fills.
   static constexpr int rows = minimum(size, 256) / row / lanes;
-  //! Whether squares are exact: those of halves, which end at 2^-48.
-  static constexpr bool exact =
-    std::is_same_v<Element, half> && !Codec::feeds_back && !Codec::rotates_all;
+  //! Whether a square and its sum with the next are one multiply-add, with the same bits: where an accumulator has one
+  //! square, and it is exact, as those of halves are, which end at 2^-48.
+  static constexpr bool fuses =
+    std::is_same_v<Element, half> && size <= 256 && !Codec::feeds_back && !Codec::rotates_all;
   //! Chunks of a thread, one after the other. A residual takes as many registers again.
   static constexpr int chunks =
     minimum(maximum((Codec::feeds_back ? 64 : 128) * lanes / size, 1), 8);
@@ -115,8 +116,7 @@ TERSUM_BODY void add_squares(Context const& ctx,
       for (int q = 0; q < Rows; ++q) {
         TERSUM_UNROLL
         for (int j = 0; j < row; ++j) {
-          // Two exact squares are added at once: the sum of the second with the rounded first is the same.
-          float& sum = sums[q][share::exact && steps == 1 ? j / 2 * 2 : j];
+          float& sum = sums[q][share::fuses ? j / 2 * 2 : j];
           sum        = Context::fma(v[inner][q][j], v[inner][q][j], sum);
         }
       }
@@ -125,7 +125,7 @@ TERSUM_BODY void add_squares(Context const& ctx,
   TERSUM_UNROLL
   for (int q = 0; q < Rows; ++q) {
     TERSUM_UNROLL
-    for (int width = share::exact && steps == 1 ? 2 : 1; width < row; width *= 2) {
+    for (int width = share::fuses ? 2 : 1; width < row; width *= 2) {
       TERSUM_UNROLL
       for (int j = 0; j < row; j += 2 * width) {
         sums[q][j] = Context::add(sums[q][j], sums[q][j + width]);
