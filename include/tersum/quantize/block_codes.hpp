@@ -61,14 +61,14 @@ struct block_codes {
     std::uint32_t const kept = scale == 0.0f ? 0u : 0xffffffffu;
     TERSUM_UNROLL
     for (int half_of = 0; half_of < 2; ++half_of) {
-      std::uint32_t fields[16];
+      std::uint32_t fields[8];
       std::uint64_t const draw = share(mine) * 2 | static_cast<unsigned>(half_of);
       detail::round_sixteen(ctx, codec, key, mask(key), draw, scale, v + 16 * half_of, fields);
-      TERSUM_UNROLL
-      for (int w = 0; w < words / 2; ++w) {
-        std::uint32_t const word = detail::pack_fields<codec_type>(ctx, fields + w * (32 / words));
-        packed[half_of * (words / 2) + w] = (word & kept) | (codec_type::zero_word & ~kept);
-      }
+      detail::pack_fields<codec_type>(ctx, fields, packed + half_of * (words / 2));
+    }
+    TERSUM_UNROLL
+    for (int w = 0; w < words; ++w) {
+      packed[w] = (packed[w] & kept) | (codec_type::zero_word & ~kept);
     }
   }
 
