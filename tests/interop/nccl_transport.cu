@@ -124,6 +124,12 @@ class staged_nccl {
   nccl_transport const& over_;
 };
 
+// Of as many pieces as there will be, whatever was asked for.
+constexpr plan some = cast_codec<float>{}.plan(layout{1000}, {.size = 3});
+static_assert(scratch_bytes(some, 0) == scratch_bytes(some, 1));
+static_assert(scratch_bytes(some, -1) == scratch_bytes(some, 1));
+static_assert(scratch_bytes(some, 99) == scratch_bytes(some, nccl_pieces<>::most));
+
 //! Parts of another world are refused before anything is read or moved.
 int check_other_world(nccl_rank const& on, nccl_transport const& nccl)
 {
