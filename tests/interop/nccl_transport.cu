@@ -151,6 +151,18 @@ int check_other_world(nccl_rank const& on, nccl_transport const& nccl)
   return 1;
 }
 
+//! On two streams an exchange would be in no order.
+int check_other_stream(nccl_rank const& on, nccl_transport const& nccl)
+{
+  wire<native_sum<float>> const round{.count = 4};
+  if (reduce_over(nccl, cuda_executor{cudaStream_t{}})(round).code ==
+      error_code::invalid_argument) {
+    return 0;
+  }
+  std::printf("rank %d of %d: an executor on another stream is taken\n", on.rank, on.ranks);
+  return 1;
+}
+
 }  // namespace
 
 int check_nccl_transport(nccl_rank const& on)
@@ -158,7 +170,8 @@ int check_nccl_transport(nccl_rank const& on)
   nccl_transport const nccl{on.communicator, on.stream, std::chrono::seconds(60)};
   staged_nccl const staged{nccl};
   auto const any = forget_type(staged);
-  return check_presets(any, on.brief) + check_agreement(any) + check_other_world(on, nccl);
+  return check_presets(any, on.brief) + check_agreement(any) + check_other_world(on, nccl) +
+         check_other_stream(on, nccl);
 }
 
 int check_nccl_codecs(nccl_rank const& on)

@@ -63,6 +63,9 @@ class nccl_transport {
   //! What collectives are enqueued on.
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
 
+  //! @brief Whether the executor's stream is the transport's: on another one neither would wait for the other.
+  [[nodiscard]] status check_stream(cudaStream_t executors) const noexcept;
+
   //! Whether the communicator was given up, because it failed or did not end in time: then the caller does not destroy it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
