@@ -110,7 +110,11 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
 // What enqueues has a stream, which executor and transport must share.
 struct queued : loopback_transport {
   using loopback_transport::loopback_transport;
-  [[nodiscard]] int stream() const noexcept { return 1; }
+  [[nodiscard]] status check_stream(int executors) const noexcept
+  {
+    if (executors == 1) { return {}; }
+    return {error_code::invalid_argument, "another stream"};
+  }
 };
 
 struct queued_executor : cpu_executor {

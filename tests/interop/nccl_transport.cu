@@ -124,6 +124,12 @@ class staged_nccl {
   nccl_transport const& over_;
 };
 
+// Of as many pieces as there will be, whatever was asked for.
+constexpr plan some = cast_codec<float>{}.plan(layout{1000}, {.size = 3});
+static_assert(scratch_bytes(some, 0) == scratch_bytes(some, 1));
+static_assert(scratch_bytes(some, -1) == scratch_bytes(some, 1));
+static_assert(scratch_bytes(some, 99) == scratch_bytes(some, nccl_pieces<>::most));
+
 //! Parts of another world are refused before anything is read or moved.
 int check_other_world(nccl_rank const& on, nccl_transport const& nccl)
 {
@@ -145,6 +151,18 @@ int check_other_world(nccl_rank const& on, nccl_transport const& nccl)
   return 1;
 }
 
+//! On two streams an exchange would be in no order.
+int check_other_stream(nccl_rank const& on, nccl_transport const& nccl)
+{
+  wire<native_sum<float>> const round{.count = 4};
+  if (reduce_over(nccl, cuda_executor{cudaStream_t{}})(round).code ==
+      error_code::invalid_argument) {
+    return 0;
+  }
+  std::printf("rank %d of %d: an executor on another stream is taken\n", on.rank, on.ranks);
+  return 1;
+}
+
 }  // namespace
 
 int check_nccl_transport(nccl_rank const& on)
@@ -152,7 +170,8 @@ int check_nccl_transport(nccl_rank const& on)
   nccl_transport const nccl{on.communicator, on.stream, std::chrono::seconds(60)};
   staged_nccl const staged{nccl};
   auto const any = forget_type(staged);
-  return check_presets(any, on.brief) + check_agreement(any) + check_other_world(on, nccl);
+  return check_presets(any, on.brief) + check_agreement(any) + check_other_world(on, nccl) +
+         check_other_stream(on, nccl);
 }
 
 int check_nccl_codecs(nccl_rank const& on)

@@ -65,6 +65,9 @@ class nccl_transport {
   //! The stream on which collectives are enqueued.
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
 
+  //! @brief Whether the executor's stream is the transport's: on another one neither would wait for the other.
+  [[nodiscard]] status check_stream(cudaStream_t executors) const noexcept;
+
   //! Whether the communicator was aborted, because it failed or did not end in time. Then the caller must not destroy
   //! it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }

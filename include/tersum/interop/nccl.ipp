@@ -37,6 +37,13 @@ inline nccl_transport::nccl_transport(ncclComm_t comm,
   }
 }
 
+inline status nccl_transport::check_stream(cudaStream_t executors) const noexcept
+{
+  if (executors == stream_) { return {}; }
+  return {error_code::invalid_argument,
+          "the transport's stream is not the executor's: give it that one, or use nccl_pieces"};
+}
+
 inline status nccl_transport::wait(cudaStream_t stream) const noexcept
 {
   if (aborted_) { return ready_; }

@@ -33,7 +33,7 @@ class nccl_pieces {
 
   //! @param over     Its stream must not be the executor's.
   //! @param scratch  scratch_bytes(plan, pieces) bytes of device memory, aligned to 16.
-  //! @param pieces   1 to 16; a piece should be a megabyte or more.
+  //! @param pieces   1 to 16, or the nearest of these; a piece should be a megabyte or more.
   nccl_pieces(nccl_transport const& over,
               cuda_executor const& exec,
               std::span<std::byte> scratch,

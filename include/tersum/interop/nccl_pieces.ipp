@@ -9,7 +9,8 @@ namespace tersum::inline v0 {
 template <class Codec>
 constexpr std::size_t scratch_bytes(plan<Codec> const& plan, int pieces) noexcept
 {
-  return scratch_bytes(plan) + static_cast<std::size_t>(pieces) * plan.ranks().size *
+  auto const cut = static_cast<std::size_t>(std::clamp(pieces, 1, nccl_pieces<>::most));
+  return scratch_bytes(plan) + cut * static_cast<std::size_t>(plan.ranks().size) *
                                  detail::maximum(detail::largest_element<Codec>(), std::size_t{16});
 }
 

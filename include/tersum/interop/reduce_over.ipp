@@ -19,19 +19,16 @@ template <class Codec>
   return largest;
 }
 
-//! @brief Whether a transport's moves and an executor's sums have one order: on one stream, where they have streams.
+//! @brief What a transport says of the executor's stream, where both have one: see `nccl_transport::check_stream`.
 template <class Transport, class Executor>
 [[nodiscard]] status check_stream([[maybe_unused]] Transport const& over,
                                   [[maybe_unused]] Executor const& exec) noexcept
 {
-  if constexpr (requires { over.stream() == exec.stream; }) {
-    if (!(over.stream() == exec.stream)) {
-      return {
-        error_code::invalid_argument,
-        "the transport's stream is not the executor's, so that they would not wait for each other"};
-    }
+  if constexpr (requires { over.check_stream(exec.stream); }) {
+    return over.check_stream(exec.stream);
+  } else {
+    return {};
   }
-  return {};
 }
 
 //! @brief Whether scratch memory serves for a round of so many bytes.
