@@ -6,4 +6,4 @@
 // option: -std=c++17
 // expected: tersum: compile as C++20: -std=c++20, which nvcc needs as well
 
-#include <tersum/tersum.hpp>
+#include <tersum/types.hpp>

@@ -107,6 +107,39 @@ TEST_CASE("[interop] a rank outside its group, and scratch memory that is too sm
           "overlaps") != std::string_view::npos);
 }
 
+// What enqueues has a stream, which executor and transport must share.
+struct queued : loopback_transport {
+  using loopback_transport::loopback_transport;
+  [[nodiscard]] int stream() const noexcept { return 1; }
+};
+
+struct queued_executor : cpu_executor {
+  int stream = 0;
+};
+
+TEST_CASE("[interop] a transport on another stream than the executor's is refused")
+{
+  loopback_group group{1};
+  queued const transport{group, 0};
+  std::array<float, 4> values{};
+  std::array<std::uint32_t, 4> words{}, received{};
+  wire<native_sum<float>> const round{.data = values.data(), .count = values.size()};
+  gather_wire<std::uint32_t> const gathered{
+    .data = words.data(), .count = words.size(), .ranks = 1};
+  scatter_wire<std::uint32_t> const scattered{
+    .sent = words.data(), .received = received.data(), .count = words.size(), .ranks = 1};
+  for (int const stream : {0, 1}) {
+    CAPTURE(stream);
+    queued_executor exec;
+    exec.stream       = stream;
+    auto const reduce = reduce_over(transport, exec);
+    for (status const& s : {reduce(round), reduce(gathered), reduce(scattered)}) {
+      CHECK(s.ok() == (stream == 1));
+      CHECK((s.message.find("stream") != std::string_view::npos) == (stream == 0));
+    }
+  }
+}
+
 // Lanes of eight bits whose element is 16 bytes.
 struct add_fours {
   using element                     = word4;

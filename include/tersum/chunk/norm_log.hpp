@@ -20,7 +20,8 @@ namespace tersum::inline v0 {
 //!
 //! A sum of logarithms ranks chunks by the geometric mean of their norms. With n ranks a code lies in 0 .. F with F =
 //! (65535 / n - 1) / n, which is F / 128 steps an octave; what is not finite has the code n F + 1, so that every sum
-//! tells whether it holds one. Two codes share a uint32 element, which every transport sums natively: 2 bytes a chunk.
+//! tells whether it holds one. Two codes share a uint32 element, which every transport sums natively: 2 bytes per
+//! chunk.
 struct norm_log {
   static constexpr int max_world = 64;  //!< Beyond it an octave has less than an eighth of a step.
   std::uint16_t code;

@@ -92,7 +92,7 @@ struct cuda_executor {
                               typename Op::element const* b,
                               std::size_t count) const;
 
-  //! item(context, i) for 0 <= i < count, one a thread.
+  //! item(context, i) for 0 <= i < count, one per thread.
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const;
 

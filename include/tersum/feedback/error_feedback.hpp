@@ -15,7 +15,7 @@ struct no_feedback {
   static constexpr bool enabled = false;
 };
 
-//! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 a coordinate.
+//! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 per coordinate.
 //!
 //! It is fused into encoding. The residual is zero where a tensor bypasses the codec. A step in which any rank's
 //! gradient is not finite leaves all of it as it was. It covers this rank's rounding and clipping, not what saturates

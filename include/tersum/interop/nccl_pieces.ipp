@@ -58,7 +58,8 @@ template <class Element>
 status nccl_pieces<Schedule>::operator()(gather_wire<Element> const& round) const
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
-  return between_streams([&] { return reduce_over(*over_, exec_)(round); });
+  return between_streams(
+    [&] { return reduce_over(*over_, cuda_executor{over_->stream()})(round); });
 }
 
 template <schedule Schedule>
@@ -70,8 +71,11 @@ status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
   if (status const s = detail::check_parts(scattered, over_->size()); !s.ok()) { return s; }
   std::size_t const count = scattered.count;
   std::size_t const mine  = static_cast<std::size_t>(over_->rank()) * count;
+  if (status const s = over_->check(); !s.ok()) { return s; }
   if (over_->size() == 1) {
-    if (status const s = reduce_over(*over_, exec_)(scattered); !s.ok()) { return s; }
+    if (status const s = exec_.copy(scattered.received, scattered.sent, count); !s.ok()) {
+      return s;
+    }
     return between.recompress({});
   }
   // Scales go there first and come back last. In front of them pieces are cut in units of 16 bytes, for NCCL's sake.

@@ -24,7 +24,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch a round.
+//! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch per round.
 //!
 //! It gives the bits of `schedule::direct`, for native operations too. The workspace of the exchange must lie in
 //! `memory`, at the same place on every rank. Launches can be captured in a CUDA graph. They wait for all ranks,

@@ -19,6 +19,21 @@ template <class Codec>
   return largest;
 }
 
+//! @brief Whether a transport's moves and an executor's sums have one order: on one stream, where they have streams.
+template <class Transport, class Executor>
+[[nodiscard]] status check_stream([[maybe_unused]] Transport const& over,
+                                  [[maybe_unused]] Executor const& exec) noexcept
+{
+  if constexpr (requires { over.stream() == exec.stream; }) {
+    if (!(over.stream() == exec.stream)) {
+      return {
+        error_code::invalid_argument,
+        "the transport's stream is not the executor's, so that they would not wait for each other"};
+    }
+  }
+  return {};
+}
+
 //! @brief Whether scratch memory serves for a round of so many bytes.
 [[nodiscard]] inline status check_scratch(std::span<std::byte const> scratch,
                                           std::size_t needed,
@@ -88,6 +103,7 @@ template <reduce_op Op>
 status transport_reduce<Schedule, Transport, Executor>::operator()(wire<Op> const& round) const
 {
   if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_stream(*over_, exec_); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   if constexpr (Schedule == schedule::ring) {
     return ring(round);
@@ -114,6 +130,7 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_stream(*over_, exec_); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
 }
@@ -125,6 +142,7 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_stream(*over_, exec_); !s.ok()) { return s; }
   if (round.count == 0) { return {}; }
   if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
   return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),

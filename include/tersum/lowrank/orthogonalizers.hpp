@@ -131,7 +131,7 @@ struct robust_cholesky_qr2 {
 struct factor_archetype {
   [[nodiscard]] int rank() const;         //!< Columns.
   [[nodiscard]] double* gram();           //!< Products of all pairs of columns, the upper triangle.
-  [[nodiscard]] double* scales() const;   //!< Room for one number a column.
+  [[nodiscard]] double* scales() const;   //!< Room for one number per column.
   [[nodiscard]] float* triangle() const;  //!< Room for a square.
   template <class Body>
   void each(int count,

@@ -45,8 +45,8 @@ TERSUM_BODY void convert_eight(
   }
 }
 
-//! @brief Converts one chunk a block, gradient to payload when `Encode`, otherwise back with the mean. Eight coordinates a
-//! thread, `cast_threads` a block, which take one of more than 1024 coordinates in several steps.
+//! @brief Converts one chunk a block, gradient to payload when `Encode`, otherwise back with the mean. Eight coordinates
+//! a thread, `cast_threads` a block, which take one of more than 1024 coordinates in several steps.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Where the randomness of rounding comes from: eight bits a coordinate, independent or stratified over the ranks.
+//! Where the randomness of rounding comes from: eight bits per coordinate, independent or stratified over the ranks.
 
 #pragma once
 

@@ -30,7 +30,7 @@ struct rms_range {
   static constexpr statistic measurement = statistic::chunk_square_norm;
 
   //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 takes the best value for the world
-  //! and the lanes.
+  //! and the lanes, as `allocated_chunks` do whatever this is.
   float spread = 2.0f;
   Headroom headroom{};
 };

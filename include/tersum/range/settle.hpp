@@ -127,8 +127,8 @@ template <class Codec>
   return is_poisoned(step) || (Codec::selects && step.decode == 0.0f);
 }
 
-//! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure: no energy, or one that is not
-//! finite, of which the sum has only what was decoded.
+//! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure: no energy, or one that is
+//! not finite, of which the sum has only what was decoded.
 //!
 //! @param of_sum  Sum over the chunks of decode^2 times the squares of the codes.
 //! @param energy  Squared norm of one rank: the mean over the ranks when norms were summed, the largest otherwise.

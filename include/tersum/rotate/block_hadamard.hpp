@@ -67,7 +67,7 @@ struct block_hadamard {
   static constexpr int middle_levels = log > 10 ? log - 10 : 0;  //!< Butterflies between the two.
   static constexpr int middle_fill   = 5 - middle_levels;
 
-  //! @brief The shared memory of a block: 18.5 KiB, above 1024 coordinates 4.625 bytes a coordinate. What a block may
+  //! @brief The shared memory of a block: 18.5 KiB, above 1024 coordinates 4.625 bytes per coordinate. What a block may
   //! have without asking (48 KiB) is enough for 8192 coordinates.
   struct alignas(16) storage {
     float of_tile[chunk::block_tiles][storage_floats];
