@@ -96,7 +96,7 @@ TERSUM_BODY void receive_coordinates(Context const& ctx, exchange_args<Codec, El
   if (i >= args.chunks) { return; }
   float const sum   = ctx.load(reinterpret_cast<float const*>(args.selection.places) + i);
   float const share = Context::divide(1.0f, static_cast<float>(args.world));
-  if (!is_finite(sum)) { args.header->non_finite_step = args.header->step + 1; }
+  if (!is_finite(sum)) { raise_flag(args); }
   ctx.store(args.gradient + i, Context::template element<Element>(Context::multiply(sum, share)));
 }
 

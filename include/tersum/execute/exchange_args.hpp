@@ -190,6 +190,18 @@ template <class Codec, class Element>
   return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
 }
 
+//! Flags the exchange under way: a rank's gradient was found not finite. Threads that race write the same value.
+template <class Codec, class Element>
+TERSUM_INLINE void raise_flag(exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const number = args.header->step + 1;
+#if defined(__CUDA_ARCH__)
+  args.header->non_finite_step = number;
+#else
+  __atomic_store_n(&args.header->non_finite_step, number, __ATOMIC_RELAXED);
+#endif
+}
+
 //! Whether a rank's gradient was found not finite in the exchange under way.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool step_is_poisoned(exchange_args<Codec, Element> const& args)

@@ -101,7 +101,7 @@ TERSUM_BODY void settle_factor(Context const& ctx, exchange_args<Codec, Element>
   bool const poisoned = mine.largest(factor_threads, [&](int) { return bad ? 1.0f : 0.0f; }) > 0.0f;
   if (ctx.thread_rank() == 0) {
     args.poisoned[ctx.block_rank()] = poisoned ? 1 : 0;
-    if (poisoned) { args.header->non_finite_step = args.header->step + 1; }
+    if (poisoned) { raise_flag(args); }
   }
   if constexpr (!Codec::agrees) {
     // The shorter of two turns is padded with zeros.
@@ -144,9 +144,8 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
     ctx.store(args.factor[1] + at, Context::multiply(sum, share));
   }
   if (bad) {
-    // Threads that race write the same value.
-    args.poisoned[matrix]        = 1;
-    args.header->non_finite_step = args.header->step + 1;
+    args.poisoned[matrix] = 1;
+    raise_flag(args);
   }
 }
 

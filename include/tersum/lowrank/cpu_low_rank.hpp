@@ -111,12 +111,6 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   void keep_warm(matrix_record& m, int turn) const;
   void refresh(matrix_record const& m, int turn, std::uint64_t turns, bool normalize) const;
 
-  void raise_flag() const
-  {
-    // Threads that race write the same value.
-    __atomic_store_n(&args_.header->non_finite_step, args_.header->step + 1, __ATOMIC_RELAXED);
-  }
-
   [[nodiscard]] exchange_args<cast_codec<float>, Element> bypass_args() const;
 
   int threads_;

@@ -83,7 +83,7 @@ void TERSUM_LOW_RANK_STAGES::settle() const
       cpu_factor factor{set_, values, m.rows, static_cast<int>(m.rank)};
       LowRank::orthogonalizer_type::orthogonalize(factor);
     } else {
-      raise_flag();
+      raise_flag(args_);
       std::fill_n(values, m.rank * m.rows, 0.0f);
     }
   });
@@ -120,14 +120,16 @@ void TERSUM_LOW_RANK_STAGES::decode() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
     if (!receive(args_.matrices[i], now, args_.wire[1], share, args_.factor[1])) {
       args_.poisoned[i] = 1;
-      raise_flag();
+      raise_flag(args_);
     }
   });
   for (std::uint64_t i = 0; i < args_.tensors; ++i) {
     tensor_record const& r = args_.records[i];
     float const* const sum = args_.bypass + r.bypass;
     if (r.chunks > 0) { continue; }
-    if (!std::all_of(sum, sum + r.size, [](float v) { return is_finite(v); })) { raise_flag(); }
+    if (!std::all_of(sum, sum + r.size, [](float v) { return is_finite(v); })) {
+      raise_flag(args_);
+    }
   }
   bool const keeps = !step_is_poisoned(args_);
   parallel_for(threads_, args_.row_blocks, [&](std::uint64_t number) {

@@ -22,7 +22,7 @@ inline constexpr int cast_threads =
 template <class Codec, class Element>
 TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, float sum)
 {
-  if (!is_finite(sum)) { args.header->non_finite_step = args.header->step + 1; }
+  if (!is_finite(sum)) { raise_flag(args); }
 }
 
 //! @brief Eight consecutive conversions, sixteen bytes at a time where source and target are aligned.

@@ -44,9 +44,7 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
   if constexpr (moves_with_codes<Codec>) {
     std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * settle_threads;
     for (std::uint64_t at = chunk; at < args.bypassed.count; at += threads) {
-      if (!is_finite(ctx.load(args.bypass + at))) {
-        args.header->non_finite_step = args.header->step + 1;
-      }
+      if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
     }
   }
   if (chunk >= args.chunks) { return; }
@@ -63,7 +61,7 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
     poisoned          = is_poisoned(step);
     args.steps[chunk] = step;
   }
-  if (poisoned) { args.header->non_finite_step = args.header->step + 1; }
+  if (poisoned) { raise_flag(args); }
 }
 
 //! @brief Adds one double a thread over the block, halving from the top; the result is on thread 0.

@@ -90,9 +90,7 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
   part_place const place = find_part(args, map, chunk);
   if (place.level == 0) { return; }
   std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
-  if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) {
-    args.header->non_finite_step = args.header->step + 1;
-  }
+  if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) { raise_flag(args); }
 }
 
 //! @brief What this rank's encoding lost to its residual.

@@ -63,7 +63,7 @@ void cpu_stages<Codec, Element>::decode_cast() const
       }
       from = reinterpret_cast<wire_element const*>(args_.payload + place.word);
     }
-    if (!convert_values(set_, from, to, share, entry.length)) { raise_flag(); }
+    if (!convert_values(set_, from, to, share, entry.length)) { raise_flag(args_); }
   });
 }
 
@@ -88,7 +88,7 @@ void cpu_stages<Codec, Element>::decode_bypass() const
     if (record.chunks != 0) { continue; }
     for (std::uint64_t i = 0; i < record.size; ++i) {
       float const sum = args_.bypass[record.bypass + i];
-      if (!is_finite(sum)) { raise_flag(); }
+      if (!is_finite(sum)) { raise_flag(args_); }
       args_.gradient[record.offset + i] = from_float<Element>(sum * share);
     }
   }

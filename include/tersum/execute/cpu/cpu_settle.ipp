@@ -40,7 +40,7 @@ void cpu_stages<Codec, Element>::settle() const
   if constexpr (moves_with_codes<Codec>) {
     float const* const bypass = args_.bypass;
     if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {
-      raise_flag();
+      raise_flag(args_);
     }
   }
   parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
@@ -64,7 +64,7 @@ void cpu_stages<Codec, Element>::settle() const
         poisoned           = poisoned || is_poisoned(args_.steps[chunk]);
       }
     }
-    if (poisoned) { raise_flag(); }
+    if (poisoned) { raise_flag(args_); }
   });
 }
 

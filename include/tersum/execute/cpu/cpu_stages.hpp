@@ -68,8 +68,6 @@ class cpu_stages {
   template <class Body>
   void with_chunk(std::uint64_t chunk, Body const& body) const;
 
-  void raise_flag() const;
-
   int threads_;
   instruction_set set_;
   args_type const& args_;

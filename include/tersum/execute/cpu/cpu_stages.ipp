@@ -75,14 +75,6 @@ double cpu_stages<Codec, Element>::tensor_sum(tensor_record const& record, Term 
 }
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::raise_flag() const
-{
-  // Threads that race write the same value.
-  std::uint64_t const number = args_.header->step + 1;
-  __atomic_store_n(&args_.header->non_finite_step, number, __ATOMIC_RELAXED);
-}
-
-template <class Codec, class Element>
 void cpu_stages<Codec, Element>::finish() const
 {
   if constexpr (has_steps<Codec>) {

@@ -60,9 +60,7 @@ class cpu_top_coordinates {
     }
     float const share = 1.0f / static_cast<float>(args_.world);
     for_each([&](std::uint64_t i) {
-      if (!is_finite(sums[i])) {
-        __atomic_store_n(&args_.header->non_finite_step, args_.header->step + 1, __ATOMIC_RELAXED);
-      }
+      if (!is_finite(sums[i])) { raise_flag(args_); }
       args_.gradient[i] = from_float<Element>(sums[i] * share);
     });
   }

@@ -35,7 +35,6 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
  private:
   using base = cpu_stages<Codec, Element>;
   using base::args_;
-  using base::raise_flag;
   using base::set_;
   using base::size;
   using base::threads_;

@@ -69,7 +69,7 @@ void cpu_two_shot<Codec, Element>::decode() const
     auto const part                  = static_cast<std::uint32_t>(number);
     std::uint32_t const* const words = args_.parts.gathered + map.begin(part);
     for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
-      if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(); }
+      if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
   });
   if constexpr (Codec::feeds_back) {
