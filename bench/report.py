@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns JSON files of the benchmarks into Markdown tables, one for each size, and into a plot.
 
-    bench/report.py FILE... [--filter REGEX] [--brief | --ratios | --slowest N | --merge] [--svg FILE]
+    bench/report.py FILE... [--filter REGEX] [--brief | --ratios | --runs | --slowest N | --merge] [--svg FILE]
 
 Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count.
 --ratios makes a column of over_copy for each number of threads. --svg draws over_copy against the bytes that an operation
@@ -46,6 +46,34 @@ def read(paths, pattern):
             for time in ("best_ns", "copy_ns"):
                 result[time] = min(result[time], run[time])
     return list(best.values()), failed
+
+
+def run_table(paths):
+    """A line for all files of one day, commit and compiler."""
+    runs = collections.defaultdict(list)
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        context = document["context"]
+        operations = {match["operation"] for run in document["benchmarks"] if (match := NAME.match(run["name"]))}
+        key = (context.get("date", "-")[:10], context.get("commit", "-"), context.get("compiler", "-").strip())
+        runs[key] += operations
+    return table(["date", "commit", "compiler", "operations"], 4, [
+        "| " + " | ".join([*key, ", ".join(sorted(runs[key]))]) + " |" for key in sorted(runs, reverse=True)])
+
+
+def merged(paths):
+    """The runs of all files, and the context of the first without the machine's name, as JSON."""
+    documents = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            documents.append(json.load(file))
+    context = {key: value for key, value in documents[0]["context"].items()
+               if key not in ("host_name", "caches", "cpu_scaling_enabled", "load_avg", "library_build_type")}
+    kept = ("name", "run_type", "error_occurred", "error_message", *COUNTERS, "runs")
+    runs = [json.dumps({key: run[key] for key in kept if run.get(key, "iteration") != "iteration"})
+            for document in documents for run in document["benchmarks"]]
+    return f'{{"context": {json.dumps(context)},\n "benchmarks": [\n' + ",\n".join(runs) + "\n]}"
 
 
 def share_of_copy(result):
@@ -209,17 +237,16 @@ def main():
     parser.add_argument("--filter", default="", help="only names that this regular expression finds")
     parser.add_argument("--brief", action="store_true", help="no executor, threads and compiler")
     parser.add_argument("--slowest", type=int, metavar="N", help="the names alone of those with the least of_copy")
-    parser.add_argument("--merge", action="store_true", help="one JSON file of the same runs, without --filter")
+    parser.add_argument("--merge", action="store_true", help="JSON of what is read here of all files, a line for each run")
+    parser.add_argument("--runs", action="store_true", help="when, of which commit and by which compiler")
     parser.add_argument("--ratios", action="store_true", help="a column of over_copy for each number of threads")
     parser.add_argument("--svg", metavar="FILE", help="draw time over copy against bytes over copy")
     options = parser.parse_args()
     if options.merge:
-        documents = []
-        for path in options.files:
-            with open(path, encoding="utf-8") as file:
-                documents.append(json.load(file))
-        documents[0]["benchmarks"] = [run for document in documents for run in document["benchmarks"]]
-        json.dump(documents[0], sys.stdout, indent=1)
+        print(merged(options.files))
+        return 0
+    if options.runs:
+        print(run_table(options.files))
         return 0
     results, failed = read(options.files, options.filter)
     if options.slowest:

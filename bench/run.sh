@@ -91,6 +91,7 @@ fi
 flags=$(grep -m 1 '^flags' /proc/cpuinfo || true)
 executor="cpu-baseline"
 if [[ $flags == *avx512bw*avx512vl* ]]; then executor="cpu-avx512"; elif [[ $flags == *avx2* ]]; then executor="cpu-avx2"; fi
+commit=$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)
 types='[a-z0-9]+'
 [ $presets = few ] || types=float
 failures=0
@@ -106,10 +107,13 @@ for operation in "${operations[@]}"; do
     pattern+="|/$seven/float/$executor/n:$others/|/rotated_sat4/(half|bfloat16)/$executor/n:(16777216|268435456)/"
   fi
   echo "== $operation"
+  json=$out/$operation.$compiler.json
   TERSUM_BENCH_SECONDS=$seconds OMP_PROC_BIND=true "$build/bin/tersum.bench.$operation" "--benchmark_filter=$pattern" \
-    "--benchmark_out=$out/$operation.$compiler.json" --benchmark_out_format=json >"$build/$operation.txt" 2>&1 || failures=1
-  # Nothing of this operation passes the filter.
-  [ -s "$out/$operation.$compiler.json" ] || rm -f "$out/$operation.$compiler.json"
+    "--benchmark_context=commit=$commit" "--benchmark_out=$build/$operation.json" --benchmark_out_format=json \
+    >"$build/$operation.txt" 2>&1 || failures=1
+  rm -f "$json"
+  # Empty where nothing of this operation passes the filter.
+  [ ! -s "$build/$operation.json" ] || python3 bench/report.py "$build/$operation.json" --merge >"$json"
 done
 
 results=()
@@ -127,8 +131,9 @@ section() {
 {
   echo "# ${cpu:-CPU}, $(nproc) processors"
   echo
-  echo "$(date -u +%F), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown), \`${command[*]}\`; compiler of the last" \
-    "run: $("${CXX:-g++}" --version | head -n 1)."
+  echo "\`${command[*]}\`, last. All that is here:"
+  echo
+  python3 bench/report.py "${results[@]}" --runs
   echo
   echo "\`over_copy\` is the time over that of a memcpy of the input (\`reduce\`: of a payload, \`select\` and \`nth_element\`: of the"
   echo "norms, \`orthogonalize\`: of the factor) on as many threads between the runs, best times both; \`of_copy\` the share of its"

@@ -9,9 +9,14 @@ if(NOT lines)
   message(FATAL_ERROR "${SOURCE} has no line '// expected: <text>'")
 endif()
 
+# What to compile it with besides, one option a line.
+file(STRINGS "${SOURCE}" options REGEX "^// option: ")
+list(TRANSFORM options REPLACE "^// option: " "")
+
 # LC_ALL=C: plain quotation marks, untranslated.
 execute_process(
-  COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20 -fsyntax-only "-I${INCLUDES}" "${SOURCE}"
+  COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20 ${options} -fsyntax-only "-I${INCLUDES}"
+          "${SOURCE}"
   RESULT_VARIABLE status
   OUTPUT_VARIABLE output
   ERROR_VARIABLE output)

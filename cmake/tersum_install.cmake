@@ -16,7 +16,7 @@ install(
   PATTERN "*.hpp"
   PATTERN "*.cuh"
   PATTERN "*.ipp")
-install(TARGETS tersum EXPORT tersum)
+install(TARGETS tersum EXPORT tersum INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(
   EXPORT tersum
   FILE tersum-config.cmake

@@ -3,32 +3,22 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds and runs all tests on a Debian 12 machine, and installs what is missing: with the default compiler, with
-# clang, under the sanitizers, and with nvcc where there is one. Build folders are in build/.
+# clang, under the sanitizers, and with nvcc, which goes into build/nvcc where there is none. Build folders are in build/.
 #
-#   bash tests/run.sh [preset...]     (default: cpu sanitize cpu-clang, and cuda where nvcc is found)
+#   bash tests/run.sh [preset...]     (default: cpu sanitize cpu-clang cuda)
 #
 # The last line is "N passed, N failed, N skipped": each test of each preset, and each configuration and build as one; the
-# preset cuda is one that was skipped where there is no nvcc.
+# preset cuda is one that was skipped where nvcc could not be installed.
 # The exit status is 0 when nothing failed.
 
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 source cmake/install_missing.sh
-
-[ -x /usr/local/cuda/bin/nvcc ] && PATH="$PATH:/usr/local/cuda/bin"
-export PATH
+source cmake/install_nvcc.sh
 
 passed=0 failed=0 skipped=0
 presets=("$@")
-if [ ${#presets[@]} -eq 0 ]; then
-  presets=(cpu sanitize cpu-clang)
-  if command -v nvcc >/dev/null; then
-    presets+=(cuda)
-  else
-    echo "skipped: the preset cuda; there is no nvcc, so nothing is compiled for CUDA"
-    skipped=1
-  fi
-fi
+[ ${#presets[@]} -gt 0 ] || presets=(cpu sanitize cpu-clang cuda)
 
 install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
@@ -60,6 +50,11 @@ jobs=$(nproc)
 mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset"
+  if [ "$preset" = cuda ] && ! find_nvcc build/nvcc; then
+    echo "skipped: there is no nvcc, so nothing is compiled for CUDA"
+    skipped=$((skipped + 1))
+    continue
+  fi
   check "configure $preset" cmake --preset "$preset" >"build/$preset.log" 2>&1 || { cat "build/$preset.log"; continue; }
   check "build $preset" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
 

@@ -22,7 +22,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -175,16 +174,14 @@ template <class Work>
 }
 
 //! @brief Runs `work(turn)` for the benchmark and `copy(turn)` before each, half of the turns away.
-//! @return Best times of both, ns.
 template <class Work, class Copy>
-[[nodiscard]] std::array<double, 2> alternate(benchmark::State& state,
-                                              timed_stream& stream,
-                                              std::size_t turns,
-                                              Work const& work,
-                                              Copy const& copy)
+[[nodiscard]] best_times alternate(benchmark::State& state,
+                                   timed_stream& stream,
+                                   std::size_t turns,
+                                   Work const& work,
+                                   Copy const& copy)
 {
-  constexpr double never     = std::numeric_limits<double>::infinity();
-  std::array<double, 2> best = {never, never};
+  best_times best;
   for (std::size_t turn = 0; turn < turns; ++turn) {
     copy(turn);
     work(turn);
@@ -194,7 +191,7 @@ template <class Work, class Copy>
     auto const [copy_ns, work_ns] =
       stream.time([&] { copy((turn + turns / 2) % turns); }, [&] { work(turn); });
     state.SetIterationTime(1e-9 * work_ns);
-    best = {std::min(best[0], work_ns), std::min(best[1], copy_ns)};
+    best = {std::min(best.work_ns, work_ns), std::min(best.copy_ns, copy_ns)};
     turn = (turn + 1) % turns;
   }
   return best;
@@ -251,8 +248,7 @@ class cuda_backend {
                                      Work const& work,
                                      Copy const& copy)
   {
-    auto const [work_ns, copy_ns] = tersum_bench::alternate(state, stream_, turns, work, copy);
-    return {work_ns, copy_ns};
+    return tersum_bench::alternate(state, stream_, turns, work, copy);
   }
 
  private:

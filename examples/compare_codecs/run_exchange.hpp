@@ -13,7 +13,6 @@
 #include <tersum/presets.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -324,25 +323,9 @@ void for_each_codec(Visitor visit)
 //! What `run_named` says of a name that is not in its group.
 inline constexpr std::string_view no_such_codec = "there is no such codec";
 
-//! @name The codecs of one group on the CPU
-//! @{
-run_outcome run_summed(std::string_view name,
-                       std::vector<std::vector<float>> const& gradients,
-                       std::vector<layer> const& layers,
-                       run_settings const& settings);
-run_outcome run_choosing(std::string_view name,
-                         std::vector<std::vector<float>> const& gradients,
-                         std::vector<layer> const& layers,
-                         run_settings const& settings);
-run_outcome run_low_rank(std::string_view name,
-                         std::vector<std::vector<float>> const& gradients,
-                         std::vector<layer> const& layers,
-                         run_settings const& settings);
-run_outcome run_two_shot(std::string_view name,
-                         std::vector<std::vector<float>> const& gradients,
-                         std::vector<layer> const& layers,
-                         run_settings const& settings);
-//! @}
+//! The codecs of one group on the CPU: arguments as those of `run_codec`.
+using run_group = decltype(run_codec);
+run_group run_summed, run_choosing, run_low_rank, run_two_shot;
 
 //! @brief Runs the codec of that name on a device.
 //! @param for_each  One of the above: which codecs are looked at.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codecs that only convert: the baseline, and TopKC.
+//! Codecs that convert to 16 bits instead of quantizing: the baseline, and TopKC.
 
 #pragma once
 
@@ -38,8 +38,8 @@ struct norm_scalar_of<Chunker> {
 
 //! @brief A codec that only converts: its payload is a native sum of `T`.
 //!
-//! Of all coordinates it is the baseline, and what users have today; with `top_chunks` it is TopKC, whose other round is
-//! the sum of the chunks' norms.
+//! With `fixed_chunks` it converts all coordinates: the baseline, and what users have today. With `top_chunks` it is
+//! TopKC, which has one round more, the sum of the chunks' norms.
 //! @tparam T         What travels: float, half or bfloat16.
 //! @tparam Chunker   `fixed_chunks` for all coordinates, or a chunker that selects.
 //! @tparam Feedback  `error_feedback` for chunkers that select.
@@ -58,7 +58,7 @@ struct cast_codec {
   static constexpr bool tracks       = false;
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size =
-    Chunker::chunk_size;  //!< Without selection only how kernels divide tensors.
+    Chunker::chunk_size;  //!< With `fixed_chunks` it says only how kernels divide the work.
 
   using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
   using agreed_op   = norm_sum<norm_scalar>;

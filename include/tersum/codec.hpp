@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A codec: policies composed. It knows no executor and no transport.
+//! The codec whose payload your all-reduce adds: policies composed. It knows no executor and no transport.
 
 #pragma once
 
@@ -20,8 +20,6 @@
 #include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 
-#include <concepts>
-#include <type_traits>
 #include <utility>
 
 namespace tersum::inline v0 {
@@ -48,10 +46,12 @@ requires(
 
 }  // namespace detail
 
-//! @brief Chunks, rotates, agrees on a range, quantizes, packs; the reducer says how the payload sums.
+//! @brief A codec whose codes your all-reduce adds: it cuts the gradient into chunks, rotates them, agrees on a range,
+//! quantizes and packs.
 //!
-//! A value: run-time parameters of its policies are data members. Rounds of an exchange: the agreed scalars, the packed
-//! codes, and the coordinates that bypass the codec, if any.
+//! It is a value: parameters of its policies that are known at run time are data members, such as `range.spread`. An
+//! exchange has two rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the
+//! codec, if any.
 //!
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
 //! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
@@ -90,7 +90,7 @@ struct codec {
   static constexpr bool feeds_back     = Feedback::enabled;
   static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
 
-  //! The wire word of codes that are all zero: what a chunk without a step sends.
+  //! The wire word whose codes are all zero: what a chunk without a step sends.
   static constexpr std::uint32_t zero_word =
     Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
 
@@ -102,6 +102,9 @@ struct codec {
     "tersum: a quantizer has 2 to 8 bits, and max_level fits them: 1 to 2^(bits - 1) - 1");
   static_assert(Quantizer::fraction_bits >= 0 && Quantizer::fraction_bits <= 8,
                 "tersum: a quantizer is given eight random bits: fraction_bits is 0 to 8");
+  static_assert(Reducer::lane_bits == 2 || Reducer::lane_bits == 4 || Reducer::lane_bits == 8 ||
+                  Reducer::lane_bits == 16,
+                "tersum: a reducer's lane_bits are 2, 4, 8 or 16");
   static_assert(Quantizer::bits <= Reducer::lane_bits,
                 "tersum: the reducer's lanes are narrower than the quantizer's codes");
   static_assert(
@@ -114,8 +117,9 @@ struct codec {
     !rotates_all || !feeds_back,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
 
-  static_assert(chunk_size >= 128,
-                "tersum: codes of less than 16 bits need chunks of at least 128: use cast_codec");
+  static_assert(
+    chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
+    "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
   static_assert(
     !selects || !rotates_all,
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
@@ -129,7 +133,8 @@ struct codec {
   Reducer reducer{};
   Feedback feedback{};
 
-  //! @brief How chunks on a level are encoded, level 1 being the narrowest width: this codec itself unless widths differ.
+  //! @brief The codec of the chunks on a level, level 1 being the narrowest width. It is this codec itself unless
+  //! widths differ.
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {

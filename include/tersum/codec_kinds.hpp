@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kinds of codecs and of chunkers that an exchange tells apart.
+//! The kinds of codecs and of chunkers that exchanges treat differently.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tersum::inline v0 {
 
-//! Codecs whose parts are scattered to owners, which `recompress` them: see `two_shot_codec`.
+//! Codecs whose parts are scattered to owners, which decode, add and encode them again: see `two_shot_codec`.
 template <class Codec>
 concept scattering = requires
 {
@@ -24,7 +24,7 @@ concept nesting = requires
   requires Codec::nests;
 };
 
-//! Codecs, and reductions, that decode, add and encode again at every hop: see `per_hop_codec`.
+//! Codecs and reductions that decode, add and encode again at every hop: see `per_hop_codec`.
 template <class T>
 concept recoding = requires
 {
@@ -33,7 +33,8 @@ concept recoding = requires
 
 namespace detail {
 
-//! Whether the ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
+//! Whether the ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of
+//! their own.
 template <class Codec>
 inline constexpr bool has_steps = requires
 {
@@ -44,7 +45,8 @@ inline constexpr bool has_steps = requires
 template <class Codec>
 concept has_parts = scattering<Codec> || recoding<Codec>;
 
-//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by then.
+//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by
+//! then.
 template <class Codec>
 inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The roles that policies play. Each concept is made of atoms with one requirement each, so that a compiler names
-//! what a policy of your own lacks.
+//! The roles that policies play, as concepts. Each is made of atoms with one requirement each, so that g++ and clang++
+//! name what a policy of yours lacks. (nvcc says only that a constraint is not satisfied: compile the policy with g++
+//! to see which.) Constants are `static constexpr` members. docs/concepts.md explains the roles.
 
 #pragma once
 
@@ -19,7 +20,7 @@ namespace tersum::inline v0 {
 struct dither_key;
 struct philox_block;
 
-//! What a range measures, and over what.
+//! What a range measures.
 enum class statistic {
   chunk_square_norm,   //!< Sum of squares of each chunk: known before the rotation.
   chunk_magnitude,     //!< Largest magnitude of each rotated chunk.
@@ -27,57 +28,57 @@ enum class statistic {
 };
 
 // clang-format off
-//! A policy is a trivially copyable value: it is passed to kernels as it is.
+//! A policy is a trivially copyable value, because it is passed to kernels as it is.
 template <class T> concept policy = std::is_trivially_copyable_v<T>;
 
 //! @name Atoms
 //! @{
-template <class T> concept has_bits          = requires { { T::bits } -> std::convertible_to<int>; };        //!< Of a code, its sign included.
-template <class T> concept has_max_level     = requires { { T::max_level } -> std::convertible_to<int>; };   //!< Codes lie in +-max_level.
-template <class T> concept has_fraction_bits = requires { { T::fraction_bits } -> std::convertible_to<int>; }; //!< Of a step, that a random byte resolves: 0 to 8.
-template <class T> concept has_unbiased      = requires { { T::unbiased } -> std::convertible_to<bool>; };   //!< The expected value of what is decoded is what was encoded.
-template <class T> concept has_rounds        = requires { { T::rounds } -> std::convertible_to<int>; };      //!< Of Philox4x32; 0: draws nothing.
+template <class T> concept has_bits          = requires { typename std::integral_constant<int, T::bits>; };        //!< Bits of a code, its sign included.
+template <class T> concept has_max_level     = requires { typename std::integral_constant<int, T::max_level>; };   //!< Codes lie in +-max_level.
+template <class T> concept has_fraction_bits = requires { typename std::integral_constant<int, T::fraction_bits>; }; //!< `encode` gets 2^fraction_bits / step as scale: 0 to 8.
+template <class T> concept has_unbiased      = requires { typename std::bool_constant<T::unbiased>; };   //!< Whether the expected value of what is decoded is what was encoded.
+template <class T> concept has_rounds        = requires { typename std::integral_constant<int, T::rounds>; };      //!< Rounds of Philox4x32; 0: draws nothing.
 template <class T> concept has_draw          = requires(std::uint64_t block, dither_key const& key) {
-  { T::counter(block, key) } -> std::same_as<philox_block>;   //!< Philox makes of it the bytes of wire positions 16 block to 16 block + 15.
-  { T::mask(key) } -> std::same_as<std::uint32_t>; };         //!< Each word of these bytes is xored with it.
-template <class T> concept has_chunk_size    = requires { { T::chunk_size } -> std::convertible_to<int>; };  //!< Coordinates.
-template <class T> concept has_by_norm       = requires { { T::by_norm } -> std::convertible_to<bool>; };    //!< Chooses by the agreed norms, not by the seed alone.
-template <class T> concept has_level_count   = requires { { T::level_count } -> std::convertible_to<int>; }; //!< Widths that a chunk can have besides none: 1 to 7.
-template <class T> concept has_several_bits  = requires { { T::several_bits } -> std::convertible_to<bool>; }; //!< Chunks that travel differ in width, as `widths` says.
+  { T::counter(block, key) } -> std::same_as<philox_block>;   //!< Counter from which Philox makes the bytes of wire positions 16 block to 16 block + 15.
+  { T::mask(key) } -> std::same_as<std::uint32_t>; };         //!< What each word of these bytes is xored with.
+template <class T> concept has_chunk_size    = requires { typename std::integral_constant<int, T::chunk_size>; };  //!< Coordinates of a chunk.
+template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether it chooses by the agreed norms, or by the seed alone.
+template <class T> concept has_level_count   = requires { typename std::integral_constant<int, T::level_count>; }; //!< How many widths a chunk can have besides none: 1 to 7.
+template <class T> concept has_several_bits  = requires { typename std::bool_constant<T::several_bits>; }; //!< Whether chunks that travel differ in width, as `widths` says.
 template <class T> concept has_widths        = requires(T const c) {
-  { T::widths[0] } -> std::convertible_to<int>;               //!< `level_count` of them, bits of a code, ascending.
+  { T::widths[0] } -> std::convertible_to<int>;               //!< Bits of a code on each of the `level_count` levels, ascending.
   { c.weighting } -> std::convertible_to<float>; };           //!< Exponent of a chunk's energy where gains are compared: 0 to 1.
-template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< At most, per coordinate that does not bypass, norms included.
-template <class T> concept has_rotation_size = requires { { T::rotation_size } -> std::convertible_to<int>; }; //!< Coordinates rotated together; 1: none are; 0: a whole tensor.
-template <class T> concept has_lane_bits     = requires { { T::lane_bits } -> std::convertible_to<int>; };   //!< Of a code, and of a sum of codes, on the wire.
-template <class T> concept has_biased        = requires { { T::biased } -> std::convertible_to<bool>; };     //!< A lane holds code + max_level, not two's complement.
-template <class T> concept has_saturating    = requires { { T::saturating } -> std::convertible_to<bool>; }; //!< A sum beyond its lane stays at the limit; the decoder counts those.
-template <class T> concept has_element       = requires { typename T::element; };                            //!< What a transport sums, and never cuts.
+template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< The budget: most bits per coordinate that does not bypass, norms included.
+template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< How many coordinates are rotated together; 1: none; 0: a whole tensor.
+template <class T> concept has_lane_bits     = requires { typename std::integral_constant<int, T::lane_bits>; };   //!< Bits on the wire of a code, and of a sum of codes: 2, 4, 8 or 16.
+template <class T> concept has_biased        = requires { typename std::bool_constant<T::biased>; };     //!< Whether a lane holds code + max_level instead of two's complement.
+template <class T> concept has_saturating    = requires { typename std::bool_constant<T::saturating>; }; //!< Whether a sum beyond its lane stays at the limit; the decoder counts those lanes.
+template <class T> concept has_element       = requires { typename T::element; };                            //!< The type that a transport sums, and never cuts.
 template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };     //!< The same policy in another width.
-template <class T> concept has_scalar        = requires { typename T::scalar; };                             //!< Type of what the ranks agree on, one a chunk or tensor.
-template <class T> concept has_measurement   = requires { { T::measurement } -> std::convertible_to<statistic>; }; //!< What such a scalar is.
+template <class T> concept has_scalar        = requires { typename T::scalar; };                             //!< Type of the agreed scalars, of which each chunk or tensor has one.
+template <class T> concept has_measurement   = requires { typename std::integral_constant<statistic, T::measurement>; }; //!< What an agreed scalar measures.
 template <class T> concept has_spread        = requires(T const r) { { r.spread } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
-template <class T> concept has_native        = requires { { T::native } -> std::convertible_to<bool>; };     //!< Transports have it built in.
-template <class T> concept has_associative   = requires { { T::associative } -> std::convertible_to<bool>; }; //!< The order of the ranks does not change a bit.
-template <class T> concept has_exact         = requires { { T::exact } -> std::convertible_to<bool>; };      //!< Nothing is rounded or clamped.
-template <class T> concept has_enabled       = requires { { T::enabled } -> std::convertible_to<bool>; };    //!< The state has a residual: what a step lost is added to the next gradient.
+template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in.
+template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< Whether any order of the ranks gives the same bits.
+template <class T> concept has_exact         = requires { typename std::bool_constant<T::exact>; };      //!< Whether nothing is rounded or clamped.
+template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state has a residual: what a step lost, added to the next gradient.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
   { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; }; //!< encode(value, 2^fraction_bits / step, random byte): the code.
-template <class T> concept has_magnitudes    = requires { { T::magnitudes } -> std::convertible_to<int>; };  //!< Levels of one sign.
+template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
 template <class T> concept has_tables        = requires {
-  { T::levels() } -> std::convertible_to<float const*>;       //!< `magnitudes` of them, in root mean squares of the chunk, ascending.
-  { T::boundaries() } -> std::convertible_to<float const*>; }; //!< The least magnitude beyond each level's cell, the last infinite.
+  { T::levels() } -> std::convertible_to<float const*>;       //!< The `magnitudes` levels of one sign, in root mean squares of the chunk, ascending.
+  { T::boundaries() } -> std::convertible_to<float const*>; }; //!< For each level the least magnitude above its cell; the last is infinite.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
-template <class T> concept has_block         = requires { { T::block } -> std::convertible_to<int>; };       //!< Coordinates with one scale.
+template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
 template <class T> concept has_scale         = requires(float v, std::uint32_t code) {
-  { T::scale::bits } -> std::convertible_to<int>;             //!< Of a scale on the wire: 8 or 16.
+  typename std::integral_constant<int, T::scale::bits>;           //!< Bits of a scale on the wire: 8 or 16.
   { T::scale::encode(v) } -> std::same_as<std::uint32_t>;     //!< encode(largest magnitude of the block over that of the chunk), from 0 to 1.
-  { T::scale::decode(code) } -> std::same_as<float>; };       //!< No less than what was encoded.
-template <class T> concept has_uniform       = requires { { T::uniform } -> std::convertible_to<bool>; };    //!< Levels have equal distances.
+  { T::scale::decode(code) } -> std::same_as<float>; };       //!< The scale; no less than what was encoded.
+template <class T> concept has_uniform       = requires { typename std::bool_constant<T::uniform>; };    //!< Whether levels have equal distances.
 template <class T> concept has_levels        = requires {
-  { T::level.data() } -> std::convertible_to<float const*>;   //!< `magnitudes` of them, of the block's scale: 0 to 1, ascending.
-  { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; }; //!< The same in units of 2^-20, and one more that nothing reaches.
+  { T::level.data() } -> std::convertible_to<float const*>;   //!< The `magnitudes` levels of one sign, as parts of the block's scale: 0 to 1, ascending.
+  { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; }; //!< The same in units of 2^-20, then one more that no value reaches.
 template <class T> concept has_round         = requires(std::uint32_t v, std::uint32_t const* marks) {
   { T::round(v, v, marks) } -> std::same_as<std::uint32_t>; }; //!< round(magnitude in 2^-20, 512ths of a distance beyond which it goes up, `mark`): the level's number.
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
@@ -86,18 +87,18 @@ template <class T> concept has_combine_at    = requires(T const op, typename T::
   { op.from(std::size_t{}) } -> std::same_as<T>; };           //!< The same for the elements from an index on, counted from there.
 template <class T> concept has_factor        = requires(T const h) {
   { h.factor(1, 1.0f) } -> std::convertible_to<float>; };     //!< factor(world, sqrt(|sum|^2 / energy of one rank) of the last exchange): the range of the sum over one rank's.
-template <class T> concept has_tracked       = requires { { T::tracked } -> std::convertible_to<bool>; };    //!< `factor` uses its second argument: the decoder has to measure it.
+template <class T> concept has_tracked       = requires { typename std::bool_constant<T::tracked>; };    //!< Whether `factor` uses its second argument, which the decoder then measures.
 //! @}
 
 //! Where rounding randomness comes from: `independent`, `stratified`, `no_dither`. One of no rounds draws nothing.
 template <class T> concept dither_source = policy<T> && has_rounds<T> && (T::rounds == 0 || has_draw<T>);
 
-//! Element + element on the wire: what a transport must do. `native` says that transports have it built in. One that is
-//! called with the element's position too is for `wire::op`, which knows the parts of this payload.
+//! What a transport must do with two elements on the wire. `native` says whether transports have it built in. A
+//! reduction that also takes the element's position is used through `wire::op`, which knows the parts of the payload.
 template <class T> concept reduce_op = policy<T> && has_element<T> && has_native<T> && has_associative<T> && has_exact<T>
                                       && (has_combine<T> || has_combine_at<T>);
 
-//! Which coordinates travel together: `fixed_chunks` and the selecting ones.
+//! Which coordinates share a step: `fixed_chunks` and the chunkers that choose.
 template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 
 //! A chunker that chooses under a budget of bits: `top_chunks`, `allocated_chunks`, `random_chunks`.
@@ -120,21 +121,22 @@ template <class T> concept has_headroom      = requires(T const r) { requires he
 //! How the ranks agree on a step: `rms_range`, `absmax_range`, `global_range`.
 template <class T> concept range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_spread<T> && has_measurement<T>;
 
-//! Value to code: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
+//! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
                                       && has_dither<T> && has_encode<T>;
 
-//! Value to code and back by tables, for schedules that decode before they add: `lloyd_max`. Symmetric about zero.
+//! Which code a value gets, and which value a code, by tables symmetric about zero: `lloyd_max`. For `two_shot_codec`
+//! and `per_hop_codec`, which add values instead of codes.
 template <class T> concept codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
 
-//! Value to code and back in blocks with scales of their own, for the same schedules: `block_absmax`.
+//! The same in blocks with scales of their own, for the same codecs: `block_absmax`.
 template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
                                             && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T> && has_distortion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;
 
-//! What becomes of what a step lost: `no_feedback`, `error_feedback`.
+//! What becomes of what a step loses: `no_feedback`, `error_feedback`.
 template <class T> concept feedback = policy<T> && has_enabled<T>;
 
 }  // namespace tersum::inline v0

@@ -6,6 +6,10 @@
 
 #pragma once
 
+#if __cplusplus < 202002L
+#error "tersum: compile as C++20: -std=c++20, which nvcc needs as well"
+#endif
+
 #if defined(__FAST_MATH__)
 #error "tersum: ranks must agree to the last bit, and NaNs be seen: compile without -ffast-math"
 #endif

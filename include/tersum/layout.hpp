@@ -17,9 +17,10 @@ struct tensor {
   std::string_view name = {};
   std::uint64_t rows    = 0;
   std::uint64_t columns =
-    1;  //!< 1: a vector, which bypasses the codec unless `layout::bypass_vectors` is false.
+    1;  //!< 1: a vector, which bypasses the codec if `layout::bypass_vectors` is true.
   std::uint64_t offset = 0;  //!< Its first coordinate in the bucket.
-  //! What chunkers that choose by norms multiply its energies by: above 1 it gets more of the bits, at 0 what the others leave.
+  //! Chunkers that choose by norms multiply the tensor's energies by it. Above 1 the tensor gets more of the bits; at 0
+  //! it gets what the other tensors leave.
   float weight = 1;
 
   [[nodiscard]] constexpr std::uint64_t size() const noexcept { return rows * columns; }
@@ -27,8 +28,8 @@ struct tensor {
 
 //! @brief A gradient: one vector, or a bucket of many tensors that cover it without gaps, in ascending order.
 //!
-//! The tensors are the caller's and must live as long as the plan. With tensors, vectors (one row or one column) and
-//! tensors below `bypass_below` coordinates are summed in float32 instead of being compressed, in the same exchange.
+//! The tensors are the caller's and must live as long as the plan. Vectors (one row or one column) and tensors of fewer
+//! than `bypass_below` coordinates are not compressed: they are summed in float32, in the same exchange.
 struct layout {
   std::uint64_t coordinates       = 0;   //!< Length of the gradient.
   std::span<tensor const> tensors = {};  //!< Empty: one vector, compressed as a whole.

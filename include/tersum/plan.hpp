@@ -18,10 +18,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief One codec applied to one gradient by one world. Every rank makes the same plan but for its rank.
+//! @brief One codec applied to one gradient by one world. All ranks make the same plan, apart from `world::rank`.
 //!
-//! Plans of all codecs, special as they may be, answer what is asked here of codec, gradient and ranks, counts, rounds and
-//! bytes of memory; only offsets, parts and tiles are of some. Sizes are exact; a zero is a zero. `check` says whether the exchange can be made, and `all_reduce_mean` asks it first.
+//! Made by `codec.plan(layout, world)`. `check` says whether the exchange can be made; `all_reduce_mean` asks it first.
+//! All sizes are exact; what a codec does not have is 0. Plans of all codecs have these members, apart from offsets,
+//! parts and tiles, which only some have.
 template <class Codec>
 class plan {
  public:
@@ -35,12 +36,12 @@ class plan {
   [[nodiscard]] constexpr layout const& gradient() const noexcept { return layout_; }
   [[nodiscard]] constexpr world const& ranks() const noexcept { return world_; }
 
-  //! @brief Whether this exchange can be made; if not, the sentence says which argument stands in the way.
+  //! @brief Whether this exchange can be made; if not, the sentence names the argument that is at fault.
   [[nodiscard]] constexpr status check() const noexcept;
 
   //! @name Counts
-  //! Coordinates are those of the gradient: each is compressed, padding not counted, or bypasses the codec. Every tensor
-  //! that is not empty has a record in the state.
+  //! Each coordinate of the gradient is either compressed or bypasses the codec; padding is not counted. `tensors`
+  //! counts the tensors that are not empty, each of which has a record in the state.
   //! @{
   [[nodiscard]] constexpr std::uint64_t coordinates() const noexcept { return layout_.coordinates; }
   [[nodiscard]] constexpr std::uint64_t tensors() const noexcept { return tensors_; }
@@ -50,67 +51,67 @@ class plan {
   //! @}
 
   //! @name Rounds
-  //! Elements and bytes that one rank gives to the all-reduce in each round.
+  //! What one rank gives to the caller's collective in each round.
   //! @{
 
-  //! Norms, magnitudes, or what else the ranks agree on before they encode.
+  //! The scalars (norms or magnitudes) that the ranks agree on before they encode.
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept;
-  //! The agreed scalars, in whole elements of their reduction.
+  //! Bytes of the agreed scalars, rounded up to whole elements of their reduction.
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept;
-  //! Codes, or values of a cast.
+  //! Bytes of the codes, or of the converted values.
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept;
-  //! Under per_hop: elements of the payload.
+  //! Under `per_hop_codec`: elements of the payload.
   [[nodiscard]] constexpr std::uint64_t tiles() const noexcept requires(recoding<Codec>);
-  //! Under two_shot: what one rank sends to another, a multiple of 16.
+  //! Under `two_shot_codec`: bytes that one rank sends to another, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept requires(scattering<Codec>);
-  //! Under two_shot with fixed chunks: the most chunks that a rank owns.
+  //! Under `two_shot_codec` with fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept requires(scattering<Codec>);
-  //! Under two_shot: the most words of a part that the codes of one chunk take.
+  //! Under `two_shot_codec`: the most words that the codes of one chunk take.
   [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept requires(scattering<Codec>);
-  //! Bypassed coordinates travel as float32.
+  //! Bytes of the coordinates that bypass, as float32.
   [[nodiscard]] constexpr std::uint64_t bypass_bytes() const noexcept;
-  //! All rounds together.
+  //! Bytes of all rounds.
   [[nodiscard]] constexpr std::uint64_t wire_bytes() const noexcept;
-  //! Of chunkers that select: whether the budget pays for anything. If not, nothing travels and all decodes to zeros.
+  //! Of chunkers that choose: whether the budget pays for anything. If not, nothing is sent and the mean is zeros.
   [[nodiscard]] constexpr bool travels() const noexcept;
-  //! Input of the all-reduce in bits, all rounds, per coordinate of the gradient.
+  //! Bits of all rounds per coordinate of the gradient: 8 wire_bytes() / coordinates().
   [[nodiscard]] constexpr double bits_per_coordinate() const noexcept;
   //! @}
 
   //! @name Memory of the caller
   //! @{
 
-  //! Bytes of scratch memory that hold the rounds: nothing in it survives an exchange.
+  //! Bytes of scratch memory that hold the rounds. Nothing in it needs to survive an exchange.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept;
-  //! Bytes that live from step to step; `initialize` fills them.
+  //! Bytes that must live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept;
-  //! @brief What `state_header::layout` holds: a hash of tensors, weights and chunks, of whether there is feedback, and
-  //! where owners of parts feed back of world and rank. Plans that differ in nothing else, as in bits, can go on with each
-  //! other's state.
+  //! @brief What `state_header::layout` holds: a hash of tensors, weights and chunks, of whether there is feedback, and,
+  //! where owners of parts feed back, of world and rank. Plans that differ in other things only, such as bits, can go on
+  //! with each other's state.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
   //! @}
 
   //! @name Offsets in the workspace
-  //! In bytes, ascending; the steps of the chunks come first. Of casts of all coordinates the bypassed ones do.
+  //! In bytes, ascending. The steps of the chunks come first; under casts of all coordinates, the bypassed ones.
   //! @{
 
-  //! Under full_hadamard: the rotated gradient, padded chunks of float32.
+  //! Under `full_hadamard`: the rotated gradient, padded chunks of float32.
   [[nodiscard]] constexpr std::size_t rotated_offset() const noexcept;
-  //! Of chunkers that select: header, histograms and counters.
+  //! Of chunkers that choose: header, histograms and counters.
   [[nodiscard]] constexpr std::size_t selection_offset() const noexcept;
-  //! Of chunkers that select: four bytes a chunk, where it lies in the payload.
+  //! Of chunkers that choose: four bytes per chunk, which say where it lies in the payload.
   [[nodiscard]] constexpr std::size_t places_offset() const noexcept;
   //! What this rank encodes.
   [[nodiscard]] constexpr std::size_t payload_offset() const noexcept;
-  //! Under per_hop: what the all-reduce gets. Under two_shot: the parts that all ranks decode. With feedback, which needs
-  //! what was sent until the end, they lie behind it, otherwise they take its place.
+  //! Under `per_hop_codec`: what the all-reduce gets. Under `two_shot_codec`: the parts that all ranks decode. Without
+  //! feedback they take the place of what was sent; with feedback, which needs that until the end, they lie behind it.
   [[nodiscard]] constexpr std::size_t gathered_offset() const noexcept
     requires(detail::has_parts<Codec>);
-  //! Under two_shot: the parts for this rank to add.
+  //! Under `two_shot_codec`: the parts that this rank adds.
   [[nodiscard]] constexpr std::size_t received_offset() const noexcept requires(scattering<Codec>);
   //! Bypassed coordinates, in the order of the gradient.
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept;
-  //! Agreed scalars, also where the budget does not let them travel.
+  //! Agreed scalars, even if the budget is too small to send them.
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept;
   //! @}
 
@@ -118,25 +119,26 @@ class plan {
   //! In bytes, ascending; the `state_header` comes first.
   //! @{
 
-  //! One `tensor_record` a tensor.
+  //! One `tensor_record` per tensor.
   [[nodiscard]] constexpr std::size_t records_offset() const noexcept;
-  //! One `chunk_entry` a chunk.
+  //! One `chunk_entry` per chunk.
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept;
-  //! Under two_shot with feedback and fixed chunks: what the owner keeps, whole chunks.
+  //! Under `two_shot_codec` with feedback and fixed chunks: what the owner keeps, in whole chunks.
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept;
-  //! With feedback: a float32 a coordinate.
+  //! With feedback: a float32 per coordinate.
   [[nodiscard]] constexpr std::size_t residual_offset() const noexcept;
   //! @}
 
   //! @brief The records of the layout's tensors in order, one at a time, as `initialize` writes them.
   //!
-  //! Empty tensors have none. Under `full_hadamard` a tensor is cut into pieces of descending powers of two of chunks,
-  //! each rotated as a whole with its own record, so that only the last chunk is padded (as OptiReduce's THC does it).
+  //! Empty tensors have none. Under `full_hadamard` a tensor is cut into pieces whose numbers of chunks are descending
+  //! powers of two. Each is rotated as a whole and has its own record; only the last chunk is padded (as OptiReduce's
+  //! THC does it).
   //! @param visit  visit(tensor_record const&).
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const;
 
-  //! @brief The rule by which chunks are chosen, the same on every rank.
+  //! @brief The rule by which chunks are chosen; the same on every rank.
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
     requires(Codec::selects);
 

@@ -54,7 +54,8 @@ inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<lit
 //! @}
 
 //! @name THC with saturation, as Han et al. (HotNets'24), section 3.2.2 describe it
-//! Partial rotation, each chunk's largest magnitude mapped to the whole lane. Clips much of the sum; see `rotated_sat4`.
+//! Partial rotation; each chunk's largest magnitude is mapped to the whole lane, which clips much of the sum. See
+//! `rotated_sat4`.
 //! @{
 template <int Bits>
 using literal_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<Bits, independent>, saturating_sum<Bits>>;
@@ -64,8 +65,8 @@ inline constexpr literal_saturating<8> thc_sat8{};
 //! @}
 
 //! @name Rotated saturating codes with tracked head-room: the default in-wire codecs
-//! Stratified stochastic rounding, unbiased but for what saturates. With feedback (`_ef`) rounding is to nearest: feedback
-//! removes its bias, and its error is less.
+//! Rounding is stratified and stochastic, unbiased except where the sum saturates. With feedback (`_ef`) it is to
+//! nearest, which has less error and a bias that feedback removes.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback, rotator Rotator = partial_hadamard<1024>>
 using tracked_saturating = codec<fixed_chunks<1024>, Rotator, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
@@ -78,8 +79,8 @@ inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotate
 //! @}
 
 //! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
-//! Encoding takes three fifths of the instructions; what it gives up says `tensor_core_hadamard`. Ranks may mix them with
-//! the above.
+//! Encoding takes three fifths of the instructions; see `tensor_core_hadamard` for what it gives up. Some ranks may use
+//! these and others the above.
 //! @{
 template <int Bits>
 using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
@@ -126,8 +127,8 @@ inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4
 //! @}
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
-//! `allocated` has the least error; `balanced` weighs energies by their fourth root, which trains better under adaptive
-//! optimizers, because small chunks are not starved. At 8 bits, the widest there is, hardly anything is left to choose:
+//! `allocated` has the least error. `balanced` weighs energies by their fourth root, so that small chunks, whose errors
+//! adaptive optimizers amplify, are not starved. At 8 bits, the widest there is, hardly anything is left to choose:
 //! longer chunks then save norms.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
@@ -146,8 +147,8 @@ inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> bala
 //! @}
 
 //! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
-//! Both with Cholesky QR in the place of Gram-Schmidt. They need `layout::tensors`: a gradient without is a vector, and is
-//! summed as it is.
+//! Both use Cholesky QR instead of Gram-Schmidt. They need `layout::tensors`: a gradient without tensors is a vector,
+//! and is summed as it is.
 //! @{
 template <int Rank>
 using power_iteration = low_rank_codec<low_rank<Rank>>;
@@ -190,8 +191,8 @@ inline constexpr per_hop<4, error_feedback> per_hop_4_ef{};
 //! @}
 
 //! @name Two shots with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
-//! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above. Feedback (`_ef`) is of a
-//! rank's own codes: chunks change owners from step to step, so that owners keep nothing.
+//! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above. Feedback (`_ef`) keeps
+//! what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
 //! @{
 template <feedback Feedback = no_feedback>
 using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
@@ -215,9 +216,10 @@ inline constexpr quantized_low_rank_codec<power_iteration<16>, two_shot<8>> powe
 //! @}
 
 //! @name Two shots of unrotated blocks with scales of their own: formats to compare with
-//! `blocks_`: 32 coordinates a block, linear levels, scales that are powers of two, as MX formats have them. `dynamiq_`: as
-//! DynamiQ (SIGCOMM'26) has it, 2, 4 or 8 bits for every 256 coordinates, geometric levels, a byte for the scale of 16; but
-//! with our allocation, without subtracting means; bits per coordinate, norms and scales included, in the name.
+//! `blocks_`: 32 coordinates per block, linear levels, scales that are powers of two, as in MX formats; bits of a code
+//! in the name. `dynamiq_`: as in DynamiQ (SIGCOMM'26), 2, 4 or 8 bits for every 256 coordinates, geometric levels, a
+//! byte for the scale of 16 coordinates; unlike there, with this library's allocation and without subtracting means.
+//! Bits per coordinate, norms and scales included, are in the name.
 //! @{
 template <int Bits>
 using two_shot_blocks = two_shot_codec<fixed_chunks<512>, no_rotation, block_absmax<Bits, 32>>;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What lives from step to step, in memory of the caller: seed, step, flags, head-room, residual. Plain data, so that a
-//! copy of its bytes is a checkpoint.
+//! What lives from step to step, in memory of the caller: seed, step, flags, head-room, residual. It is plain
+//! data, so a copy of its bytes is a checkpoint.
 
 #pragma once
 
@@ -18,9 +18,9 @@ struct state_header {
   std::uint64_t
     non_finite_step;  //!< Number, from 1, of the last exchange in which a gradient held NaN or Inf.
   std::uint64_t tensors;      //!< Records that follow.
-  std::uint64_t chunks;       //!< Entries of the chunk table that follows the records.
+  std::uint64_t chunks;       //!< Entries of the chunk table, which follows the records.
   std::uint64_t coordinates;  //!< Length of the gradient, and of the residual if there is one.
-  std::uint64_t sign_key;     //!< Keys the signs of the rotation in the step under way.
+  std::uint64_t sign_key;     //!< The key of the rotation's signs in the current step.
   std::uint64_t layout;       //!< `plan::state_fingerprint()`.
 
   //! Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank.
@@ -37,11 +37,11 @@ struct tensor_record {
   std::uint64_t size;         //!< Coordinates.
   std::uint64_t first_chunk;  //!< Its first chunk on the wire; unused when it bypasses.
   std::uint64_t chunks;       //!< Its chunks; 0 when it bypasses the codec.
-  std::uint64_t bypass;       //!< Its first element among the bypassed coordinates.
-  float ratio;   //!< sqrt(|sum|^2 / energy of one rank) of the last exchange; the world at first.
-  float weight;  //!< `tensor::weight`.
-  std::uint64_t
-    saturated;  //!< Lanes of the last sum that stand at a limit of a saturating reducer.
+  std::uint64_t bypass;       //!< If it bypasses: its first element among the bypassed coordinates.
+  //! sqrt(|sum|^2 / energy of one rank) of the last exchange; world.size before the first.
+  float ratio;
+  float weight;             //!< `tensor::weight`.
+  std::uint64_t saturated;  //!< Lanes of the last sum that are at a limit of a saturating reducer.
   std::uint64_t padding;
 };
 static_assert(sizeof(tensor_record) == 64);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a call answers: an error class, and one sentence that names the argument at fault.
+//! The result of a call: an error class, and one sentence that names the argument at fault.
 
 #pragma once
 
@@ -23,11 +23,12 @@ enum class error_code : std::uint8_t {
 
 //! @brief The result of every call that can fail. Nothing throws, prints or exits.
 //!
-//! `message` is a string literal: it is valid for ever and holds one sentence. `native` is the error number of the
-//! CUDA runtime or of the transport where one of them failed, otherwise 0.
+//! `message` is one sentence, empty if the call succeeded. It is a string literal: valid for ever and ended by a zero,
+//! so that `printf("%s", message.data())` works. `native` is the error number of the CUDA runtime or of the transport
+//! if one of them failed, otherwise 0.
 struct [[nodiscard]] status {
   error_code code          = error_code::ok;
-  std::string_view message = {};
+  std::string_view message = "";
   int native               = 0;
 
   [[nodiscard]] constexpr bool ok() const noexcept { return code == error_code::ok; }

@@ -13,11 +13,13 @@
 
 namespace tersum::inline v0 {
 
-//! @brief What the caller's collective gets: every rank holds `count` elements at `data`, and wants the reduction.
+//! @brief A round that reduces: every rank holds `count` elements at `data`, and the caller's collective replaces them
+//! by the reduction over the ranks. An all-reduce in place.
 //!
-//! After the collective every rank must hold the same bits. `native` says whether transports have the reduction built in,
-//! `associative` whether the order of the ranks is without effect, `exact` whether the sum loses nothing.
-//! @tparam Op  The reduction, a function object on two elements, without state but where positions count.
+//! After the collective every rank must hold the same bits. `native` says whether transports have the reduction built
+//! in, `associative` whether any order of the ranks gives the same bits, `exact` whether the sum loses nothing.
+//! @tparam Op  The reduction: a function object on two elements. Only `saturating_segments`, for which positions
+//!             matter, has state.
 template <reduce_op Op>
 struct wire {
   using element = typename Op::element;  //!< Type of one element; a reduction never cuts it.
@@ -27,16 +29,15 @@ struct wire {
   static constexpr bool associative = Op::associative;
   static constexpr bool exact       = Op::exact;
 
-  element* data     = nullptr;  //!< In the memory of the executor: the host's or the device's.
-  std::size_t count = 0;        //!< Elements, the same on every rank.
-  [[no_unique_address]] Op
-    op{};  //!< The reduction of this round; empty but for `saturating_segments`.
+  element* data     = nullptr;    //!< In the memory of the executor: the host's or the device's.
+  std::size_t count = 0;          //!< Elements, the same on every rank.
+  [[no_unique_address]] Op op{};  //!< The reduction of this round.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
 
-//! @brief A round that gathers: rank r's part is the `count` elements from data + r count on, its own before the collective,
-//! all of them after it. An all-gather in place.
+//! @brief A round that gathers: rank r's part is the `count` elements from data + r count on. Before the collective a
+//! rank has its own part, after it all parts. An all-gather in place.
 template <class T>
 struct gather_wire {
   using element = T;
@@ -48,14 +49,14 @@ struct gather_wire {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
 
-//! @brief A round that scatters: the ranks' parts lie one after the other in both arrays. Part r of what a rank sends goes to
-//! rank r, and it receives its own part from every rank, in the order of the ranks. An all-to-all.
+//! @brief A round that scatters: the ranks' parts lie one after the other in both arrays. A rank sends part r to rank
+//! r, and receives its own part from every rank, in the order of the ranks. An all-to-all.
 template <class T>
 struct scatter_wire {
   using element = T;
 
   element const* sent = nullptr;  //!< ranks * count elements, in the memory of the executor.
-  element* received   = nullptr;  //!< As many, apart from those.
+  element* received   = nullptr;  //!< As many; must not overlap `sent`.
   std::size_t count   = 0;        //!< Elements of a part, the same on every rank.
   int ranks           = 0;        //!< Those of the plan's world.
 
@@ -70,14 +71,15 @@ struct part_range {
 
 //! @brief What a two-shot codec does between its rounds, for a collective that moves parts in pieces.
 //!
-//! `recompress(range)` makes the codes of the mean whose chunks begin within the range, on every rank's own part. Ranges
-//! are given in ascending order from 0 on and cover the part. Before a call the scales of all ranks and the words up to
-//! range.end + overlap must have arrived. After it the words up to range.end can go on; the scales can after the last.
+//! `recompress(range)` makes the codes of the mean, of the chunks that begin within the range of this rank's own part.
+//! Give the ranges in ascending order from 0 on, until they cover the part. Before a call the scales of all ranks, and
+//! the words up to range.end + overlap, must have arrived. After it the words up to range.end can be sent on; the
+//! scales only after the last call.
 //! @tparam Recompress  A function object: status(part_range). Enqueues on the executor.
 template <class Recompress>
 struct part_recompression {
-  std::uint64_t scales;   //!< Words at the end of a part that hold the scales of chunks, or more.
-  std::uint64_t overlap;  //!< Words of the codes of one chunk, at most.
+  std::uint64_t scales;   //!< Words at the end of a part that hold all scales of its chunks.
+  std::uint64_t overlap;  //!< The most words that the codes of one chunk take.
   Recompress recompress;
 };
 

@@ -53,6 +53,29 @@ class Report(unittest.TestCase):
         self.assertEqual(failed, [])
         self.assertEqual([(r["best_ns"], r["copy_ns"]) for r in results], [(3e6, 1e6)])
 
+    def test_merged_files_read_as_before(self):
+        more = {"iterations": 1, "run_type": "iteration", "threads": 1}
+        files = [self.file("a.json", [run(ENCODE, 3e6, 2e6, **more), run(TWO, 2e6, 2e6)]),
+                 self.file("b.json", [run(TWO, 1e6, 3e6), {"name": TWO, "error_occurred": True, "error_message": "no"}])]
+        status, text = self.main(*files, "--merge")
+        self.assertEqual(status, 0)
+        self.assertNotIn("iterations\":", text)
+        one = pathlib.Path(self.folder.name, "one.json")
+        one.write_text(text, encoding="utf-8")
+        self.assertEqual(report.read(files, ""), report.read([one], ""))
+
+    def test_runs_are_told_apart_by_commit(self):
+        context = {"date": "2026-11-22T01:02:03+00:00", "compiler": "g++ 12", "commit": "abc"}
+        paths = []
+        for name, commit, runs in (("a.json", "abc", [run(TWO, 1, 1)]), ("b.json", "abc", [run("norms" + ENCODE[6:], 1, 1)]),
+                                   ("c.json", "abd", [run(ENCODE, 1, 1)])):
+            paths.append(self.file(name, []))
+            pathlib.Path(paths[-1]).write_text(json.dumps({"context": {**context, "commit": commit}, "benchmarks": runs}))
+        status, text = self.main(*paths, "--runs")
+        self.assertEqual(status, 0)
+        self.assertIn("| 2026-11-22 | abc | g++ 12 | encode, norms |\n", text)
+        self.assertIn("| 2026-11-22 | abd | g++ 12 | encode |\n", text)
+
     def test_compilers_are_apart(self):
         a = self.file("a.json", [run(ENCODE, 3e6, 2e6)])
         b = self.file("b.json", [run(ENCODE, 4e6, 1e6)], "clang++")

@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace {

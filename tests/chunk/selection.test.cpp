@@ -5,7 +5,7 @@
 //! The selection of chunks against sorting, and the worth of what it allocates against the optimum.
 
 #include <tersum/chunk/norm_log.hpp>
-#include <tersum/execute/cpu/select_chunks.hpp>
+#include <tersum/execute/cpu/chunk_selection.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -38,14 +38,8 @@ found select(detail::selection_rule const& rule,
   found result;
   result.places.resize(energies.size());
   std::vector<std::uint32_t> histogram(detail::digit_count);
-  detail::select_chunks(
-    rule,
-    energies.size(),
-    [&](std::uint64_t chunk) { return energies[chunk]; },
-    histogram.data(),
-    result.header,
-    result.places.data(),
-    threads);
+  detail::chunk_selection{threads, rule, energies.size(), histogram.data(), result.places.data()}
+    .run([&](std::uint64_t chunk) { return energies[chunk]; }, result.header);
   return result;
 }
 

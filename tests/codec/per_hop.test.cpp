@@ -6,6 +6,7 @@
 
 #include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
+#include "support/coded_chunk.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
@@ -30,41 +31,14 @@ constexpr double epsilon     = 0x1p-24;
 template <int Bits, int Size = 256, class Feedback = no_feedback>
 using hop = per_hop_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
+using tests::coded_chunk;
+using tests::estimate;
 using tests::gradients;
-
-// One chunk of a block, bit by bit.
-struct coded_chunk {
-  double scale;
-  std::vector<std::uint32_t> codes;
-};
 
 template <class Op>
 coded_chunk read_chunk(typename Op::element const& block, int chunk)
 {
-  constexpr std::size_t bits = Op::quantizer_type::bits;
-  std::size_t const words    = std::size(block.word);
-  coded_chunk out{
-    static_cast<double>(std::bit_cast<float>(block.word[words - 1 - static_cast<unsigned>(chunk)])),
-    {}};
-  for (std::size_t p = 0; p < Op::chunk_size; ++p) {
-    std::uint32_t code = 0;
-    for (std::size_t b = 0; b < bits; ++b) {
-      std::size_t const at = (static_cast<std::size_t>(chunk) * Op::chunk_size + p) * bits + b;
-      code |= (block.word[at / 32] >> (at % 32) & 1) << b;
-    }
-    out.codes.push_back(code);
-  }
-  return out;
-}
-
-template <class Op>
-std::vector<double> estimate(coded_chunk const& chunk)
-{
-  std::vector<double> out;
-  for (std::uint32_t const code : chunk.codes) {
-    out.push_back(chunk.scale * static_cast<double>(typename Op::quantizer_type{}.decode(code)));
-  }
-  return out;
+  return tests::read_chunk<Op>(block.word, std::size(block.word), static_cast<std::size_t>(chunk));
 }
 
 // Whether a chunk is the encoding of values that the library knows up to `error`. Its sums of positive terms have 32

@@ -6,6 +6,7 @@
 //! double.
 
 #include "support/bad_input.hpp"
+#include "support/coded_chunk.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
 #include "support/same_bytes.hpp"
@@ -30,6 +31,7 @@ constexpr double epsilon     = 0x1p-24;
 using dynamiq   = std::remove_cvref_t<decltype(presets::dynamiq_hop_4)>;
 using one_width = per_hop_codec<fixed_chunks<512>, no_rotation, block_absmax<4, 32>>;
 using gradients = std::vector<std::vector<float>>;
+using tests::code_at;
 
 // Normal values whose energy differs from chunk to chunk by up to a million times.
 gradients draw(int world, std::size_t d)
@@ -43,16 +45,6 @@ gradients draw(int world, std::size_t d)
     for (std::size_t i = 0; i < d; ++i) { gradient[i] = normal(random) * size[i / 256]; }
   }
   return out;
-}
-
-// A string of codes, bit by bit.
-std::uint32_t code_at(std::uint32_t const* words, std::size_t bits, std::size_t number)
-{
-  std::uint32_t code = 0;
-  for (std::size_t b = number * bits; b < (number + 1) * bits; ++b) {
-    code |= (words[b / 32] >> (b % 32) & 1) << (b - number * bits);
-  }
-  return code;
 }
 
 // Of the four blocks that begin at one place of the quarters the scales are neighbours.

@@ -332,6 +332,26 @@ TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one 
   CHECK(fits(presets::fp16, 65534));
 }
 
+TEST_CASE("[plan] a bucket of 25 MiB, of 16 ranks, has so many bytes")
+{
+  // The example of docs/tuning.md, in kilobytes.
+  auto const has =
+    [](auto const& codec, std::uint64_t wire, std::uint64_t state, std::uint64_t workspace) {
+      auto const plan      = codec.plan({.coordinates = 6553600}, {.size = 16});
+      auto const kilobytes = [](std::uint64_t bytes) { return (bytes + 500) / 1000; };
+      CHECK(kilobytes(plan.wire_bytes()) == wire);
+      CHECK(kilobytes(plan.state_bytes()) == state);
+      CHECK(kilobytes(plan.workspace_bytes()) == workspace);
+    };
+  has(presets::fp32, 26214, 103, 26214);
+  has(presets::fp16, 13107, 103, 13107);
+  has(presets::rotated_sat4, 3302, 103, 3405);
+  has(presets::two_shot_4, 3302, 103, 6605);
+  has(presets::allocated_4, 3277, 205, 6612);
+  has(presets::allocated_2, 1638, 205, 3335);
+  has(presets::allocated_2_ef, 1638, 26419, 4947);
+}
+
 TEST_CASE("[plan] a budget pays from so many coordinates on")
 {
   // The table of docs/tuning.md.

@@ -10,7 +10,6 @@
 
 #include <tersum/presets.hpp>
 
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <random>

@@ -6,6 +6,7 @@
 
 #include "support/bad_input.hpp"
 #include "support/chunk_rotation.hpp"
+#include "support/coded_chunk.hpp"
 #include "support/loopback_run.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
@@ -28,46 +29,16 @@ constexpr double epsilon     = 0x1p-24;
 template <int Bits, int Size = 256, class Feedback = no_feedback>
 using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
+using tests::coded_chunk;
+using tests::estimate;
 using tests::gradients;
-
-// One chunk as it lies in a part: chunk `index` of `words`, under fixed chunks.
-struct sent_chunk {
-  double scale;
-  std::vector<std::uint32_t> codes;
-};
-
-template <class Codec>
-sent_chunk read_chunk(std::uint32_t const* words, std::size_t part_words, std::size_t index)
-{
-  constexpr std::size_t bits = Codec::quantizer_type::bits;
-  sent_chunk out{static_cast<double>(std::bit_cast<float>(words[part_words - 1 - index])), {}};
-  std::size_t const begin = index * Codec::chunk_size * bits;
-  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
-    std::uint32_t code = 0;
-    for (std::size_t b = 0; b < bits; ++b) {
-      std::size_t const at = begin + p * bits + b;
-      code |= (words[at / 32] >> (at % 32) & 1) << b;
-    }
-    out.codes.push_back(code);
-  }
-  return out;
-}
-
-template <class Codec>
-std::vector<double> estimate(sent_chunk const& sent)
-{
-  std::vector<double> out;
-  for (std::uint32_t const code : sent.codes) {
-    out.push_back(sent.scale * static_cast<double>(typename Codec::quantizer_type{}.decode(code)));
-  }
-  return out;
-}
+using tests::read_chunk;
 
 // Whether a chunk is the encoding of rotated values. The library rotates in float: at most log2(Size) roundings of partial
 // sums, none above sqrt(Size) root mean squares; its energy and products are sums of positive terms, 32 in a row and the
 // rest in a tree. All of it is within 40 roundings of 16 root mean squares, or of the scale.
 template <class Codec>
-void check_encoding(tests::mismatches& wrong, sent_chunk const& sent, std::vector<double> const& v)
+void check_encoding(tests::mismatches& wrong, coded_chunk const& sent, std::vector<double> const& v)
 {
   using quantizer     = typename Codec::quantizer_type;
   constexpr auto half = static_cast<std::uint32_t>(quantizer::magnitudes);

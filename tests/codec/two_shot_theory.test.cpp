@@ -11,7 +11,6 @@
 
 #include <tersum/presets.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>

@@ -5,26 +5,15 @@
 //! The kernel instances around those that rotate chunks, whose machine code budgets.json limits: beginnings and ends of an
 //! exchange, casts, rotation of all chunks together, guard lanes, and what transports sum natively.
 
+#include "compile.hpp"
+
 #include <tersum/tersum.cuh>
 
 #include <cstdint>
-#include <type_traits>
 
 namespace {
 
 using namespace tersum;
-
-template <auto const& Preset>
-using codec_of = std::remove_cvref_t<decltype(Preset)>;
-
-// Naming a kernel's address has it compiled.
-template <class... Kernel>
-void compile(Kernel*... kernels)
-{
-  void const* volatile kernel = nullptr;
-  ((kernel = reinterpret_cast<void const*>(kernels)), ...);
-  (void)kernel;
-}
 
 template <class Codec, class Element>
 void compile_ends()

@@ -4,63 +4,61 @@
 //! @file
 //! The kernel instances whose machine code budgets.json limits.
 
-#include <tersum/tersum.cuh>
+#include "compile.hpp"
 
-#include <type_traits>
+#include <tersum/tersum.cuh>
 
 namespace {
 
 using namespace tersum;
 
-// Naming a kernel's address has it compiled.
 template <class Codec, class Element>
 void compile_chunk_kernels()
 {
-  void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::norms_kernel<false, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::magnitudes_kernel<false, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::settle_kernel<Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::encode_kernel<false, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::encode_kernel<true, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::decode_kernel<false, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::decode_kernel<true, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::finish_kernel<Codec, Element>);
-  (void)kernel;
+  compile(&detail::norms_kernel<false, Codec, Element>,
+          &detail::magnitudes_kernel<false, Codec, Element>,
+          &detail::settle_kernel<Codec, Element>,
+          &detail::encode_kernel<false, Codec, Element>,
+          &detail::encode_kernel<true, Codec, Element>,
+          &detail::decode_kernel<false, Codec, Element>,
+          &detail::decode_kernel<true, Codec, Element>,
+          &detail::finish_kernel<Codec, Element>);
 }
 
 template <int Bits>
 void compile_reduce_kernels()
 {
-  void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::reduce_vectors_kernel<saturating_add<Bits>>);
-  kernel = reinterpret_cast<void const*>(&detail::reduce_elements_kernel<saturating_add<Bits>>);
-  kernel = reinterpret_cast<void const*>(&detail::reduce_once_kernel<Bits, 8>);
-  (void)kernel;
+  compile(&detail::reduce_vectors_kernel<saturating_add<Bits>>,
+          &detail::reduce_elements_kernel<saturating_add<Bits>>,
+          &detail::reduce_once_kernel<Bits, 8>);
 }
 
 // The encoder, which looks up, and what a server's sums take besides. 32 coordinates a thread; 16 to unpack.
 template <class Codec>
 void compile_lookup_kernels()
 {
-  using sum                   = lookup_sum_of<Codec>;
-  void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::encode_kernel<false, Codec, float>);
-  kernel = reinterpret_cast<void const*>(&detail::item_kernel<detail::pack_item<sum>>);
-  kernel = reinterpret_cast<void const*>(
-    &detail::item_kernel<detail::unpack_item<sum, Codec::chunk_size>>);
-  (void)kernel;
+  using sum = lookup_sum_of<Codec>;
+  compile(&detail::encode_kernel<false, Codec, float>,
+          &detail::item_kernel<detail::pack_item<sum>>,
+          &detail::item_kernel<detail::unpack_item<sum, Codec::chunk_size>>);
 }
-
-template <auto const& Preset>
-using codec_of = std::remove_cvref_t<decltype(Preset)>;
 
 template <auto const& Preset>
 void compile_hop_kernel()
 {
-  using op                    = typename codec_of<Preset>::payload_op;
-  void const* volatile kernel = nullptr;
-  kernel                      = reinterpret_cast<void const*>(&detail::recode_elements_kernel<op>);
-  (void)kernel;
+  using op = typename codec_of<Preset>::payload_op;
+  compile(&detail::recode_elements_kernel<op>);
+}
+
+template <class Codec, class Element>
+void compile_low_rank_kernels()
+{
+  using namespace detail;
+  compile(&low_rank_kernel<multiply_all<true>, Codec, Element>,
+          &low_rank_kernel<multiply_all<false>, Codec, Element>,
+          &low_rank_kernel<settle_all, Codec, Element>,
+          &low_rank_kernel<rebuild_all, Codec, Element>,
+          &low_rank_kernel<keep_all_warm, Codec, Element>);
 }
 
 template <int Size>
@@ -104,25 +102,6 @@ void compile_all()
   compile_hop_kernel<presets::per_hop_4>();
   compile_hop_kernel<presets::dynamiq_hop_4>();
 }
-
-namespace {
-
-template <class Codec, class Element>
-void compile_low_rank_kernels()
-{
-  void const* volatile kernel = nullptr;
-  auto const compile          = [&]<class Kernel>(Kernel) {
-    kernel = reinterpret_cast<void const*>(&detail::low_rank_kernel<Kernel, Codec, Element>);
-  };
-  compile(detail::multiply_all<true>{});
-  compile(detail::multiply_all<false>{});
-  compile(detail::settle_all{});
-  compile(detail::rebuild_all{});
-  compile(detail::keep_all_warm{});
-  (void)kernel;
-}
-
-}  // namespace
 
 void compile_low_rank()
 {

@@ -4,37 +4,29 @@
 //! @file
 //! The kernel instances of two-shot codecs, whose machine code budgets.json limits.
 
-#include <tersum/tersum.cuh>
+#include "compile.hpp"
 
-#include <type_traits>
+#include <tersum/tersum.cuh>
 
 namespace {
 
 using namespace tersum;
 
-// Naming a kernel's address has it compiled.
 // With Edge: gradients that are misaligned, or end within a chunk.
 template <class Codec, class Element, bool Edge = false>
 void compile_rounds()
 {
-  void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::encode_parts_kernel<Edge, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::recompress_kernel<Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::decode_parts_kernel<Edge, Codec, Element>);
-  (void)kernel;
+  compile(&detail::encode_parts_kernel<Edge, Codec, Element>,
+          &detail::recompress_kernel<Codec, Element>,
+          &detail::decode_parts_kernel<Edge, Codec, Element>);
 }
 
 template <class Codec, class Element, bool Edge = false>
 void compile_feedback()
 {
-  void const* volatile kernel = nullptr;
-  kernel = reinterpret_cast<void const*>(&detail::keep_rest_kernel<Edge, Codec, Element>);
-  kernel = reinterpret_cast<void const*>(&detail::keep_owner_rest_kernel<Codec, Element>);
-  (void)kernel;
+  compile(&detail::keep_rest_kernel<Edge, Codec, Element>,
+          &detail::keep_owner_rest_kernel<Codec, Element>);
 }
-
-template <auto const& Preset>
-using codec_of = std::remove_cvref_t<decltype(Preset)>;
 
 }  // namespace
 

@@ -71,6 +71,7 @@ TEST_CASE("[status] is ok until told otherwise, and compares by all that it says
   using tersum::status;
   static_assert(status{}.ok());
   static_assert(status{}.message.empty() && status{}.native == 0);
+  static_assert(*status{}.message.data() == '\0');  // so that it can be printed as it is
   static_assert(status{} == status{});
 
   status const failed = tersum::transport_error(7);

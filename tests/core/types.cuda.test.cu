@@ -12,8 +12,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 

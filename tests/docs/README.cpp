@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
+
+// code 1
 
 namespace tersum {
 
@@ -23,11 +26,14 @@ int my_all_reduce(Element*, std::size_t, Op, int)
   return 0;
 }
 
-void exchange(std::span<float> gradient,
+using codec = std::remove_const_t<decltype(tersum::presets::rotated_sat4)>;
+
+void exchange(tersum::plan<codec> const& plan,
+              std::span<float> gradient,
               std::span<std::byte> state,
               std::span<std::byte> workspace,
-              std::uint64_t seed,
               int stream)
 {
-  // code 1
+  tersum::status status;
+  // code 2
 }

@@ -26,3 +26,15 @@ struct cuda_context : emulator::host_context {
 #define __launch_bounds__(threads)
 
 // code 1
+
+void launch(float step,
+            float bound,
+            int ranks,
+            std::uint32_t rank,
+            std::uint64_t training_step,
+            std::uint64_t seed)
+{
+  // code 2
+  compress(nullptr, 0, scale, signs, draws, nullptr);
+  apply(nullptr, 0, scale, ranks, signs, nullptr);
+}

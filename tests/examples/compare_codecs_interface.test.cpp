@@ -13,7 +13,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <sstream>

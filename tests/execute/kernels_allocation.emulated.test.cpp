@@ -17,32 +17,17 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Element, class Codec>
-void compare_selection(Codec const& codec)
-{
-  compare_orders<Element>(codec, 3, true);
-  compare_buckets<Element>(codec);
-}
-
 TEST_CASE("[kernels] top chunks in saturating codes")
 {
-  SUBCASE("stochastic")
-  {
-    compare_sizes<float>(presets::topkc_sat4);
-    compare_selection<float>(presets::topkc_sat4);
-  }
-  SUBCASE("with feedback") { compare_selection<half>(presets::topkc_sat4_ef); }
+  SUBCASE("stochastic") { compare_all<float>(presets::topkc_sat4); }
+  SUBCASE("with feedback") { compare_places<half>(presets::topkc_sat4_ef); }
 }
 
 TEST_CASE("[kernels] a width for every chunk")
 {
-  SUBCASE("2 bits") { compare_selection<float>(presets::allocated_sat_2); }
-  SUBCASE("4 bits with feedback")
-  {
-    compare_sizes<float>(presets::allocated_sat_4_ef);
-    compare_selection<float>(presets::allocated_sat_4_ef);
-  }
-  SUBCASE("balanced") { compare_selection<bfloat16>(presets::balanced_sat_2); }
+  SUBCASE("2 bits") { compare_places<float>(presets::allocated_sat_2); }
+  SUBCASE("4 bits with feedback") { compare_all<float>(presets::allocated_sat_4_ef); }
+  SUBCASE("balanced") { compare_places<bfloat16>(presets::balanced_sat_2); }
   SUBCASE("of tensors with weights")
   {
     compare_kernels<std::remove_cvref_t<decltype(presets::balanced_sat_2)>, bfloat16>(
@@ -61,9 +46,9 @@ TEST_CASE("[kernels] a width for every chunk, of other sizes")
 {
   SUBCASE("128, two widths")
   {
-    compare_selection<float>(allocated<128, 4, 8>{.chunker = {.bits = 5}});
+    compare_places<float>(allocated<128, 4, 8>{.chunker = {.bits = 5}});
   }
-  SUBCASE("2048") { compare_selection<float>(allocated<2048, 2, 4, 8>{.chunker = {.bits = 3}}); }
+  SUBCASE("2048") { compare_places<float>(allocated<2048, 2, 4, 8>{.chunker = {.bits = 3}}); }
 }
 
 }  // namespace

@@ -15,25 +15,17 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Element, class Codec>
-void compare_cast(Codec const& codec)
-{
-  compare_sizes<Element>(codec);
-  compare_orders<Element>(codec, 3, true);
-  compare_buckets<Element>(codec);
-}
-
 TEST_CASE_TEMPLATE("[kernels] casts", Element, float, half, bfloat16)
 {
-  SUBCASE("fp32") { compare_cast<Element>(presets::fp32); }
-  SUBCASE("fp16") { compare_cast<Element>(presets::fp16); }
-  SUBCASE("bf16") { compare_cast<Element>(presets::bf16); }
+  SUBCASE("fp32") { compare_all<Element>(presets::fp32); }
+  SUBCASE("fp16") { compare_all<Element>(presets::fp16); }
+  SUBCASE("bf16") { compare_all<Element>(presets::bf16); }
 }
 
 TEST_CASE("[kernels] casts of chunks of other sizes than a block takes at once")
 {
-  SUBCASE("less") { compare_cast<float>(cast_codec<half, fixed_chunks<128>>{}); }
-  SUBCASE("more") { compare_cast<half>(cast_codec<float, fixed_chunks<4096>>{}); }
+  SUBCASE("less") { compare_all<float>(cast_codec<half, fixed_chunks<128>>{}); }
+  SUBCASE("more") { compare_all<half>(cast_codec<float, fixed_chunks<4096>>{}); }
 }
 
 }  // namespace

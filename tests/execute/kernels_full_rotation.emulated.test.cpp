@@ -22,9 +22,7 @@ using fully_rotated = codec<fixed_chunks<Size>, full_hadamard, Range, Quantizer,
 
 TEST_CASE("[kernels] thc_wide4 equals the CPU executor")
 {
-  compare_sizes<float>(presets::thc_wide4);
-  compare_orders<float>(presets::thc_wide4, 3, true);
-  compare_buckets<float>(presets::thc_wide4);
+  compare_all<float>(presets::thc_wide4);
   compare_sizes<half>(presets::thc_wide4);
   compare_buckets<bfloat16>(presets::thc_wide4);
 }

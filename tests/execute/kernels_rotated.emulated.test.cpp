@@ -23,14 +23,6 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Codec>
-void compare_preset(Codec const& codec)
-{
-  compare_sizes<float>(codec);
-  compare_orders<float>(codec);
-  compare_orders<float>(codec, 3, true);
-}
-
 // Chunks of one word each, over and over: sums of as many equal codes as there are.
 template <class Codec>
 void compare_extremes(Codec const& codec)

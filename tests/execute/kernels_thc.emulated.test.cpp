@@ -16,14 +16,6 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Codec>
-void compare_preset(Codec const& codec)
-{
-  compare_sizes<float>(codec);
-  compare_orders<float>(codec);
-  compare_orders<float>(codec, 3, true);
-}
-
 TEST_CASE("[kernels] thc_wide4_partial equals the CPU executor")
 {
   compare_preset(presets::thc_wide4_partial);

@@ -22,43 +22,27 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Element, class Codec>
-void compare_selection(Codec const& codec)
-{
-  compare_orders<Element>(codec, 3, true);
-  compare_buckets<Element>(codec);
-}
-
 TEST_CASE("[kernels] top chunks as halves")
 {
-  SUBCASE("64")
-  {
-    compare_sizes<float>(presets::topkc_b2);
-    compare_selection<float>(presets::topkc_b2);
-  }
-  SUBCASE("128, with feedback")
-  {
-    compare_sizes<half>(presets::topkc_b05_ef);
-    compare_selection<half>(presets::topkc_b05_ef);
-  }
-  SUBCASE("64, most of them") { compare_selection<bfloat16>(presets::topkc_b8_ef); }
+  SUBCASE("64") { compare_all<float>(presets::topkc_b2); }
+  SUBCASE("128, with feedback") { compare_all<half>(presets::topkc_b05_ef); }
+  SUBCASE("64, most of them") { compare_places<bfloat16>(presets::topkc_b8_ef); }
 }
 
 TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
 {
   SUBCASE("32, norms in logarithms")
   {
-    compare_selection<float>(
-      cast_codec<bfloat16, top_chunks<32, norm_log>>{.chunker = {.bits = 3}});
+    compare_places<float>(cast_codec<bfloat16, top_chunks<32, norm_log>>{.chunker = {.bits = 3}});
   }
   SUBCASE("256, norms in float")
   {
-    compare_selection<float>(
+    compare_places<float>(
       cast_codec<float, top_chunks<256, float>, error_feedback>{.chunker = {.bits = 9}});
   }
   SUBCASE("2048, norms in logarithms")
   {
-    compare_selection<half>(cast_codec<half, top_chunks<2048, norm_log>>{.chunker = {.bits = 7}});
+    compare_places<half>(cast_codec<half, top_chunks<2048, norm_log>>{.chunker = {.bits = 7}});
   }
 }
 
@@ -108,13 +92,8 @@ TEST_CASE("[kernels] a selection by several blocks")
   std::vector<std::uint32_t> want(chunks);
   std::vector<std::uint32_t> histogram(detail::digit_count);
   detail::selection_header header;
-  detail::select_chunks(
-    args.selection.rule,
-    chunks,
-    [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); },
-    histogram.data(),
-    header,
-    want.data());
+  detail::chunk_selection{1, args.selection.rule, chunks, histogram.data(), want.data()}.run(
+    [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); }, header);
   for (auto const order : emulator::thread_orders) {
     for (std::uint64_t const blocks : {1, 2, 3, 7}) {
       CAPTURE(blocks);
@@ -128,8 +107,8 @@ TEST_CASE("[kernels] a selection by several blocks")
 
 TEST_CASE("[kernels] random chunks")
 {
-  SUBCASE("without feedback") { compare_selection<float>(presets::randomkc_b2); }
-  SUBCASE("with feedback") { compare_selection<float>(presets::randomkc_b2_ef); }
+  SUBCASE("without feedback") { compare_places<float>(presets::randomkc_b2); }
+  SUBCASE("with feedback") { compare_places<float>(presets::randomkc_b2_ef); }
 }
 
 }  // namespace

@@ -16,23 +16,15 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-template <class Element, class Codec>
-void compare(Codec const& codec)
-{
-  compare_sizes<Element>(codec);
-  compare_orders<Element>(codec, 3, true);
-  compare_buckets<Element>(codec);
-}
-
 template <int Size, int Bits, class Feedback = no_feedback>
 using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
 TEST_CASE("[kernels] two shots of fixed chunks")
 {
-  SUBCASE("1024, 4 bits") { compare<float>(presets::two_shot_4); }
-  SUBCASE("256, 1 bit") { compare<half>(shot<256, 1>{}); }
-  SUBCASE("512, 5 bits") { compare<bfloat16>(shot<512, 5>{}); }
-  SUBCASE("2048, 6 bits") { compare<float>(shot<2048, 6>{}); }
+  SUBCASE("1024, 4 bits") { compare_all<float>(presets::two_shot_4); }
+  SUBCASE("256, 1 bit") { compare_all<half>(shot<256, 1>{}); }
+  SUBCASE("512, 5 bits") { compare_all<bfloat16>(shot<512, 5>{}); }
+  SUBCASE("2048, 6 bits") { compare_all<float>(shot<2048, 6>{}); }
 }
 
 TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
@@ -47,14 +39,14 @@ TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
 
 TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 {
-  SUBCASE("1024, 2 bits") { compare<half>(presets::two_shot_2_ef); }
-  SUBCASE("256, 3 bits") { compare<float>(shot<256, 3, error_feedback>{}); }
+  SUBCASE("1024, 2 bits") { compare_all<half>(presets::two_shot_2_ef); }
+  SUBCASE("256, 3 bits") { compare_all<float>(shot<256, 3, error_feedback>{}); }
 }
 
 TEST_CASE("[kernels] two shots with a width for every chunk")
 {
-  SUBCASE("4 bits") { compare<float>(presets::allocated_4); }
-  SUBCASE("2 bits with feedback") { compare<float>(presets::allocated_2_ef); }
+  SUBCASE("4 bits") { compare_all<float>(presets::allocated_4); }
+  SUBCASE("2 bits with feedback") { compare_all<float>(presets::allocated_2_ef); }
 }
 
 template <class Codec>
@@ -79,17 +71,17 @@ TEST_CASE("[kernels] two shots of blocks with scales of their own")
 {
   SUBCASE("256, 4 bits, geometric levels")
   {
-    compare<float>(blocks<256, block_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
+    compare_all<float>(blocks<256, block_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
   }
-  SUBCASE("256, 2, 4 or 8 bits") { compare<float>(presets::dynamiq_5); }
+  SUBCASE("256, 2, 4 or 8 bits") { compare_all<float>(presets::dynamiq_5); }
   SUBCASE("2048, 3 bits, to nearest, with feedback")
   {
     using quantizer = block_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;
-    compare<half>(blocks<2048, quantizer, error_feedback>{});
+    compare_all<half>(blocks<2048, quantizer, error_feedback>{});
   }
   SUBCASE("512, 8 bits, independent dither")
   {
-    compare<bfloat16>(
+    compare_all<bfloat16>(
       blocks<512, block_absmax<8, 32, linear_levels, power_of_two_scale, independent>>{});
   }
 }

@@ -8,12 +8,10 @@
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/tersum.hpp>
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <interop/conformance.hpp>
 #include <interop/presets.hpp>
 #include <interop/twin.hpp>
@@ -26,7 +24,6 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace tersum::tests {

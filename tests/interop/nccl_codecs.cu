@@ -10,7 +10,6 @@
 
 #include <cuda_runtime.h>
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -10,7 +10,6 @@
 
 #include <tersum/lowrank/grouped_products.hpp>
 
-#include <random>
 #include <vector>
 
 using namespace tersum;

@@ -12,7 +12,6 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>

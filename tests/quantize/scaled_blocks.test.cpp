@@ -4,6 +4,7 @@
 //! @file
 //! Levels, scales and rounding of blocks against their formulas in double; what a two-shot codec puts on the wire with them.
 
+#include "support/coded_chunk.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/presets.hpp>
@@ -139,23 +140,16 @@ std::vector<double> read_chunk(std::uint32_t const* words,
   constexpr int bits = Quantizer::bits;
   std::vector<double> out(Size);
   scales.assign(Size, 0);
-  auto const bit_field = [&](int first, int count) {
-    std::uint32_t value = 0;
-    for (int b = 0; b < count; ++b) {
-      value |= (words[(first + b) / 32] >> ((first + b) % 32) & 1U) << b;
-    }
-    return value;
-  };
   for (int i = 0; i < Size; ++i) {
     int const quarter        = i / (Size / 4);
     int const within         = i % (Size / 4);
     int const position       = within / 8 * 32 + quarter * 8 + i % 8;
-    std::uint32_t const code = bit_field(position * bits, bits);
+    std::uint32_t const code = tests::code_at(words, bits, static_cast<std::size_t>(position));
     int const block          = within / Quantizer::block * 4 + quarter;
-    constexpr int size       = Quantizer::scale::bits;
-    std::uint32_t const said = bit_field(Size * bits + block * size, size);
-    auto const at            = static_cast<std::size_t>(i);
-    scales[at]               = static_cast<double>(Quantizer::scale::decode(said)) * whole;
+    std::uint32_t const said = tests::code_at(
+      words + Size / 32 * bits, Quantizer::scale::bits, static_cast<std::size_t>(block));
+    auto const at = static_cast<std::size_t>(i);
+    scales[at]    = static_cast<double>(Quantizer::scale::decode(said)) * whole;
     double const value =
       level<Quantizer>(static_cast<int>(code & (Quantizer::magnitudes - 1U))) * scales[at];
     out[at] = code >> (bits - 1) == 0 ? value : -value;

@@ -22,7 +22,6 @@
 #include <random>
 #include <set>
 #include <utility>
-#include <vector>
 
 namespace {
 

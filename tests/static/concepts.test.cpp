@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace {
 
@@ -146,113 +147,70 @@ struct with_heavy {
   std::string text;
 };
 
-template <class... Atoms>
-constexpr bool is_dither_source = tersum::dither_source<of<Atoms...>>;
-static_assert(is_dither_source<with_rounds, with_draw>);
-static_assert(is_dither_source<with_no_rounds>);
-static_assert(!is_dither_source<with_draw>);
-static_assert(!is_dither_source<with_rounds>, "who draws must say what from");
-static_assert(!is_dither_source<with_rounds, with_draw, with_heavy>);
+struct without {};
 
-template <class... Atoms>
-constexpr bool is_chunker = tersum::chunker<of<Atoms...>>;
-static_assert(is_chunker<with_chunk_size>);
-static_assert(!is_chunker<>);
-static_assert(!is_chunker<with_chunk_size, with_heavy>);
+template <auto Role, class... Atoms>
+constexpr bool takes = Role(std::type_identity<of<Atoms...>>{});
 
-template <class... Atoms>
-constexpr bool is_selecting = tersum::selecting_chunker<of<with_chunk_size, Atoms...>>;
-static_assert(is_selecting<with_budget, with_by_norm, with_level_count, with_one_width>);
-static_assert(
-  is_selecting<with_budget, with_by_norm, with_level_count, with_several_bits, with_widths>);
-static_assert(!is_selecting<>);
-static_assert(!is_selecting<with_by_norm, with_level_count, with_one_width>);
-static_assert(!is_selecting<with_budget, with_level_count, with_one_width>);
-static_assert(!is_selecting<with_budget, with_by_norm, with_one_width>);
-static_assert(!is_selecting<with_budget, with_by_norm, with_level_count>);
-static_assert(!is_selecting<with_budget, with_by_norm, with_level_count, with_several_bits>);
+template <auto Role, class Missing, class... Atoms>
+constexpr bool takes_all_but =
+  takes<Role, std::conditional_t<std::is_same_v<Atoms, Missing>, without, Atoms>...>;
 
-template <class... Atoms>
-constexpr bool is_rotator = tersum::rotator<of<Atoms...>>;
-static_assert(is_rotator<with_rotation_size>);
-static_assert(!is_rotator<>);
-static_assert(!is_rotator<with_rotation_size, with_heavy>);
+// Whether a type with these atoms has the role, and none that lacks one of them.
+template <auto Role, class... Atoms>
+constexpr bool needs = takes<Role, Atoms...> && !takes<Role, Atoms..., with_heavy> &&
+                       (!takes_all_but<Role, Atoms, Atoms...> && ...);
 
-template <class... Atoms>
-constexpr bool is_headroom = tersum::headroom<of<Atoms...>>;
-static_assert(is_headroom<with_factor, with_tracked>);
-static_assert(!is_headroom<with_factor>);
-static_assert(!is_headroom<with_tracked>);
-static_assert(!is_headroom<with_factor, with_tracked, with_heavy>);
+#define TERSUM_ROLE(concept) []<class T>(std::type_identity<T>) { return tersum::concept<T>; }
+constexpr auto is_dither_source = TERSUM_ROLE(dither_source);
+constexpr auto is_chunker       = TERSUM_ROLE(chunker);
+constexpr auto is_selecting     = TERSUM_ROLE(selecting_chunker);
+constexpr auto is_rotator       = TERSUM_ROLE(rotator);
+constexpr auto is_headroom      = TERSUM_ROLE(headroom);
+constexpr auto is_feedback      = TERSUM_ROLE(feedback);
+constexpr auto is_quantizer     = TERSUM_ROLE(quantizer);
+constexpr auto is_reduce_op     = TERSUM_ROLE(reduce_op);
+constexpr auto is_range         = TERSUM_ROLE(range);
+constexpr auto is_reducer       = TERSUM_ROLE(reducer);
+#undef TERSUM_ROLE
 
-template <class... Atoms>
-constexpr bool is_feedback = tersum::feedback<of<Atoms...>>;
-static_assert(is_feedback<with_enabled>);
-static_assert(!is_feedback<>);
-static_assert(!is_feedback<with_enabled, with_heavy>);
+static_assert(needs<is_dither_source, with_rounds, with_draw>, "who draws must say what from");
+static_assert(takes<is_dither_source, with_no_rounds>);
 
-template <class... Atoms>
-constexpr bool is_quantizer = tersum::quantizer<of<Atoms...>>;
-static_assert(is_quantizer<with_bits,
-                           with_max_level,
-                           with_fraction_bits,
-                           with_unbiased,
-                           with_dither,
-                           with_encode>);
-static_assert(
-  !is_quantizer<with_max_level, with_fraction_bits, with_unbiased, with_dither, with_encode>);
-static_assert(
-  !is_quantizer<with_bits, with_fraction_bits, with_unbiased, with_dither, with_encode>);
-static_assert(!is_quantizer<with_bits, with_max_level, with_unbiased, with_dither, with_encode>);
-static_assert(
-  !is_quantizer<with_bits, with_max_level, with_fraction_bits, with_dither, with_encode>);
-static_assert(
-  !is_quantizer<with_bits, with_max_level, with_fraction_bits, with_unbiased, with_encode>);
-static_assert(
-  !is_quantizer<with_bits, with_max_level, with_fraction_bits, with_unbiased, with_dither>);
-static_assert(!is_quantizer<with_bits,
-                            with_max_level,
-                            with_fraction_bits,
-                            with_unbiased,
-                            with_dither,
-                            with_encode,
-                            with_heavy>);
+static_assert(needs<is_chunker, with_chunk_size>);
+static_assert(needs<is_selecting,
+                    with_chunk_size,
+                    with_budget,
+                    with_by_norm,
+                    with_level_count,
+                    with_one_width>);
+static_assert(needs<is_selecting,
+                    with_chunk_size,
+                    with_budget,
+                    with_by_norm,
+                    with_level_count,
+                    with_several_bits,
+                    with_widths>);
 
-template <class... Atoms>
-constexpr bool is_reduce_op = tersum::reduce_op<of<Atoms...>>;
-static_assert(is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine>);
-static_assert(!is_reduce_op<with_native, with_associative, with_exact, with_combine>);
-static_assert(!is_reduce_op<with_element, with_associative, with_exact, with_combine>);
-static_assert(!is_reduce_op<with_element, with_native, with_exact, with_combine>);
-static_assert(!is_reduce_op<with_element, with_native, with_associative, with_combine>);
-static_assert(!is_reduce_op<with_element, with_native, with_associative, with_exact>);
+static_assert(needs<is_rotator, with_rotation_size>);
+static_assert(needs<is_headroom, with_factor, with_tracked>);
+static_assert(needs<is_feedback, with_enabled>);
+static_assert(needs<is_quantizer,
+                    with_bits,
+                    with_max_level,
+                    with_fraction_bits,
+                    with_unbiased,
+                    with_dither,
+                    with_encode>);
 static_assert(
-  !is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine, with_heavy>);
-
-template <class... Atoms>
-constexpr bool is_range = tersum::range<of<Atoms...>>;
-static_assert(is_range<with_scalar, with_op, with_headroom, with_spread, with_measurement>);
-static_assert(!is_range<with_op, with_headroom, with_spread, with_measurement>);
-static_assert(!is_range<with_scalar, with_headroom, with_spread, with_measurement>);
-static_assert(!is_range<with_scalar, with_op, with_spread, with_measurement>);
-static_assert(!is_range<with_scalar, with_op, with_headroom, with_measurement>);
-static_assert(!is_range<with_scalar, with_op, with_headroom, with_spread>);
-static_assert(!is_range<with_scalar, with_op, with_headroom_type, with_spread, with_measurement>);
+  needs<is_reduce_op, with_element, with_native, with_associative, with_exact, with_combine>);
+static_assert(needs<is_range, with_scalar, with_op, with_headroom, with_spread, with_measurement>);
 static_assert(
-  !is_range<with_scalar, with_op, with_number_for_headroom, with_spread, with_measurement>);
+  !takes<is_range, with_scalar, with_op, with_headroom_type, with_spread, with_measurement>);
 static_assert(
-  !is_range<with_scalar, with_op, with_headroom, with_spread, with_measurement, with_heavy>);
-
-template <class... Atoms>
-constexpr bool is_reducer = tersum::reducer<of<Atoms...>>;
-static_assert(is_reducer<with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
-static_assert(!is_reducer<with_op, with_max_world, with_biased, with_saturating>);
-static_assert(!is_reducer<with_lane_bits, with_max_world, with_biased, with_saturating>);
-static_assert(!is_reducer<with_lane_bits, with_op, with_biased, with_saturating>);
-static_assert(!is_reducer<with_lane_bits, with_op, with_max_world, with_saturating>);
-static_assert(!is_reducer<with_lane_bits, with_op, with_max_world, with_biased>);
+  !takes<is_range, with_scalar, with_op, with_number_for_headroom, with_spread, with_measurement>);
 static_assert(
-  !is_reducer<with_lane_bits, with_op, with_max_world, with_biased, with_saturating, with_heavy>);
+  needs<is_reducer, with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
 
 // The signatures count, not only the names.
 struct with_text_bits {
@@ -273,34 +231,19 @@ struct with_combine_wider {
 struct with_combine_mutable {
   std::uint32_t operator()(std::uint32_t a, std::uint32_t b) { return a + b; }
 };
-static_assert(!is_quantizer<with_text_bits,
-                            with_max_level,
-                            with_fraction_bits,
-                            with_unbiased,
-                            with_dither,
-                            with_encode>);
-static_assert(!is_quantizer<with_bits,
-                            with_max_level,
-                            with_fraction_bits,
-                            with_unbiased,
-                            with_dither,
-                            with_encode_nothing>);
-static_assert(!is_quantizer<with_bits,
-                            with_max_level,
-                            with_fraction_bits,
-                            with_unbiased,
-                            with_dither,
-                            with_encode_mutable>);
-static_assert(!is_quantizer<with_bits,
-                            with_max_level,
-                            with_fraction_bits,
-                            with_unbiased,
-                            with_dither,
-                            with_encode_without_random>);
-static_assert(
-  !is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine_wider>);
-static_assert(
-  !is_reduce_op<with_element, with_native, with_associative, with_exact, with_combine_mutable>);
+
+template <class Bits, class Encode>
+constexpr bool quantizes =
+  takes<is_quantizer, Bits, with_max_level, with_fraction_bits, with_unbiased, with_dither, Encode>;
+static_assert(!quantizes<with_text_bits, with_encode>);
+static_assert(!quantizes<with_bits, with_encode_nothing>);
+static_assert(!quantizes<with_bits, with_encode_mutable>);
+static_assert(!quantizes<with_bits, with_encode_without_random>);
+
+template <class Combine>
+constexpr bool reduces =
+  takes<is_reduce_op, with_element, with_native, with_associative, with_exact, Combine>;
+static_assert(!reduces<with_combine_wider> && !reduces<with_combine_mutable>);
 
 static_assert(tersum::gradient_element<float> && tersum::gradient_element<tersum::half> &&
               tersum::gradient_element<tersum::bfloat16>);

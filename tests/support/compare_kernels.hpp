@@ -91,4 +91,28 @@ void compare_buckets(Codec const& codec)
                                    .non_finite_step = 1});
 }
 
+//! @brief What depends on where a chunk lies: thread orders, with values that are not finite, and buckets.
+template <class Element, class Codec>
+void compare_places(Codec const& codec)
+{
+  compare_orders<Element>(codec, 3, true);
+  compare_buckets<Element>(codec);
+}
+
+template <class Element, class Codec>
+void compare_all(Codec const& codec)
+{
+  compare_sizes<Element>(codec);
+  compare_places<Element>(codec);
+}
+
+//! @brief One vector in all sizes and thread orders, with and without values that are not finite.
+template <class Codec>
+void compare_preset(Codec const& codec)
+{
+  compare_sizes<float>(codec);
+  compare_orders<float>(codec);
+  compare_orders<float>(codec, 3, true);
+}
+
 }  // namespace tersum::tests

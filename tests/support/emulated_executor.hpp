@@ -116,7 +116,7 @@ struct emulated_executor {
       encode_parts(plan, args);
     } else if constexpr (!Codec::agrees) {
       if constexpr (Codec::selects) { select(plan, args); }
-      encode_cast(plan, args);
+      cast<true>(plan, args);
     } else if constexpr (!detail::has_steps<Codec>) {
       launch_norms(plan, args);
     } else {
@@ -167,7 +167,7 @@ struct emulated_executor {
       if constexpr (detail::has_parts<Codec>) {
         encode_parts(plan, args);
       } else if constexpr (Codec::casts) {
-        encode_cast(plan, args);
+        cast<true>(plan, args);
       } else {
         launch_chunks(
           plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
@@ -220,16 +220,7 @@ struct emulated_executor {
     } else if constexpr (detail::has_parts<Codec>) {
       decode_parts(plan, args);
     } else if constexpr (Codec::casts) {
-      if constexpr (Codec::selects) {
-        launch(detail::selected_blocks<Codec>(plan.chunks()),
-               detail::cast_threads,
-               0,
-               [&](auto& context) { detail::cast_selected<false>(context, args); });
-      } else {
-        launch(plan.chunks(), detail::cast_threads, 0, [&](auto& context) {
-          detail::cast_chunks<false>(context, args);
-        });
-      }
+      cast<false>(plan, args);
     } else {
       launch_chunks(
         plan, args, detail::grid_of<Codec>, [&](auto edge, auto& context, std::uint64_t first) {
@@ -411,17 +402,17 @@ struct emulated_executor {
     };
   }
 
-  template <class Codec, class Element>
-  void encode_cast(plan<Codec> const& plan, detail::exchange_args<Codec, Element> const& args) const
+  template <bool Encode, class Codec, class Element>
+  void cast(plan<Codec> const& plan, detail::exchange_args<Codec, Element> const& args) const
   {
     if constexpr (Codec::selects) {
       launch(detail::selected_blocks<Codec>(plan.chunks()),
              detail::cast_threads,
              0,
-             [&](auto& context) { detail::cast_selected<true>(context, args); });
+             [&](auto& context) { detail::cast_selected<Encode>(context, args); });
     } else {
       launch(plan.chunks(), detail::cast_threads, 0, [&](auto& context) {
-        detail::cast_chunks<true>(context, args);
+        detail::cast_chunks<Encode>(context, args);
       });
     }
   }

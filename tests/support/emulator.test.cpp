@@ -10,9 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Every chunk gets the width that it deserves.
+//! Chunks get different numbers of bits, by their norms.
 
 #pragma once
 
@@ -23,20 +23,21 @@ template <int First, int... Rest>
 
 }  // namespace detail
 
-//! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a budget.
+//! @brief Gives each chunk one of the widths, so that the sum of energy^weighting times distortion is least under a
+//! budget.
 //!
-//! The energy is the reduced squared norm times `tensor::weight`, the distortion what the codec's reducer says of that
-//! width and world (`saturating_sum::distortion`). Every step from one width to the next has a gain for each bit; the steps
-//! with the largest gains are taken until the budget is spent, among equals those of the lowest index. That is the optimum
-//! of the Lagrangian, up to the last step. But for the weight all arithmetic is on integers: the bits of a float are its
-//! logarithm closely enough (within .086), so that the choice is the same on every rank and executor.
+//! The energy is the reduced squared norm times `tensor::weight`. The distortion is what the codec's reducer says of
+//! that width and world (`saturating_sum::distortion`). Every step from one width to the next has a gain per bit. The
+//! steps with the largest gains are taken until the budget is spent, among equals those of the lowest index. That is
+//! the optimum of the Lagrangian, up to the last step. All arithmetic but the weight's is on integers, so the choice is
+//! the same on every rank and executor: the bits of a float are its logarithm, within .086.
 //!
-//! The payload is one array of a size that the budget alone decides. The chunks of one width lie together, widest first,
-//! each with its own lanes; where the parts end is known to every rank after the agreement, and not before. Under
+//! The payload is one array, whose size the budget alone decides. The chunks of one width lie together, the widest
+//! first, each with its own lanes. Every rank knows where the widths end after the agreement, and not before. Under
 //! `two_shot_codec` the chunks are dealt to the ranks in that order.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
-//! @tparam Widths  Bits of a coordinate, ascending, 1 to 8 (2, 4 or 8 where lanes are summed); a chunk may also get none.
+//! @tparam Widths  Bits of a code, ascending, 1 to 8 (2, 4 or 8 where lanes are summed). A chunk may also get none.
 template <int Size, int... Widths>
 struct allocated_chunks {
   static_assert(Size >= 128 && Size <= 8192 && (Size & (Size - 1)) == 0,
@@ -54,7 +55,7 @@ struct allocated_chunks {
 
   float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =
-    1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less spares small chunks.
+    1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less is kinder to small chunks.
 };
 
 static_assert(selecting_chunker<allocated_chunks<256, 2, 4, 8>>,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A chunk in the registers of a warp or of a block: who holds what, and which chunk it is.
+//! A chunk in the registers of a warp or of a block: which thread holds what, and which chunk it is.
 
 #pragma once
 
@@ -16,13 +16,15 @@ namespace tersum::inline v0 {
 
 //! @brief The chunk of `Size` coordinates that a thread works on, and its place in it.
 //!
-//! Size/32 threads share a chunk, and each has 32 coordinates in registers, in one of two arrangements. *Loaded*: register
-//! 8 r + j of thread t holds coordinate r Size/4 + 8 t + j, so that memory is accessed 32 bytes at a time. *Wire*: register k
-//! of thread t holds the coordinate at wire position 32 t + k (see `chunk_order`), so that its codes are whole words.
+//! Size/32 threads share a chunk, and each has 32 coordinates in registers, in one of two arrangements. *Loaded*:
+//! register 8 r + j of thread t holds coordinate r Size/4 + 8 t + j, so that memory is accessed 32 bytes at a time.
+//! *Wire*: register k of thread t holds the coordinate at wire position 32 t + k (see `chunk_order`), so that its codes
+//! are whole words.
 //!
-//! Blocks have `block_threads` threads. Up to 1024 coordinates a warp has 1024/Size chunks and a block four warps; above, a
-//! block has one chunk. All threads of a warp (of a block, above 1024) call whatever takes a chunk, also those whose chunk
-//! does not exist: it has the length 0, is loaded as zeros and is not stored.
+//! Launch blocks of `block_threads` threads. For chunks of up to 1024 coordinates a warp has 1024/Size chunks and a
+//! block four warps; for larger ones a block has one chunk. All threads of a warp (above 1024 coordinates: of a block)
+//! must call whatever takes a chunk, also those whose chunk does not exist. Such a chunk has the length 0, is loaded as
+//! zeros and is not stored.
 //!
 //! An aggregate: a kernel with a table of chunks starts from `numbered` and sets offset and length itself.
 //! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
@@ -40,10 +42,10 @@ struct block_chunk {
   static constexpr int block_threads = tile / 32 * block_tiles;    //!< Threads of a block.
   static constexpr int block_chunks  = tile * block_tiles / Size;  //!< Chunks of a block.
 
-  std::uint64_t chunk;   //!< Number on the wire: counts signs, dither and words.
+  std::uint64_t chunk;   //!< Its number on the wire, which places its signs, dither and words.
   unsigned thread;       //!< This thread's place in it, 0 .. threads-1.
-  unsigned first;        //!< Of its tile, this chunk's first coordinate.
-  std::uint64_t offset;  //!< Of the gradient, this chunk's first coordinate.
+  unsigned first;        //!< This chunk's first coordinate within its tile.
+  std::uint64_t offset;  //!< This chunk's first coordinate within the gradient.
   int length;            //!< Coordinates that exist; the rest is zeros.
 
   //! Blocks for a gradient cut into chunks from its first coordinate on, the last one padded, as `fixed_chunks` does.
@@ -74,7 +76,8 @@ struct block_chunk {
     return mine;
   }
 
-  //! @brief The number of this thread's chunk, and its place; blocks count chunks from `first_chunk` on. Numbers are below 2^31.
+  //! @brief The number of this thread's chunk, and its place; blocks count chunks from `first_chunk` on. Numbers are
+  //! below 2^31.
   template <class Context>
   [[nodiscard]] TERSUM_BODY static block_chunk numbered(Context const& ctx,
                                                         std::uint64_t first_chunk)

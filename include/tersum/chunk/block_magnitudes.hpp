@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/block_source.hpp>
+#include <tersum/chunk/block_totals.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/settle.hpp>
 
@@ -46,31 +47,6 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
     }
     ctx.store(static_cast<scalar*>(args.agreed) + mine.chunk, to_agreed<scalar>(magnitude, true));
   }
-}
-
-//! @brief The largest of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
-template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY std::uint32_t chunk_maximum(Context const& ctx,
-                                                      std::uint32_t value,
-                                                      chunk_share<Codec> const& mine,
-                                                      float* storage)
-{
-  using hadamard         = typename chunk_share<Codec>::hadamard;
-  constexpr int in_group = hadamard::threads < 32 ? hadamard::threads : 32;
-  TERSUM_UNROLL
-  for (unsigned mask = 1; mask < static_cast<unsigned>(in_group); mask *= 2) {
-    value = maximum(value, ctx.shuffle_xor(value, mask));
-  }
-  if constexpr (!hadamard::in_warp) {
-    std::uint32_t* const values = reinterpret_cast<std::uint32_t*>(storage);
-    if (mine.thread % 32 == 0) { values[mine.thread / 32] = value; }
-    ctx.sync_block();
-    for (int warp = 0; warp < hadamard::threads / 32; ++warp) {
-      value = maximum(value, values[warp]);
-    }
-    ctx.sync_block();
-  }
-  return value;
 }
 
 }  // namespace tersum::inline v0::detail

@@ -64,9 +64,9 @@ TERSUM_BODY void edge_norms(Context const& ctx,
       offset            = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
       length            = entry.z;
     }
-    float parts[1][share::octets];
-    std::uint64_t const begin = offset + member * 8;
-    int const left            = static_cast<int>(length) - static_cast<int>(member * 8);
+    float parts[1][share::rows];
+    std::uint64_t const begin = offset + member * share::row;
+    int const left            = static_cast<int>(length) - static_cast<int>(member * share::row);
     if (is_regular(args, offset, length)) {
       add_squares<false>(ctx, args, begin, left, parts[0]);
     } else {
@@ -97,7 +97,7 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
   std::uint32_t const first =
     (Edge ? static_cast<std::uint32_t>(first_chunk) : 0) +
     (ctx.block_rank() * 4 + ctx.thread_rank() / 32) * static_cast<unsigned>(share::chunks_per_warp);
-  std::uint64_t offset = group * (share::chunks * size) + member * 8;
+  std::uint64_t offset = group * (share::chunks * size) + member * share::row;
   if constexpr (Codec::rotates_all) {
     if (first >= args.chunks) { return; }
   } else {
@@ -115,14 +115,14 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
   if constexpr (Edge) {
     if (!Codec::rotates_all && first < args.chunks) { edge_norms(ctx, args, first); }
   } else {
-    float parts[share::chunks][share::octets];
+    float parts[share::chunks][share::rows];
     TERSUM_UNROLL
     for (int i = 0; i < share::chunks; ++i) {
       std::uint64_t begin = offset + static_cast<unsigned>(i * size);
       if constexpr (Codec::rotates_all) {
         // What has no chunk takes the last one again: all must shuffle.
         std::uint64_t const number = first + group * share::chunks + static_cast<unsigned>(i);
-        begin                      = minimum(number, args.chunks - 1) * size + member * 8;
+        begin                      = minimum(number, args.chunks - 1) * size + member * share::row;
       }
       add_squares<false>(ctx, args, begin, size, parts[i]);
     }

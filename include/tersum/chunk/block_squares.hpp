@@ -11,8 +11,10 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -26,8 +28,14 @@ struct norm_share {
     size * static_cast<int>(Codec::rotates_all ? sizeof(float) : sizeof(Element));
   //! Threads that share a chunk.
   static constexpr int lanes = minimum(maximum(bytes / 256, size > 256 ? 8 : 4), 32);
-  //! Of the 256 accumulators, or of as many as a chunk fills, on a thread.
-  static constexpr int octets = minimum(size, 256) / 8 / lanes;
+  //! Accumulators that a thread has in a row: of 32 bytes, where there are so many.
+  static constexpr int row = bytes / size == 2 && minimum(size, 256) >= 16 * lanes ? 16 : 8;
+  //! Its rows, of the 256 accumulators or of as many as a chunk fills.
+  static constexpr int rows = minimum(size, 256) / row / lanes;
+  //! Whether a square and its sum with the next are one multiply-add, with the same bits: where an accumulator has one
+  //! square, and it is exact, as those of halves are, which end at 2^-48.
+  static constexpr bool fuses =
+    std::is_same_v<Element, half> && size <= 256 && !Codec::feeds_back && !Codec::rotates_all;
   //! Chunks of a thread, one after the other. A residual takes as many registers again.
   static constexpr int chunks =
     minimum(maximum((Codec::feeds_back ? 64 : 128) * lanes / size, 1), 8);
@@ -73,48 +81,53 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
   }
 }
 
-//! @brief What one thread adds up of a chunk: accumulators (q lanes + member) 8 + j are summed over j into parts[q].
+//! @brief What one thread adds up of a chunk: accumulators (q lanes + member) row + j are summed over j into parts[q].
 //! @param first  The thread's first coordinate in the gradient.
 //! @param left   Coordinates of the chunk from there on.
-template <bool Edge, class Codec, class Element, class Context, int Octets>
+template <bool Edge, class Codec, class Element, class Context, int Rows>
 TERSUM_BODY void add_squares(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t first,
                              int left,
-                             float (&parts)[Octets])
+                             float (&parts)[Rows])
 {
   using share           = norm_share<Codec, Element>;
-  float sums[Octets][8] = {};
+  constexpr int row     = share::row;
+  constexpr int octets  = Rows * row / 8;
+  float sums[Rows][row] = {};
   constexpr int steps   = share::size < 256 ? 1 : share::size / 256;
-  constexpr int unroll  = minimum(steps, 8 / Octets);  // eight loads at a time are enough in flight
+  constexpr int unroll  = minimum(steps, 8 / octets);  // eight loads at a time are enough in flight
   for (int outer = 0; outer < steps; outer += unroll) {
-    float v[unroll][Octets][8];
+    float v[unroll][Rows][row];
     TERSUM_UNROLL
     for (int inner = 0; inner < unroll; ++inner) {
       TERSUM_UNROLL
-      for (int q = 0; q < Octets; ++q) {
-        int const within       = ((outer + inner) * 32 + q * share::lanes) * 8;
+      for (int octet = 0; octet < octets; ++octet) {
+        int const q            = octet * 8 / row;
+        int const j            = octet * 8 % row;
+        int const within       = (outer + inner) * 256 + q * share::lanes * row + j;
         std::uint64_t const at = first + static_cast<unsigned>(within);
-        load_for_norm<Edge>(ctx, args, at, left - within, v[inner][q]);
+        load_for_norm<Edge>(ctx, args, at, left - within, v[inner][q] + j);
       }
     }
     TERSUM_UNROLL
     for (int inner = 0; inner < unroll; ++inner) {
       TERSUM_UNROLL
-      for (int q = 0; q < Octets; ++q) {
+      for (int q = 0; q < Rows; ++q) {
         TERSUM_UNROLL
-        for (int j = 0; j < 8; ++j) {
-          sums[q][j] = Context::fma(v[inner][q][j], v[inner][q][j], sums[q][j]);
+        for (int j = 0; j < row; ++j) {
+          float& sum = sums[q][share::fuses ? j / 2 * 2 : j];
+          sum        = Context::fma(v[inner][q][j], v[inner][q][j], sum);
         }
       }
     }
   }
   TERSUM_UNROLL
-  for (int q = 0; q < Octets; ++q) {
+  for (int q = 0; q < Rows; ++q) {
     TERSUM_UNROLL
-    for (int width = 1; width < 8; width *= 2) {
+    for (int width = share::fuses ? 2 : 1; width < row; width *= 2) {
       TERSUM_UNROLL
-      for (int j = 0; j < 8; j += 2 * width) {
+      for (int j = 0; j < row; j += 2 * width) {
         sums[q][j] = Context::add(sums[q][j], sums[q][j + width]);
       }
     }
@@ -126,8 +139,8 @@ TERSUM_BODY void add_squares(Context const& ctx,
 //! several chunks, lanes exchange half of them at a step and go on with the other half.
 //!
 //! The sum of chunk c is then parts[c / Lanes][0] of the lanes whose `member` is c modulo the lesser of Lanes and Chunks.
-template <int Lanes, class Context, int Chunks, int Octets>
-TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[Chunks][Octets])
+template <int Lanes, class Context, int Chunks, int Rows>
+TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[Chunks][Rows])
 {
   int count = Chunks;
   TERSUM_UNROLL
@@ -139,7 +152,7 @@ TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[C
     for (int i = 0; i < Chunks; ++i) {
       if (i >= count) { break; }
       TERSUM_UNROLL
-      for (int q = 0; q < Octets; ++q) {
+      for (int q = 0; q < Rows; ++q) {
         float const even = parts[halves ? 2 * i : i][q];
         float const odd  = parts[halves ? 2 * i + 1 : i][q];
         float const sent = ctx.shuffle_xor(upper ? even : odd, static_cast<unsigned>(mask));
@@ -151,9 +164,9 @@ TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[C
   TERSUM_UNROLL
   for (int i = 0; i < kept; ++i) {
     TERSUM_UNROLL
-    for (int width = 1; width < Octets; width *= 2) {
+    for (int width = 1; width < Rows; width *= 2) {
       TERSUM_UNROLL
-      for (int q = 0; q < Octets; q += 2 * width) {
+      for (int q = 0; q < Rows; q += 2 * width) {
         parts[i][q] = Context::add(parts[i][q], parts[i][q + width]);
       }
     }

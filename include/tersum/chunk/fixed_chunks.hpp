@@ -6,14 +6,13 @@
 
 #pragma once
 
-#include <tersum/chunk/chunk_order.hpp>
 #include <tersum/concepts.hpp>
 
 namespace tersum::inline v0 {
 
 //! @brief Cuts each tensor into chunks of `Size` coordinates; the last one is padded with zeros.
 //!
-//! A chunk has one step, agreed by the ranks. The padding travels too: under a rotation it carries signal.
+//! A chunk has one step, which the ranks agree on. The padding travels too, because after a rotation it carries signal.
 //! @tparam Size  A power of two from 128 to 32768.
 template <int Size>
 struct fixed_chunks {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A squared norm on the wire as a 16-bit logarithm, whose sums no order of reduction changes.
+//! A squared norm on the wire as a 16-bit logarithm, whose sum does not depend on the order of the reduction.
 
 #pragma once
 
@@ -18,9 +18,10 @@ namespace tersum::inline v0 {
 
 //! @brief The logarithm of a squared norm in [2^-64, 2^64), in steps that the world's sum of 16 bits allows.
 //!
-//! A sum of logarithms ranks chunks by the geometric mean of their norms. With n ranks a code lies in 0 .. F with
-//! F = (65535 / n - 1) / n, which is F / 128 steps an octave; what is not finite has the code n F + 1, so that every sum
-//! tells whether it holds one. Two codes share a uint32 element, which every transport sums natively: 2 bytes a chunk.
+//! A sum of logarithms ranks chunks by the geometric mean of their norms. With n ranks a code lies in 0 .. F with F =
+//! (65535 / n - 1) / n, which is F / 128 steps an octave; what is not finite has the code n F + 1, so that every sum
+//! tells whether it holds one. Two codes share a uint32 element, which every transport sums natively: 2 bytes per
+//! chunk.
 struct norm_log {
   static constexpr int max_world = 64;  //!< Beyond it an octave has less than an eighth of a step.
   std::uint16_t code;

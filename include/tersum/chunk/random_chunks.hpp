@@ -10,7 +10,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. Nothing is agreed.
+//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. There is no agreement.
 //!
 //! Chunks that are not drawn decode to zeros: biased, with or without feedback, and not scaled up.
 //! @tparam Size  Coordinates in a chunk, a power of two from 32 to 8192.

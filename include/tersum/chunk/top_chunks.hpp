@@ -8,7 +8,6 @@
 
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>
@@ -17,14 +16,15 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks sum the squared norm of each chunk, and the J chunks with the largest sums travel.
 //!
-//! J is what `bits` pays for: with 16-bit payload bits = 16 (J Size / d + 1 / Size) for norms of 16 bits. Among equal
-//! sums the lowest index comes first; a norm that is not finite counts as infinite, so that it travels and is seen. The
-//! selection is the same on every rank because the sums are. Chunks that stay decode to zeros, and feedback keeps them.
-//! Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section 3.1.
+//! J is what `bits` pays for: with a 16-bit payload and norms of 16 bits, bits = 16 (J Size / d + 1 / Size). Among
+//! equal sums the lowest index comes first. A norm that is not finite counts as infinite, so its chunk travels and all
+//! ranks see it. The selection is the same on every rank because the sums are. Chunks that do not travel decode to
+//! zeros, and feedback keeps them. Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section
+//! 3.1.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 32 to 8192 (from 128 under codes of less than 16 bits).
-//! @tparam Scalar  A norm on the wire where the codec has no range of its own: float, bfloat16 or `norm_log`. Never half,
-//!                 in which squares underflow and overflow.
+//! @tparam Scalar  A norm on the wire, if the codec has no range of its own: float, bfloat16 or `norm_log`. Not half,
+//!                 because squares underflow and overflow there.
 template <int Size, class Scalar = bfloat16>
 struct top_chunks {
   static_assert(Size >= 32 && Size <= 8192 && (Size & (Size - 1)) == 0,

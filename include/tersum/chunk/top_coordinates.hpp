@@ -9,8 +9,6 @@
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/reduce/native.hpp>
-#include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
 
@@ -33,10 +31,10 @@ static_assert(selecting_chunker<top_coordinates>, "tersum: must model tersum::se
 
 //! @brief TopK: its one round gathers the ranks' own indices (32 bits) and values (half), and every rank adds them up.
 //!
-//! What the literature compares with; an all-reduce cannot carry it, and its traffic grows with the world. The gradient is
-//! one vector: tensors do not bypass. A rank's values that are not finite travel and are reported on every rank; feedback
-//! does not keep them, but goes on for the other values.
-//! Source: Aji and Heafield (EMNLP'17); compared in Han et al. (HotNets'24), tables 2 and 3.
+//! For comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the world. The
+//! gradient is one vector: tensors do not bypass. Values that are not finite travel and are reported on every rank;
+//! feedback does not keep them, but goes on for the other values. Source: Aji and Heafield (EMNLP'17); compared in Han
+//! et al. (HotNets'24), tables 2 and 3.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 template <feedback Feedback = no_feedback>
 struct top_coordinates_codec {

@@ -78,7 +78,7 @@ class plan<top_coordinates_codec<Feedback>> {
     return detail::bits_over(wire_bytes(), coordinates());
   }
 
-  //! Scratch memory: the parts of all ranks, and four bytes a coordinate.
+  //! Scratch memory: the parts of all ranks, and four bytes per coordinate.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
   {
     return payload_offset() + part_bytes() * static_cast<std::uint64_t>(world_.size);

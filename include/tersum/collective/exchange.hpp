@@ -13,18 +13,20 @@
 //!
 //!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
 //!
-//! A codec without agreement (`Codec::agrees` is false: casts of all or of random coordinates, two shots and hops of fixed
-//! chunks, alternating factors, TopK) has no agreed wire and needs no `advance`: its payload_wire, scattered_wire (two
-//! shots) or gathered_wire (TopK) is ready after `encode`. A wire of no elements needs no reduction. The gradient must not
-//! change between `encode` and `decode`, which overwrites it with the mean. Factors that are quantized have parts of their
-//! own: see `quantized_low_rank_codec`. The bypass wire may also be reduced later, until `decode`; but residuals that move in
-//! `advance` then do not see what is not finite in it.
+//! Codecs without agreement have no agreed wire and need no `advance`: their payload_wire, scattered_wire (two shots)
+//! or gathered_wire (TopK) is ready after `encode`. `Codec::agrees` is false for them: casts of all or of random
+//! coordinates, two shots and hops of fixed chunks, alternating factors, TopK. Quantized factors have parts of their
+//! own: see `quantized_low_rank_codec`.
+//!
+//! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
+//! reduced after `advance`, feedback does not see values in it that are not finite. The gradient must not change
+//! between `encode` and `decode`, which overwrites it with the mean.
 
 #pragma once
 
 #include <tersum/chunk/top_coordinates.hpp>
-#include <tersum/execute/exchange_args.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/execute/make_args.hpp>
 #include <tersum/lowrank/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
@@ -45,7 +47,7 @@ template <class T>
 concept writable_memory = std::ranges::contiguous_range<T> &&
   !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
 
-//! Memory of gradient elements: a vector, an array, a span over memory of the executor.
+//! Writable memory of float, half or bfloat16: a vector, an array, a span over memory of the executor.
 template <class T>
 concept gradient_memory = writable_memory<T> && gradient_element<std::ranges::range_value_t<T>>;
 
@@ -66,12 +68,13 @@ status initialize(Executor const& exec,
                   std::span<std::byte> state,
                   std::uint64_t seed);
 
-//! @brief Begins an exchange: what the ranks must agree on first is ready in `agreed_wire` (casts: `payload_wire`).
+//! @brief Begins an exchange. Afterwards `agreed_wire` is ready, or, for codecs without agreement, the first payload
+//! round.
 //!
 //! Enqueued on the executor; does not synchronize. On error nothing was written.
 //! @param gradient   plan.coordinates() elements.
-//! @param state      As `initialize` left it, or the last exchange.
-//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, the caller's until `decode`.
+//! @param state      As `initialize` or the last exchange left it.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
@@ -79,7 +82,8 @@ status encode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
 
-//! @brief After the agreed wire has been reduced: the codes are ready in `payload_wire`. Same arguments as `encode`.
+//! @brief Call it when the agreed wire has been reduced. Afterwards the codes are ready in `payload_wire` (two shots:
+//! `scattered_wire`). Same arguments as `encode`.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status advance(Executor const& exec,
                plan<Codec> const& plan,
@@ -87,8 +91,9 @@ status advance(Executor const& exec,
                std::span<std::byte> state,
                std::span<std::byte> workspace);
 
-//! @brief After the scattered wire: this rank's part of the mean is ready in `gathered_wire`. Same arguments as `encode`.
-//! @param range  What of the part: see `part_recompression`.
+//! @brief Call it when the scattered wire has been exchanged. Afterwards this rank's part of the mean is ready in
+//! `gathered_wire`. Same arguments as `encode`.
+//! @param range  Which words of the part: see `part_recompression`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
@@ -97,7 +102,8 @@ status recompress(Executor const& exec,
                   std::span<std::byte> workspace,
                   part_range range = {});
 
-//! @brief After all wires have been reduced: the gradient becomes the mean over the ranks. Same arguments as `encode`.
+//! @brief Call it when all wires have been reduced. The gradient becomes the mean over the ranks. Same arguments as
+//! `encode`.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,
@@ -109,7 +115,7 @@ status decode(Executor const& exec,
 //! Pointers into memory of the executor: the host's, or the device's.
 //! @{
 
-//! Seed, step and the flag of values that are not finite.
+//! The first bytes of the state: seed, step and the flag of values that are not finite.
 template <class Codec>
 [[nodiscard]] state_header const* header_of(plan<Codec> const&,
                                             std::span<std::byte const> state) noexcept
@@ -119,8 +125,9 @@ template <class Codec>
 
 //! @brief All that feedback keeps, in the unit of the gradient.
 //!
-//! The last plan.coordinates() floats are the rank's own, in the order of the gradient. Under two_shot with fixed chunks
-//! those that it keeps as an owner come before them, of which only the same rank of the same world can make use.
+//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
+//! with fixed chunks, what the rank keeps as an owner comes before them; only the same rank of the same world can use
+//! it.
 //! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
 [[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
@@ -155,7 +162,7 @@ template <class Codec>
     .count = plan.agreed_bytes() / sizeof(typename op::element)};
 }
 
-//! The ranks' codes of the parts that other ranks own.
+//! Two shots: this rank's codes of all parts, to be sent to the owners of the parts.
 template <scattering Codec>
 [[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
@@ -166,7 +173,7 @@ template <scattering Codec>
           .ranks    = plan.ranks().size};
 }
 
-//! What all ranks get of every rank: under a codec that gathers its coordinates, under a two-shot codec its part of the mean.
+//! What all ranks get from every rank: its part of the mean (two shots), or its coordinates (TopK).
 template <class Codec>
 requires(gathering<Codec> || scattering<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,

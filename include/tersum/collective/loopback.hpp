@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! An all-reduce among ranks that live in one process: what tests, benchmarks and examples pair codecs with.
+//! An all-reduce among ranks that live in one process and in one thread: for tests, benchmarks and examples. For
+//! ranks that are threads see interop/loopback_transport.hpp.
 
 #pragma once
 
@@ -27,8 +28,8 @@ enum class reduction_order : std::uint8_t {
 
 //! @brief Reduces the wires of all ranks and gives every rank the result.
 //!
-//! The arrays are of the executor's memory; the work is enqueued on it. In ring order the array is cut into as many
-//! blocks as there are ranks, block k holding the elements from k count / n on; the partial sum is the left operand.
+//! The arrays lie in the executor's memory, and the work is enqueued on it. In ring order the array is cut into one
+//! block for each rank, as `rank_blocks` does; the partial sum is the left operand.
 template <class Executor, reduce_op Op>
 [[nodiscard]] status loopback_all_reduce(Executor const& exec,
                                          std::span<wire<Op> const> ranks,
@@ -45,7 +46,7 @@ struct loopback_rank {
   std::span<std::byte> workspace;
 };
 
-//! @brief `all_reduce_mean` for all ranks at once, round by round.
+//! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized.
 template <class Executor, class Codec, class Element>
 [[nodiscard]] status loopback_all_reduce_mean(Executor const& exec,
                                               std::span<loopback_rank<Codec, Element> const> ranks,

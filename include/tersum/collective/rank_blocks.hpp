@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! An array cut into one block for each rank, as all collectives of the library cut it.
+//! How all collectives of the library cut an array into one block for each rank.
 
 #pragma once
 
@@ -10,10 +10,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Block k holds the elements from k count / ranks on; blocks differ by one element at most.
+//! @brief Block k holds the elements from k count / ranks on, rounded down. Sizes of blocks differ by one element at
+//! most.
 struct rank_blocks {
   std::size_t count;          //!< Elements of the array.
-  std::size_t element_bytes;  //!< Bytes of one element, which no block cuts.
+  std::size_t element_bytes;  //!< Bytes of one element; blocks are whole elements.
   int ranks;                  //!< Blocks, at least 1.
 
   //! First element of a block; of block `ranks` it is `count`.

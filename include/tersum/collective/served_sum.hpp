@@ -2,20 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! THC's exchange with a switch or a server that looks up: indices up, sums of table values down.
+//! THC's exchange with a switch or a server that adds what a table says of the ranks' indices: indices go up,
+//! sums come down.
 //!
-//! In the place of the reduction of `payload_wire`:
+//! These calls replace the reduction of `payload_wire`:
 //!
 //!     advance(exec, plan, gradient, state, workspace)
 //!     pack_indices(exec, plan, workspace, indices)         send the chunks' indices up, in packets of whole chunks
 //!     the hop sums what arrives: `lookup_sum`, `sum_packet`
-//!     unpack_sums(exec, plan, workspace, sums, arrived)    of every chunk its sums, and how many ranks are in them
+//!     unpack_sums(exec, plan, workspace, sums, arrived)    for every chunk its sums, and the number of ranks in them
 //!     decode(exec, plan, gradient, state, workspace)
 //!
-//! Chunk c has the indices from word c * index_chunk_words on, and the sums from byte c * payload_bytes / chunks on.
-//! With all contributions the mean has the bits of an all-reduce. Without some, a chunk is the mean of those that
-//! arrived, and zeros without any. All ranks must get the same sums and numbers. Agreed scalars and bypassed coordinates
-//! are reduced as ever, and must arrive.
+//! The indices of chunk c begin at word c * index_chunk_words, its sums at byte c * payload_bytes / chunks. If all
+//! contributions arrive, the mean has the bits of an all-reduce. If some are lost, a chunk is the mean of those that
+//! arrived, and zeros if none did. All ranks must get the same sums and numbers. Agreed scalars and bypassed
+//! coordinates are reduced as usual, and must not be lost.
 
 #pragma once
 
@@ -66,8 +67,8 @@ status pack_indices(Executor const& exec,
 
 //! @brief Before `decode`, once: the payload becomes the sum of the codes that arrived. Enqueued on the executor.
 //! @param workspace  As `advance` left it. The steps in it are divided by the contributions.
-//! @param sums       plan.payload_bytes() bytes that came down, aligned to 16; may be the payload's own place.
-//! @param arrived    Contributions of each chunk, at most the world; in the executor's memory, as all else.
+//! @param sums       plan.payload_bytes() bytes that came down, aligned to 16; may be the payload itself.
+//! @param arrived    For each chunk, how many ranks' contributions arrived; in the executor's memory, like all else.
 template <class Executor, looking_up Codec>
 status unpack_sums(Executor const& exec,
                    plan<Codec> const& plan,

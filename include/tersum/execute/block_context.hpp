@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a kernel body sees of its thread, block and machine: the concept that all block-scope templates are written against.
+//! What a kernel body sees of its thread, block and machine: the concept that all block-scope templates are written
+//! against.
 
 #pragma once
 
@@ -58,10 +59,10 @@ template <class T> concept has_dot_bytes    = requires(std::uint32_t v) { { T::d
 template <class T> concept has_product      = requires(std::uint32_t v) { { T::product::of(v, v) } -> std::same_as<std::uint64_t>; };     //!< For `philox4x32`.
 //! @}
 
-//! @brief The machine as a thread of a kernel sees it. `cuda_context` is the GPU's; a host that runs threads as fibers, such as
-//! the one of this project's tests, lets kernels be tested without a GPU.
+//! @brief The machine as a thread of a kernel sees it. `cuda_context` is the GPU's. A host context that runs threads as
+//! fibers, like that of this project's tests, lets kernels be tested without a GPU.
 //!
-//! Blocks have one dimension. Nothing may depend on the order of threads between barriers.
+//! Blocks have one dimension. Kernels must not depend on the order of threads between barriers.
 template <class T> concept block_context = has_thread_rank<T> && has_block_rank<T>
   && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_load<T> && has_store<T>
   && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_value<T> && has_rounding<T> && has_pack<T>

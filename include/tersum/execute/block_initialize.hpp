@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Fills a state: header, tensor records and chunk table. Kernel body.
+//! Fills a state: header, tensor records and chunk table. Kernel body, but for the header.
 
 #pragma once
 
@@ -13,6 +13,24 @@
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
+
+//! @brief The header of a state before its first exchange. `key` is the sign key of step 0, `layout` the plan's fingerprint.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE state_header first_header(exchange_args<Codec, Element> const& args,
+                                                      std::uint64_t seed,
+                                                      std::uint64_t coordinates,
+                                                      std::uint64_t key,
+                                                      std::uint64_t layout)
+{
+  return {.seed            = seed,
+          .step            = 0,
+          .non_finite_step = 0,
+          .tensors         = args.tensors,
+          .chunks          = args.chunks,
+          .coordinates     = coordinates,
+          .sign_key        = key,
+          .layout          = layout};
+}
 
 //! @brief Some tensors of a plan, passed by value so that no host memory has to outlive the call.
 struct record_batch {
@@ -32,14 +50,7 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
 {
   std::uint64_t const number = batch.first + ctx.block_rank();
   if (number == 0 && ctx.thread_rank() == 0) {
-    *args.header = {.seed            = seed,
-                    .step            = 0,
-                    .non_finite_step = 0,
-                    .tensors         = args.tensors,
-                    .chunks          = args.chunks,
-                    .coordinates     = coordinates,
-                    .sign_key        = sign_key(0, seed),
-                    .layout          = fingerprint};
+    *args.header = first_header(args, seed, coordinates, sign_key(0, seed), fingerprint);
   }
   if (number >= args.tensors) { return; }
   tensor_record const& record = batch.records[ctx.block_rank()];

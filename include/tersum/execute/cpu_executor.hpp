@@ -27,8 +27,8 @@ namespace tersum::inline v0 {
 
 //! @brief Runs on this CPU; calls return when the work is done.
 //!
-//! Threads come from OpenMP when the compiler has it switched on; otherwise everything runs on the calling thread. The
-//! result does not depend on either member.
+//! Threads come from OpenMP if it is switched on in the compiler (-fopenmp); otherwise everything runs on the calling
+//! thread. The result does not depend on either member.
 struct cpu_executor {
   int threads                  = 1;                       //!< 1 to 4096.
   instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.

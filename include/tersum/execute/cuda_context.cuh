@@ -174,6 +174,10 @@ struct cuda_context {
     return __byte_perm(a, b, selector);
   }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static constexpr bool clamps_at_once = false;  //!< `add_clamp` is three instructions here.
+#endif
+
   static __device__ __forceinline__ std::int32_t add_clamp(std::int32_t a,
                                                            std::int32_t b,
                                                            std::int32_t high)

@@ -27,10 +27,11 @@ namespace tersum::inline v0 {
 
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
-//! All memory given to its calls is device memory; the addresses are checked for alignment, not for residence. A whole
-//! exchange can be captured in a CUDA graph: what changes from step to step lies in the state. A state that `initialize`
-//! has not filled for the plan at hand is undefined behaviour, since it is not read back to see. There is no default
-//! stream: name one. Chunks above 4096 coordinates raise a kernel's limit of shared memory, once a call, on the host.
+//! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
+//! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
+//! for a check. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
+//! There is no default stream: name one. For chunks above 4096 coordinates each call raises a kernel's limit of shared
+//! memory, on the host.
 struct cuda_executor {
   cudaStream_t stream;
 
@@ -91,7 +92,7 @@ struct cuda_executor {
                               typename Op::element const* b,
                               std::size_t count) const;
 
-  //! item(context, i) for 0 <= i < count, one a thread.
+  //! item(context, i) for 0 <= i < count, one per thread.
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const;
 

@@ -15,9 +15,7 @@
 #include <tersum/state.hpp>
 #include <tersum/wire.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
@@ -29,8 +27,6 @@ struct selection_args {
   std::uint32_t* places;  // one a chunk
 };
 
-struct no_selection {};
-
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
   std::uint32_t* received;   // of two_shot
@@ -41,14 +37,12 @@ struct part_args {
   std::uint32_t tiles;       // of per_hop: elements of the payload
 };
 
-struct no_parts {};
-
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
 struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
-struct no_bypass {};
+struct nothing {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 //!
@@ -72,9 +66,9 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<Codec::selects, selection_args, no_selection> selection;
-  std::conditional_t<has_parts<Codec>, part_args, no_parts> parts;
-  std::conditional_t<moves_with_codes<Codec>, bypass_args, no_bypass> bypassed;
+  std::conditional_t<Codec::selects, selection_args, nothing> selection;
+  std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
+  std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
@@ -169,77 +163,6 @@ template <class Codec, class Element, class Map>
   } else {
     return map.of_slot(1, static_cast<std::uint32_t>(chunk));
   }
-}
-
-//! What a rank's dither is xored with; 0 for codecs without dither.
-template <class Codec>
-[[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept
-{
-  if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
-    return Codec::dither_type::mask({.rank = static_cast<std::uint32_t>(rank)});
-  }
-  return 0;
-}
-
-//! @brief What lies at an offset of the caller's memory; null where there is none, as `initialize` has no workspace.
-template <class T>
-[[nodiscard]] T* place_in(std::span<std::byte> memory, std::size_t offset) noexcept
-{
-  return memory.empty() ? nullptr : reinterpret_cast<T*>(memory.data() + offset);
-}
-
-template <class Codec, class Element>
-[[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
-                                                      Element* gradient,
-                                                      std::span<std::byte> state,
-                                                      std::span<std::byte> workspace) noexcept
-{
-  exchange_args<Codec, Element> args{
-    .codec       = plan.codec(),
-    .gradient    = gradient,
-    .header      = place_in<state_header>(state, 0),
-    .records     = place_in<tensor_record>(state, plan.records_offset()),
-    .table       = place_in<chunk_entry>(state, plan.table_offset()),
-    .residual    = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
-    .steps       = place_in<chunk_step>(workspace, 0),
-    .rotated     = place_in<float>(workspace, plan.rotated_offset()),
-    .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),
-    .bypass      = place_in<float>(workspace, plan.bypass_offset()),
-    .agreed      = place_in<std::byte>(workspace, plan.agreed_offset()),
-    .chunks      = plan.chunks(),
-    .tensors     = plan.tensors(),
-    .world       = plan.ranks().size,
-    .rank        = static_cast<std::uint32_t>(plan.ranks().rank),
-    .dither_mask = mask_of<Codec>(plan.ranks().rank),
-    .selection   = {},
-    .parts       = {},
-    .bypassed    = {}};
-  if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
-  if constexpr (Codec::selects) {
-    args.selection = {.rule    = plan.selection_rule(),
-                      .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
-                      .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
-  }
-  if constexpr (scattering<Codec>) {
-    args.parts = {.received       = place_in<std::uint32_t>(workspace, plan.received_offset()),
-                  .gathered       = place_in<std::uint32_t>(workspace, plan.gathered_offset()),
-                  .owner_residual = Codec::owner_feeds_back
-                                      ? place_in<float>(state, plan.owner_residual_offset())
-                                      : nullptr,
-                  .part_words     = plan.part_bytes() / sizeof(std::uint32_t),
-                  .recompressed   = {},
-                  .tiles          = 0};
-  }
-  if constexpr (recoding<Codec>) {
-    args.parts = {.received       = nullptr,
-                  .gathered       = place_in<std::uint32_t>(workspace, plan.gathered_offset()),
-                  .owner_residual = nullptr,
-                  .part_words     = 0,
-                  .recompressed   = {},
-                  .tiles          = static_cast<std::uint32_t>(plan.payload_bytes() /
-                                                      sizeof(typename Codec::payload_op::element))};
-  }
-  return args;
 }
 
 //! @brief Whether the agreed scalars were summed over the ranks. Where the budget pays for nothing they were only measured,

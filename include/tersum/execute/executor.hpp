@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Where an exchange runs, as far as it can be told without a codec.
+//! What an executor must offer, as far as a concept can say without a codec.
 
 #pragma once
 

@@ -10,16 +10,16 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Every step starts afresh. Costs nothing.
+//! @brief No feedback: every step starts afresh. Costs nothing.
 struct no_feedback {
   static constexpr bool enabled = false;
 };
 
-//! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 a coordinate.
+//! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 per coordinate.
 //!
-//! Fused into encode. The residual is zero where a tensor bypasses the codec, and a step in which any rank's gradient
-//! was not finite leaves all of it as it was. It sees this rank's rounding and clipping, not what saturates on the way.
-//! Source: Seide et al., 1-bit SGD (Interspeech'14).
+//! It is fused into encoding. The residual is zero where a tensor bypasses the codec. A step in which any rank's
+//! gradient is not finite leaves all of it as it was. It covers this rank's rounding and clipping, not what saturates
+//! in the sum. Source: Seide et al., 1-bit SGD (Interspeech'14).
 struct error_feedback {
   static constexpr bool enabled = true;
 };

@@ -22,17 +22,17 @@ namespace tersum::inline v0 {
 
 //! @brief A `cuda_executor` that leaves the products of paired low-rank exchanges of float to grouped GEMMs of cuBLAS.
 //!
-//! For large ranks, where products are bound by multiply-adds; with CUBLAS_TF32_TENSOR_OP_MATH they run on tensor
-//! cores, with 11 bits of each operand. A bucket's product is one call (two with feedback, whose residual is another
-//! summand; another two for every 64 shapes that follow each other). All other work, and all other codecs, are
-//! `cuda_executor`'s.
+//! Use it for large ranks, where products are bound by multiply-adds. With CUBLAS_TF32_TENSOR_OP_MATH they run on
+//! tensor cores, with 11 bits of each operand. A bucket's product is one call (two with feedback, whose residual is
+//! another summand; another two for every 64 shapes that follow each other). All other work, and all other codecs, are
+//! left to `cuda_executor`.
 //!
 //! The ranks still end with equal bits, since all of them rebuild from reduced factors with this library's kernels.
-//! What is given up: equal bits with `cpu_executor` and `cuda_executor`, and between devices and versions of cuBLAS;
-//! between runs they are as equal as cuBLAS promises for its mode and number of streams.
+//! Bits are no longer equal to those of `cpu_executor` and `cuda_executor`, nor between devices and versions of cuBLAS.
+//! Between runs they are as equal as cuBLAS promises for its mode and number of streams.
 struct cublas_executor : cuda_executor {
   cublasHandle_t
-    handle;  //!< Of the caller, on the same stream; for capture in a graph with a workspace of its own.
+    handle;  //!< The caller's, on the same stream. For capture in a graph it needs a workspace of its own.
   std::span<std::byte>
     table;  //!< table_bytes(plan) bytes of device memory, aligned to 16, contents irrelevant.
 

@@ -27,15 +27,15 @@ namespace tersum::inline v0 {
 
 //! @brief All ranks of a connected Gloo context.
 //!
-//! Gloo applies every reduction as a function of two arrays: all operations go in the wire, in its ring, on the executor
-//! given here. What Gloo throws comes back as a status: a peer that died or did not come within the timeout. After that
-//! connect a new context. The program should ignore SIGPIPE: Gloo writes to sockets whose other end may be gone. A
-//! transport is used by one thread at a time, and several of them need contexts of their own.
+//! Gloo applies a reduction as a function of two arrays, so all operations go in the wire, in Gloo's ring; the function
+//! runs on the executor given here. Exceptions of Gloo come back as a status: a peer died or did not come within the
+//! timeout. After that, connect a new context. Ignore SIGPIPE in the program, because Gloo writes to sockets whose
+//! other end may be gone. Use a transport from one thread at a time; several transports need a context each.
 class gloo_transport {
  public:
   //! @param context  Connected; kept alive by the transport.
-  //! @param timeout  Of each collective. Gloo's own of the context is not used.
-  //! @param exec     Threads that add.
+  //! @param timeout  Of each collective; it replaces the context's own.
+  //! @param exec     Whose threads add.
   explicit gloo_transport(std::shared_ptr<::gloo::Context> context,
                           std::chrono::milliseconds timeout = std::chrono::seconds(30),
                           cpu_executor const& exec          = {}) noexcept;
@@ -62,7 +62,7 @@ class gloo_transport {
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept;
 
-  //! Every operation but those that depend on the position.
+  //! Reduces a round in the wire. Operations that depend on the position are not offered.
   template <reduce_op Op>
   requires(!has_combine_at<Op>) [[nodiscard]] status
     all_reduce(wire<Op> const& round) const noexcept;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Ranks that are threads of one process: the smallest transport, for tests and as an example of one.
+//! Ranks that are threads of one process: the smallest transport, for tests and as an example.
 
 #pragma once
 
@@ -26,7 +26,7 @@ class loopback_group {
   static constexpr int max_ranks = 256;
 
   //! @param ranks    1 to 256.
-  //! @param timeout  How long a rank waits for the others before its call fails, as do all calls after it.
+  //! @param timeout  How long a rank waits for the others before its call fails. All calls after that fail, too.
   explicit loopback_group(int ranks, std::chrono::milliseconds timeout = std::chrono::seconds(30))
     : ranks_(ranks), timeout_(timeout)
   {
@@ -47,7 +47,7 @@ class loopback_group {
     return shown_[static_cast<std::size_t>(rank)];
   }
 
-  //! Waits until all ranks are here; false if one never came.
+  //! Waits until all ranks have called it. Returns false if one did not come in time.
   [[nodiscard]] bool meet()
   {
     std::unique_lock lock{mutex_};
@@ -77,7 +77,8 @@ class loopback_group {
   bool broken_         = false;
 };
 
-//! @brief One rank of a `loopback_group`, used by one thread. All of it is movement: sums are made by `schedule::direct`.
+//! @brief One rank of a `loopback_group`, used by one thread. It only moves bytes; `reduce_over` adds by
+//! `schedule::direct`.
 class loopback_transport {
  public:
   loopback_transport(loopback_group& group, int rank) noexcept : group_(&group), rank_(rank) {}

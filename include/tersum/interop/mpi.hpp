@@ -24,18 +24,18 @@ namespace tersum::inline v0 {
 
 //! @brief All ranks of an MPI communicator.
 //!
-//! Works on a duplicate of it, whose errors are returned rather than ending the program; making the object and ending it
-//! are collective, and the latter comes before MPI_Finalize. Native: sums and maxima of float and of integers. Through an
-//! `mpi_op`: all else in the wire.
+//! It works on a duplicate of the communicator, whose errors are returned instead of ending the program. Constructor
+//! and destructor are collective; destroy it before MPI_Finalize. Sums and maxima of float and of integers are MPI's
+//! own; other operations go in the wire as an `mpi_op`.
 //!
-//! MPI itself has no time limits. With a `timeout` every call is one of MPI's nonblocking forms, asked again and again
-//! whether it is done. What did not end in time cannot be taken back: MPI goes on using its memory, so that after a
-//! timeout, as after any error, `check` fails, and the program must keep the memory of the exchange and end without
+//! MPI has no time limits. With a `timeout` every call is made in MPI's nonblocking form, which is polled until it is
+//! done or the time is over. A call that did not end in time cannot be cancelled, and MPI goes on using its memory.
+//! After a timeout, as after any error, `check` fails; the program must keep the memory of the exchange and end without
 //! MPI_Finalize. Launchers end the whole job when a rank dies, unless told otherwise (mpirun --enable-recovery).
 class mpi_transport {
  public:
-  //! Collective over the communicator. Allocates 16 bytes a rank, and 16 more, once.
-  //! @param timeout  Of each call; 0 for none, and MPI's blocking calls.
+  //! Collective over the communicator. Allocates 16 bytes per rank, and 16 more, once.
+  //! @param timeout  Of each call. 0: none, and MPI's blocking calls are used.
   explicit mpi_transport(MPI_Comm communicator, std::chrono::milliseconds timeout = {}) noexcept;
   mpi_transport(mpi_transport const&)            = delete;
   mpi_transport& operator=(mpi_transport const&) = delete;
@@ -63,7 +63,7 @@ class mpi_transport {
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const noexcept;
 
-  //! Every operation but those that depend on the position.
+  //! Reduces a round in the wire. Operations that depend on the position are not offered.
   template <reduce_op Op>
   requires(!has_combine_at<Op>) [[nodiscard]] status
     all_reduce(wire<Op> const& round) const noexcept;

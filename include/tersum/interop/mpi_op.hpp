@@ -60,7 +60,7 @@ template <reduce_op Op>
   }
 }
 
-//! @brief So many bytes as one contiguous type, which MPI never cuts. Freed with the object.
+//! @brief An MPI type of one element of that many bytes, which MPI never cuts. Freed with the object.
 class mpi_element_type {
  public:
   explicit mpi_element_type(std::size_t bytes) noexcept
@@ -85,7 +85,8 @@ class mpi_element_type {
 
 //! @brief A reduction of tersum as an operation of MPI, for arrays of `mpi_element_type(sizeof(Op::element))`.
 //!
-//! Declared commutative: MPI may order and cut as it likes, but never within an element. Freed with the object.
+//! It is declared commutative: MPI may choose the order and cut arrays, but never within an element. Freed with the
+//! object.
 template <reduce_op Op>
 class mpi_op {
   static_assert(!has_combine_at<Op>,

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! NCCL as a transport. Device memory; link with NCCL. Run by the tests on a simulated device, over a stand-in for NCCL.
+//! NCCL as a transport. Device memory; link with NCCL. Run by the tests on a simulated device, over a stand-in for
+//! NCCL.
 
 #pragma once
 
@@ -35,17 +36,18 @@ inline constexpr ncclDataType_t nccl_type = std::same_as<Element, float>        
                                             : std::same_as<Element, std::uint64_t> ? ncclUint64
                                                                                    : ncclNumTypes;
 
-//! @brief Whether NCCL has an operation built in. Integers wrap there as here, which a plan rules out.
+//! @brief Whether NCCL has an operation built in. Its integers would wrap on overflow; plans rule overflow out.
 template <class Op>
 inline constexpr bool nccl_knows = nccl_type<typename Op::element> != ncclNumTypes &&
                                    (std::same_as<Op, native_sum<typename Op::element>> ||
                                     std::same_as<Op, native_max<typename Op::element>>);
 
-//! @brief A communicator of NCCL and a stream, both the caller's; the executor must have the same stream.
+//! @brief A communicator of NCCL and a stream, both the caller's. The executor must have the same stream.
 //!
-//! Collectives are enqueued and can be captured in a CUDA graph; `wait` blocks, with a time limit, and `exchange_word`
-//! uses it. What NCCL cannot add, such as saturating lanes, moves as bytes and is added by the executor's kernels. With
-//! `ncclConfig_t::blocking = 0` not even the making of connections outlasts the timeout. Errors are in status::native.
+//! Collectives are enqueued and can be captured in a CUDA graph. `wait` blocks, with a time limit; `exchange_word` uses
+//! it. What NCCL cannot add, such as saturating lanes, moves as bytes and is added by the executor's kernels. With
+//! `ncclConfig_t::blocking = 0` the time limit also covers the making of connections. NCCL's error is in
+//! status::native.
 class nccl_transport {
  public:
   //! Waits for the communicator to be ready. Allocates 16 bytes of device memory, once.
@@ -60,19 +62,20 @@ class nccl_transport {
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] status check() const noexcept { return ready_; }
 
-  //! What collectives are enqueued on.
+  //! The stream on which collectives are enqueued.
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
 
   //! @brief Whether the executor's stream is the transport's: on another one neither would wait for the other.
   [[nodiscard]] status check_stream(cudaStream_t executors) const noexcept;
 
-  //! Whether the communicator was given up, because it failed or did not end in time: then the caller does not destroy it.
+  //! Whether the communicator was aborted, because it failed or did not end in time. Then the caller must not destroy
+  //! it.
   [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
-  //! @brief Blocks until a stream, the transport's or one that waits for it, has done all that was enqueued.
+  //! @brief Blocks until a stream (the transport's, or one that waits for it) has done all that was enqueued.
   //!
-  //! On an error of the communicator, or when the timeout passes because a rank is gone, the communicator is aborted,
-  //! which frees the stream; what the stream wrote is then worthless. Not for capture.
+  //! If the communicator fails, or the timeout passes because a rank is gone, the communicator is aborted. That frees
+  //! the stream; what it wrote is then worthless. Not for capture.
   [[nodiscard]] status wait() const noexcept { return wait(stream_); }
   [[nodiscard]] status wait(cudaStream_t stream) const noexcept;
 

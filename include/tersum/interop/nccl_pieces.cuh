@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 namespace tersum::inline v0 {
@@ -23,16 +22,16 @@ template <class Codec>
 
 //! @brief A collective for `all_reduce_mean`, with the bits of `reduce_over<Schedule>`.
 //!
-//! Sums in two shots or in a ring, and the parts of a two-shot codec, move in pieces; what stays in the wire and what is
-//! gathered does not. The transport has a stream of its own beside the executor's: they meet by events, so that an
-//! exchange can be captured in a CUDA graph from the executor's stream. Making it creates events; keep it while exchanges
-//! are under way.
+//! Sums by `direct` or `ring`, and the parts of a two-shot codec, move in pieces. What NCCL sums itself, and what is
+//! gathered, moves whole. The transport needs a stream of its own beside the executor's. The two meet by events, so an
+//! exchange can be captured in a CUDA graph from the executor's stream. The constructor creates the events; keep the
+//! object while exchanges are under way.
 template <schedule Schedule = schedule::automatic>
 class nccl_pieces {
  public:
   static constexpr int most = 16;
 
-  //! @param over     Its stream must be another one than the executor's.
+  //! @param over     Its stream must not be the executor's.
   //! @param scratch  scratch_bytes(plan, pieces) bytes of device memory, aligned to 16.
   //! @param pieces   1 to 16, or the nearest of these; a piece should be a megabyte or more.
   nccl_pieces(nccl_transport const& over,

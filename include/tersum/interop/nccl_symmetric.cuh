@@ -20,19 +20,18 @@
 #include <nccl_device.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 namespace tersum::inline v0 {
 
-//! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch a round.
+//! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch per round.
 //!
-//! Its bits are those of `schedule::direct`, for native operations too. The workspace of the exchange must lie in `memory`, at
-//! the same place on every rank. Launches can be captured in a CUDA graph; they wait for all ranks and have no time limit
-//! of their own: `nccl_transport::wait` has one.
+//! It gives the bits of `schedule::direct`, for native operations too. The workspace of the exchange must lie in
+//! `memory`, at the same place on every rank. Launches can be captured in a CUDA graph. They wait for all ranks,
+//! without a time limit: use that of `nccl_transport::wait`.
 class nccl_symmetric {
  public:
-  //! @brief Collective: every rank makes it, and ends it before the communicator.
+  //! @brief Collective: every rank makes the object, and destroys it before the communicator.
   //! @param memory  From ncclMemAlloc, of one size on all ranks.
   //! @param blocks  Thread blocks of a launch.
   nccl_symmetric(ncclComm_t comm,
@@ -43,7 +42,8 @@ class nccl_symmetric {
   nccl_symmetric& operator=(nccl_symmetric const&) = delete;
   ~nccl_symmetric();
 
-  //! @brief After the communicator was aborted, as `nccl_transport::wait` does: gives nothing of it back at the end.
+  //! @brief Call it after the communicator was aborted, as `nccl_transport::wait` does: the destructor then gives
+  //! nothing back.
   void abandon() noexcept;
 
   //! Whether all ranks reach one another.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Whether all ranks made the same plan, asked once instead of hanging or adding up what does not belong together.
+//! Whether all ranks made the same plan. Ask once; ranks with different plans would hang, or add up what does not
+//! belong together.
 
 #pragma once
 
@@ -17,19 +18,22 @@
 
 namespace tersum::inline v0 {
 
-//! @brief 64 bits over all that the ranks of an exchange must have in common: the codec's policies and parameters, the
-//! layout but for names, the world's size, the seed, and the version of the wire format. Not the rank.
+//! @brief A hash of 64 bits over all that the ranks of an exchange must have in common: the codec's policies and
+//! parameters, the layout without names, the world's size, the seed, and the version of the wire format. The rank is
+//! not part of it.
 //!
-//! Equal plans have equal fingerprints whatever compiled them; unlike plans have unlike ones but for a chance of 2^-64,
-//! and for a policy of your own that differs from another one in none of the values that are probed.
+//! Equal plans have equal fingerprints, whatever compiler made them. Different plans have different ones, with two
+//! exceptions: a chance of 2^-64, and two policies of your own that differ in none of the values that are probed.
 template <class Codec>
 [[nodiscard]] std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed = 0);
 
-//! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first exchange.
+//! @brief Asks all ranks of a transport whether they have the same plan and seed: call it once, before the first
+//! exchange.
 //!
-//! Every rank must call it, with whatever plan it has. n - 1 messages of 8 bytes; blocks until they are there.
-//! @return  The same class on every rank: ok, or invalid_argument if a single rank's plan differs, cannot be made or does
-//!          not name its rank in the transport; transport_failed on ranks that a message did not reach.
+//! Every rank must call it, whatever plan it has. It sends n - 1 messages of 8 bytes and blocks until those of the
+//! others are there.
+//! @return  The same class on every rank: ok, or invalid_argument if the plan of any rank differs, cannot be made, or
+//!          does not name its rank in the transport. Ranks that a message did not reach get transport_failed.
 template <transport Transport, class Codec>
 [[nodiscard]] status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
 

@@ -6,7 +6,6 @@
 
 #include <bit>
 #include <concepts>
-#include <cstddef>
 #include <type_traits>
 
 namespace tersum::inline v0 {

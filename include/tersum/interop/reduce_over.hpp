@@ -26,21 +26,22 @@
 
 namespace tersum::inline v0 {
 
-//! How a payload is reduced. Bytes that a rank sends are the same: 2 (n - 1) / n of the payload.
+//! How a payload is reduced. With `direct` and `ring` a rank sends 2 (n - 1) / n of the payload.
 enum class schedule : std::uint8_t {
-  automatic,  //!< In the wire where the transport can, otherwise direct.
+  automatic,  //!< `in_wire` where the transport can, otherwise `direct`.
   in_wire,    //!< By the transport's own all-reduce; the order of ranks is the transport's.
   direct,     //!< All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`.
   ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
 };
 
-//! @brief Scratch memory of `reduce_over` for the exchanges of a plan, bytes: the largest round, and an element a rank.
+//! @brief Bytes of scratch memory that `reduce_over` needs for the exchanges of a plan: the largest round, and an
+//! element per rank.
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept;
 
 //! @brief The collective that `all_reduce_mean` is given: made by `reduce_over`.
 //!
-//! For NCCL all is enqueued on the stream; other transports have done their work when the call returns.
+//! Over NCCL all work is enqueued on the stream. Other transports have done their work when the call returns.
 template <schedule Schedule, transport Transport, class Executor>
 class transport_reduce {
  public:
@@ -88,9 +89,9 @@ class transport_reduce {
 
 //! @brief The collective for `all_reduce_mean` over a transport, which must outlive it.
 //!
-//! @tparam Schedule  How to reduce; an operation that `in_wire` cannot do is a compile error.
-//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace. Not used
-//!                   by what stays in the wire.
+//! @tparam Schedule  How to reduce. With `in_wire`, an operation that the transport cannot do is a compile error.
+//! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace. Rounds
+//!                   that are reduced `in_wire` do not use it.
 template <schedule Schedule = schedule::automatic, transport Transport, class Executor>
 [[nodiscard]] constexpr auto reduce_over(Transport const& over,
                                          Executor const& exec,

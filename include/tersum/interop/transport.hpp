@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a communicator of some library must offer, so that the library's all-reduces can use it.
+//! What the communicator of a communication library must offer, wrapped, so that `reduce_over` can use it.
 
 #pragma once
 
@@ -17,11 +17,11 @@
 namespace tersum::inline v0 {
 
 //! @name Atoms of a transport
-//! All calls are made by all ranks in the same order. A failure is a status, on this rank at least; after it the
-//! transport is not usable. `block` functions cut as `rank_blocks` does.
+//! All ranks make all calls in the same order. A failure is a status, at least on this rank; after it the transport
+//! cannot be used any more. Arrays are cut as `rank_blocks` says.
 //! @{
 
-//! `rank()` from 0 to `size()` - 1, and `check()`: whether the transport could be made.
+//! `rank()` is from 0 to `size()` - 1; `check()` says whether the transport can be used.
 template <class T>
 concept has_ranks = requires(T const& t)
 {
@@ -36,7 +36,8 @@ concept has_ranks = requires(T const& t)
     } -> std::same_as<status>;
 };
 
-//! `exchange_word(to, value, from, received)`: 64 bits of host memory to one rank and from another, at set-up.
+//! `exchange_word(to, value, from, received)` sends 64 bits of host memory to one rank and receives as many from
+//! another. Used at set-up.
 template <class T>
 concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint64_t& received)
 {
@@ -45,7 +46,8 @@ concept has_exchange_word = requires(T const& t, std::uint64_t value, std::uint6
     } -> std::same_as<status>;
 };
 
-//! `send_receive(to, sent, sent_bytes, from, received, received_bytes)`: both at once; nothing moves for 0 bytes.
+//! `send_receive(to, sent, sent_bytes, from, received, received_bytes)` sends and receives at the same time. Nothing
+//! moves for 0 bytes.
 template <class T>
 concept has_send_receive = requires(T const& t, std::byte const* sent, std::byte* received)
 {
@@ -54,8 +56,8 @@ concept has_send_receive = requires(T const& t, std::byte const* sent, std::byte
     } -> std::same_as<status>;
 };
 
-//! `all_to_all(data, blocks, received)`: block k of each rank's data to rank k, which receives the ranks' blocks one
-//! after the other, its own among them.
+//! `all_to_all(data, blocks, received)` sends block k of each rank's data to rank k, which receives the ranks' blocks
+//! one after the other, its own among them.
 template <class T>
 concept has_all_to_all =
   requires(T const& t, std::byte const* data, rank_blocks const& blocks, std::byte* received)
@@ -65,7 +67,7 @@ concept has_all_to_all =
     } -> std::same_as<status>;
 };
 
-//! `all_gather(data, blocks)`: in place; before it block k is right on rank k, after it on all ranks.
+//! `all_gather(data, blocks)` works in place: before it block k is valid on rank k, after it on all ranks.
 template <class T>
 concept has_all_gather = requires(T const& t, std::byte* data, rank_blocks const& blocks)
 {
@@ -74,7 +76,8 @@ concept has_all_gather = requires(T const& t, std::byte* data, rank_blocks const
     } -> std::same_as<status>;
 };
 
-//! `all_reduce(wire)`: the transport's own all-reduce knows this operation, or calls it. Offered for some operations.
+//! `all_reduce(wire)` reduces in place by the transport's own all-reduce. A transport offers it for the operations that
+//! it knows or can call.
 template <class T, class Op>
 concept reduces_in_wire = requires(T const& t, wire<Op> const& round)
 {
@@ -84,7 +87,7 @@ concept reduces_in_wire = requires(T const& t, wire<Op> const& round)
 };
 //! @}
 
-//! A communicator of some library, wrapped.
+//! A communicator of a communication library, wrapped.
 template <class T>
 concept transport = has_ranks<T> && has_exchange_word<T> && has_send_receive<T> &&
   has_all_to_all<T> && has_all_gather<T>;

@@ -15,14 +15,7 @@ namespace tersum::inline v0::detail {
 TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint64_t seed) const
 {
-  *args_.header         = {.seed            = seed,
-                           .step            = 0,
-                           .non_finite_step = 0,
-                           .tensors         = args_.tensors,
-                           .chunks          = args_.chunks,
-                           .coordinates     = plan.coordinates(),
-                           .sign_key        = 0,
-                           .layout          = plan.state_fingerprint()};
+  *args_.header = first_header(args_, seed, plan.coordinates(), 0, plan.state_fingerprint());
   tensor_record* record = args_.records;
   plan.for_each_record([&](tensor_record const& r) { *record++ = r; });
   matrix_record* matrix = args_.matrices;

@@ -14,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -94,12 +93,7 @@ struct product_pointers {
 
 //! Fills the table for P when `First`, for Q otherwise. One thread a matrix.
 template <bool First>
-struct write_pointers {
-  static constexpr int threads = 128;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct write_pointers : kernel_of_threads<128> {
   product_pointers table;
 
   template <class Context, class Codec>
@@ -136,7 +130,7 @@ struct grouped_launch {
   {
     using write = write_pointers<First>;
     if (status const s =
-          launch(write{table}, (what.chunks() + write::threads - 1) / write::threads);
+          launch(write{{}, table}, (what.chunks() + write::threads - 1) / write::threads);
         !s.ok()) {
       return s;
     }

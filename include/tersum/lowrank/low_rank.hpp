@@ -22,7 +22,7 @@ enum class low_rank_schedule : std::uint8_t {
 
 //! @brief A matrix M (rows x columns) becomes P Q^T, P of rows x r, Q of columns x r, r at most `Rank`.
 //!
-//! @tparam Rank            1 to 64; a matrix with fewer rows or columns has their number.
+//! @tparam Rank            1 to 64. For a matrix with fewer rows or columns r is their number.
 //! @tparam Orthogonalizer  `robust_cholesky_qr2`, `cholesky_qr2` or `gram_schmidt`.
 template <int Rank, orthogonalizer Orthogonalizer = robust_cholesky_qr2>
 struct low_rank {
@@ -30,7 +30,8 @@ struct low_rank {
   using orthogonalizer_type = Orthogonalizer;
   static constexpr int rank = Rank;
 
-  //! A matrix bypasses the codec unless its two factors have more than this many times fewer elements; 0: none does.
+  //! A matrix bypasses the codec if its elements are not more than this many times those of both factors. 0: none
+  //! bypasses.
   std::uint32_t least_saving = 2;
 
   //! Columns of the factors of a matrix; 0 when it bypasses.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/execute/exchange_args.hpp>
+#include <tersum/execute/make_args.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 
 #include <cstddef>

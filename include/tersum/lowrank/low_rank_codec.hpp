@@ -13,19 +13,21 @@
 #include <tersum/reduce/native.hpp>
 #include <tersum/types.hpp>
 
-#include <cstdint>
-
 namespace tersum::inline v0 {
 
-//! @brief Sums low-rank factors of the matrices of a bucket; vectors and matrices that would not shrink are summed exactly.
+//! @brief Sums low-rank factors of the matrices of a bucket; vectors and matrices that would not shrink are summed
+//! exactly.
 //!
-//! Paired: round 1 is P = M Q summed, round 2 is Q = M^T P of the orthonormal P, and the mean is P Q^T; Q starts the next
-//! exchange. Alternating: one round, P = M Q of the orthonormal Q of the exchange before, or Q = M^T P, in turns; half
-//! of the matrices begin with each, so that all exchanges are of one length. Needs `layout::tensors`: their rows and
+//! Use it for large matrices whose spectrum falls quickly, with feedback. It needs `layout::tensors`, whose rows and
 //! columns are the matrices (convolutions: output channels x the rest).
 //!
-//! With feedback, M is the gradient plus what the mean of the last exchange left of it; without, power iteration still
-//! goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD (ICDCS'23).
+//! Paired: round 1 sums P = M Q, round 2 sums Q = M^T P with the orthonormal P, and the mean is P Q^T. The next
+//! exchange starts from Q. Alternating: one round, P = M Q with the orthonormal Q of the exchange before, or Q = M^T P,
+//! in turns. Half of the matrices begin with each, so that all exchanges have one length.
+//!
+//! With feedback, M is the gradient plus what the mean of the last exchange left out. Without it, the power iteration
+//! still goes on from exchange to exchange. Sources: Vogels et al., PowerSGD (NeurIPS'19); Zhang et al., ACP-SGD
+//! (ICDCS'23).
 //!
 //! @tparam LowRank   `low_rank<r, Orthogonalizer>`.
 //! @tparam Wire      Element of the factors on the wire: float, half or bfloat16. For fewer bits see

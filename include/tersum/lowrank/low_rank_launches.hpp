@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/execute/block_initialize.hpp>
 #include <tersum/lowrank/block_low_rank.hpp>
 #include <tersum/lowrank/block_matrix.hpp>
 #include <tersum/lowrank/block_products.hpp>
@@ -18,16 +19,19 @@
 
 namespace tersum::inline v0::detail {
 
-//! @name Kernels
-//! Called with context and arguments; each says the threads of a block, how many blocks share a multiprocessor at least (which
-//! bounds registers), and the bytes of shared memory.
-//! @{
-struct write_header {
-  static constexpr int threads = 32;
-  static constexpr int blocks  = 8;
+//! @brief A kernel of so many threads a block, of which at least so many share a multiprocessor (which bounds registers).
+template <int Threads, int Blocks = 8>
+struct kernel_of_threads {
+  static constexpr int threads = Threads;
+  static constexpr int blocks  = Blocks;
   template <class Codec>
-  static constexpr int shared = 0;
+  static constexpr int shared = 0;  //!< Bytes of shared memory, unless the kernel says otherwise.
+};
 
+//! @name Kernels
+//! Called with context and arguments.
+//! @{
+struct write_header : kernel_of_threads<32> {
   std::uint64_t seed;
   std::uint64_t coordinates;
   std::uint64_t fingerprint;
@@ -36,23 +40,11 @@ struct write_header {
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
     if (ctx.thread_rank() != 0) { return; }
-    *args.header = {.seed            = seed,
-                    .step            = 0,
-                    .non_finite_step = 0,
-                    .tensors         = args.tensors,
-                    .chunks          = args.chunks,
-                    .coordinates     = coordinates,
-                    .sign_key        = 0,
-                    .layout          = fingerprint};
+    *args.header = first_header(args, seed, coordinates, 0, fingerprint);
   }
 };
 
-struct write_records : table_batch<tensor_record> {
-  static constexpr int threads = 32;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct write_records : table_batch<tensor_record>, kernel_of_threads<32> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -60,12 +52,7 @@ struct write_records : table_batch<tensor_record> {
   }
 };
 
-struct write_matrices : table_batch<matrix_record> {
-  static constexpr int threads = 32;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct write_matrices : table_batch<matrix_record>, kernel_of_threads<32> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -74,12 +61,7 @@ struct write_matrices : table_batch<matrix_record> {
 };
 
 //! One block a matrix.
-struct start_warm {
-  static constexpr int threads = factor_threads;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct start_warm : kernel_of_threads<factor_threads> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -89,12 +71,7 @@ struct start_warm {
 
 //! One block a tensor.
 template <bool Encode>
-struct bypass_all {
-  static constexpr int threads = 256;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct bypass_all : kernel_of_threads<256> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -104,9 +81,7 @@ struct bypass_all {
 
 //! One block for 64 elements of the columns of a factor: of P when `First`, else of what the exchange sends last.
 template <bool First>
-struct multiply_all {
-  static constexpr int threads = product_threads;
-  static constexpr int blocks  = 3;
+struct multiply_all : kernel_of_threads<product_threads, 3> {
   template <class Codec>
   static constexpr int shared =
     (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
@@ -119,9 +94,7 @@ struct multiply_all {
 };
 
 //! One block a matrix.
-struct settle_all {
-  static constexpr int threads = factor_threads;
-  static constexpr int blocks  = 2;
+struct settle_all : kernel_of_threads<factor_threads, 2> {
   template <class Codec>
   static constexpr int shared = block_factor<int, Codec::rank>::shared;
 
@@ -133,12 +106,7 @@ struct settle_all {
 };
 
 //! One block for 64 elements of the columns of a factor.
-struct receive_all {
-  static constexpr int threads = product_threads;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct receive_all : kernel_of_threads<product_threads> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -147,9 +115,7 @@ struct receive_all {
 };
 
 //! `rebuild_splits` blocks for 64 rows of a matrix.
-struct rebuild_all {
-  static constexpr int threads = product_threads;
-  static constexpr int blocks  = 4;
+struct rebuild_all : kernel_of_threads<product_threads, 4> {
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
@@ -161,12 +127,7 @@ struct rebuild_all {
 };
 
 //! One block a matrix.
-struct keep_all_warm {
-  static constexpr int threads = factor_threads;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct keep_all_warm : kernel_of_threads<factor_threads> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -174,12 +135,7 @@ struct keep_all_warm {
   }
 };
 
-struct advance_step {
-  static constexpr int threads = 32;
-  static constexpr int blocks  = 8;
-  template <class Codec>
-  static constexpr int shared = 0;
-
+struct advance_step : kernel_of_threads<32> {
   template <class Context, class Codec, class Element>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
   {
@@ -198,7 +154,7 @@ template <class Codec, class Launch>
                                          std::uint64_t seed,
                                          Launch const& launch)
 {
-  status result  = launch(write_header{seed, plan.coordinates(), plan.state_fingerprint()}, 1);
+  status result  = launch(write_header{{}, seed, plan.coordinates(), plan.state_fingerprint()}, 1);
   auto const add = [&](auto& batch, auto const& record) {
     batch.records[batch.count++] = record;
     if (batch.count < batch.capacity) { return; }

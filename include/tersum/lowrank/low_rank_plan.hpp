@@ -103,7 +103,7 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
   //! @name Memory of the caller
   //! @{
 
-  //! Bytes of scratch memory: the rounds, 4 bytes a matrix, and where the wire is not float32 the factors in float32.
+  //! Bytes of scratch memory: the rounds, 4 bytes per matrix, and where the wire is not float32 the factors in float32.
   [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
   {
     return bypass_offset() + bypass_bytes();

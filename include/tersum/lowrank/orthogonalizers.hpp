@@ -4,8 +4,9 @@
 //! @file
 //! How the columns of a tall factor are made orthonormal, keeping their span. Dependent and zero columns become zero.
 //!
-//! An orthogonalizer works on a factor of at most `max_rank` columns through the members of `factor_archetype`. On a GPU all
-//! threads of a block run it together; what it does itself they do alike, what it does in `each` they share.
+//! An orthogonalizer works on a factor of at most `max_rank` columns through the members of `factor_archetype`. On a
+//! GPU all threads of a block run it together: they share the work that it does in `each`, and all of them do the rest
+//! alike.
 
 #pragma once
 
@@ -29,8 +30,8 @@ inline constexpr double zero_below = 0x1p-200;
 
 //! @brief One pass of Cholesky QR; returns the largest cosine between two columns before it.
 //!
-//! The Gram matrix of the columns scaled to unit norm is eliminated row by row; what the elimination does to the identity
-//! gathers below the diagonal, and is the transpose of the triangle that makes the columns orthonormal.
+//! The Gram matrix of the columns scaled to unit norm is eliminated row by row; what the elimination does to the
+//! identity gathers below the diagonal, and is the transpose of the triangle that makes the columns orthonormal.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Factor>
 TERSUM_INLINE float cholesky_pass(Factor& factor)
@@ -64,7 +65,8 @@ TERSUM_INLINE float cholesky_pass(Factor& factor)
 
 //! @brief Modified Gram-Schmidt, every column projected twice (Giraud et al. 2005: twice is enough).
 //!
-//! What PowerSGD was published with. As many dependent sums as pairs of columns: fine for a few columns.
+//! The orthogonalizer that PowerSGD was published with. It has as many dependent sums as pairs of columns: fine for a
+//! few columns.
 struct gram_schmidt {
   static constexpr int max_passes = 0;  //!< Of Cholesky QR.
 
@@ -105,8 +107,8 @@ struct cholesky_qr2 {
   }
 };
 
-//! @brief Cholesky QR until the columns were nearly orthogonal before the last pass: once or twice when the warm start
-//! is good, three times for the worst factors. The default.
+//! @brief The default: Cholesky QR, repeated until the columns were nearly orthogonal before the last pass. Once or
+//! twice with a good warm start, three times for the worst factors.
 //!
 //! A factor that is not done after `max_passes` goes through Gram-Schmidt.
 struct robust_cholesky_qr2 {
@@ -124,11 +126,12 @@ struct robust_cholesky_qr2 {
   }
 };
 
-//! @brief What an orthogonalizer may ask of a factor; for concepts and documentation only. Squares have rows of `max_rank`.
+//! @brief What an orthogonalizer may ask of a factor; for concepts and documentation only. Squares have rows of
+//! `max_rank`.
 struct factor_archetype {
   [[nodiscard]] int rank() const;         //!< Columns.
   [[nodiscard]] double* gram();           //!< Products of all pairs of columns, the upper triangle.
-  [[nodiscard]] double* scales() const;   //!< Room for one number a column.
+  [[nodiscard]] double* scales() const;   //!< Room for one number per column.
   [[nodiscard]] float* triangle() const;  //!< Room for a square.
   template <class Body>
   void each(int count,

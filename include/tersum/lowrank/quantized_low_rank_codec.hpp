@@ -17,15 +17,15 @@ namespace tersum::inline v0 {
 //! @brief A `low_rank_codec` whose factors are exchanged by a codec of their own: to that one, all P of the bucket are
 //! one gradient, and all Q another.
 //!
-//! Each round of factors becomes the rounds of `inner`. The mean that it decodes, equal on all ranks, takes the place
-//! of the sum, so that feedback against what the ranks rebuild takes up what was lost of P and of Q too.
+//! Each round of factors becomes the rounds of `inner`. The mean that `inner` decodes, equal on all ranks, takes the
+//! place of the sum. Feedback is measured against what the ranks rebuild, so it also takes up what was lost of P and of
+//! Q.
 //!
-//! `all_reduce_mean` and `loopback_all_reduce_mean` exchange it in one call. In parts it is the parts of
-//! `plan::factors()` on `plan::factors_state` and `plan::factors_workspace`, and in the place of the reduction of
-//! their agreed and payload wires those of `plan::inner(0)` and `plan::inner(1)`, with the wire's elements as the
-//! gradient.
+//! `all_reduce_mean` and `loopback_all_reduce_mean` exchange it in one call. To exchange it in parts, call those of
+//! `plan::factors()` on `plan::factors_state` and `plan::factors_workspace`; instead of reducing their agreed and
+//! payload wires, exchange the wires' elements as the gradients of `plan::inner(0)` and `plan::inner(1)`.
 //!
-//! A value that is not finite makes the matrices NaN that have factors in its chunk of the inner codec.
+//! A value that is not finite makes NaN of the matrices that have factors in its chunk of the inner codec.
 //!
 //! @tparam Factors  `low_rank_codec` with float on the wire.
 //! @tparam Inner    Any codec without feedback that takes a vector: rotated saturating codes, two-shot codes, casts.

@@ -25,13 +25,14 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Codes of a chunk of `Size` in the *wire* arrangement of `block_chunk`, as a codec of these policies sends them.
+//! @brief Codes of a chunk of `Size` in the *wire* arrangement of `block_chunk`, as a codec of these policies sends
+//! them.
 //!
-//! A thread's 32 codes are `words` words. Words of `saturating_sum` are added one by one with its `op`; payloads of other reducers
-//! are arrays of their `op::element`. Given the chunk's number, step, seed and rank that the library has, `encode` makes the words
-//! that the library makes.
+//! A thread's 32 codes take `words` words. Words of `saturating_sum` are added one by one by its `op`; payloads of
+//! other reducers are arrays of their `op::element`. Given the chunk's number, step, seed and rank of an exchange of
+//! the library, `encode` makes the library's words.
 //!
-//! All threads of the warp must call `encode`, the other functions concern one thread.
+//! All threads of the warp must call `encode`. The other functions concern one thread.
 //! @tparam Size       Coordinates in a chunk.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`: what lanes are like.
@@ -39,13 +40,15 @@ template <int Size, quantizer Quantizer, reducer Reducer>
 struct block_codes {
   using chunk = block_chunk<Size>;
 
-  static constexpr int words = Reducer::lane_bits;  //!< Of a thread: as many as a lane has bits.
+  static constexpr int words =
+    Reducer::lane_bits;  //!< Words of a thread: as many as a lane has bits.
 
   [[no_unique_address]] Quantizer quantizer{};
 
   //! @brief Rounds and packs.
-  //! @param key    Of the step and this rank; draws are numbered by `mine.chunk`.
-  //! @param scale  `chunk_step::encode` of `make_chunk_step`: no value times it may be beyond 2^23. 0 makes zeros of any values.
+  //! @param key    Seed, step and this rank; draws are numbered by `mine.chunk`.
+  //! @param scale  `chunk_step::encode` of `make_chunk_step`: no value times it may exceed 2^23. 0 makes zeros of any
+  //!               values.
   template <block_context Context>
   TERSUM_BODY void encode(Context const& ctx,
                           chunk const& mine,
@@ -58,18 +61,18 @@ struct block_codes {
     std::uint32_t const kept = scale == 0.0f ? 0u : 0xffffffffu;
     TERSUM_UNROLL
     for (int half_of = 0; half_of < 2; ++half_of) {
-      std::uint32_t fields[16];
+      std::uint32_t fields[8];
       std::uint64_t const draw = share(mine) * 2 | static_cast<unsigned>(half_of);
       detail::round_sixteen(ctx, codec, key, mask(key), draw, scale, v + 16 * half_of, fields);
-      TERSUM_UNROLL
-      for (int w = 0; w < words / 2; ++w) {
-        std::uint32_t const word = detail::pack_fields<codec_type>(ctx, fields + w * (32 / words));
-        packed[half_of * (words / 2) + w] = (word & kept) | (codec_type::zero_word & ~kept);
-      }
+      detail::pack_fields<codec_type>(ctx, fields, packed + half_of * (words / 2));
+    }
+    TERSUM_UNROLL
+    for (int w = 0; w < words; ++w) {
+      packed[w] = (packed[w] & kept) | (codec_type::zero_word & ~kept);
     }
   }
 
-  //! @brief Codes, or sums of the codes of `world` ranks, as floats: the integers that they are.
+  //! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.
   template <block_context Context>
   TERSUM_BODY static void decode(Context const& ctx,
                                  std::uint32_t const (&packed)[words],

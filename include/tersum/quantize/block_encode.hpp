@@ -52,7 +52,8 @@ inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
 
 //! @brief Rounds, packs and stores a thread's 32 coordinates, in wire order; with feedback v becomes their codes.
 //! @param share        Its number over the whole payload, if all chunks travelled: numbers the draws, two of them.
-//! @param scale        Of the values; `stays` makes them zeros, also where they are not finite.
+//! @param scale        Of the values.
+//! @param step         `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
 //! @param stored       Whether the words go to `payload`, from number `at` on, counted in `words_per_store`.
 template <class Codec, class Context>
 TERSUM_BODY void encode_share(Context const& ctx,
@@ -61,20 +62,20 @@ TERSUM_BODY void encode_share(Context const& ctx,
                               std::uint32_t mask,
                               std::uint64_t share,
                               float scale,
-                              bool stays,
+                              float step,
                               float (&v)[32],
                               bool stored,
                               std::uint32_t* payload,
                               std::uint64_t at)
 {
-  using quantizer    = typename Codec::quantizer_type;
   constexpr int bits = Codec::lanes::bits;
-  // No branch: words are cheap.
-  std::uint32_t const kept = stays ? 0u : 0xffffffffu;
+  // All ones, if the step is above zero: not a choice, of which nvcc would make one a word.
+  std::uint32_t const kept =
+    static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
   std::uint32_t words[bits];
   TERSUM_UNROLL
   for (int half_of = 0; half_of < 2; ++half_of) {
-    std::uint32_t fields[16];
+    std::uint32_t fields[8];
     round_sixteen(ctx,
                   codec,
                   key,
@@ -83,21 +84,16 @@ TERSUM_BODY void encode_share(Context const& ctx,
                   scale,
                   v + 16 * half_of,
                   fields);
-    TERSUM_UNROLL
-    for (int w = 0; w < bits / 2; ++w) {
-      words[half_of * (bits / 2) + w] =
-        (pack_fields<Codec>(ctx, fields + w * Codec::lanes::lanes) & kept) |
-        (Codec::zero_word & ~kept);
-    }
+    pack_fields<Codec>(ctx, fields, words + half_of * (bits / 2));
     if constexpr (Codec::feeds_back) {
       TERSUM_UNROLL
       for (int i = 0; i < 16; ++i) {
-        // 2^23 + code + max_level is a float whose low bits are the integer.
-        float const lifted  = Context::from_bits(0x4b000000u + (fields[i] >> field_shift<Codec>));
-        v[16 * half_of + i] = Context::subtract(lifted, 8388608.0f + quantizer::max_level);
+        v[16 * half_of + i] = rounded_value<Codec, Context>(fields, i);
       }
     }
   }
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) { words[w] = (words[w] & kept) | (Codec::zero_word & ~kept); }
   if (!stored) { return; }
   if constexpr (bits == 2) {
     ctx.store(reinterpret_cast<std::uint64_t*>(payload) + at,
@@ -155,7 +151,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                    args.dither_mask,
                    share,
                    value_scale,
-                   scale == 0.0f,
+                   scale,
                    v,
                    mine.active,
                    args.payload,

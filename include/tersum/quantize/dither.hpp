@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Where the randomness of rounding comes from: eight bits a coordinate, independent or stratified over the ranks.
+//! Where the randomness of rounding comes from: eight bits per coordinate, independent or stratified over the ranks.
 
 #pragma once
 
@@ -46,11 +46,12 @@ struct independent_dither {
   }
 };
 
-//! @brief The ranks share one draw, each xors it with its bit-reversed rank: the roundings of one coordinate are spread
-//! evenly (van der Corput), which halves the error of the sum at no cost. Marginals stay uniform.
+//! @brief The ranks share one draw, and each xors it with its bit-reversed rank. So the roundings of one coordinate are
+//! spread evenly over the ranks (van der Corput), which halves the error of the sum at no cost. Each rank's bytes stay
+//! uniform.
 //!
-//! Exact for up to 256 ranks; beyond that ranks repeat modulo 256. After correlated quantisation, Suresh et al.
-//! (ICML'22).
+//! The spread is exact for up to 256 ranks; above that ranks repeat modulo 256. After the correlated quantization of
+//! Suresh et al. (ICML'22).
 //! @tparam Rounds  Rounds of Philox4x32, 1 to 16.
 template <int Rounds = 7>
 struct stratified_dither {

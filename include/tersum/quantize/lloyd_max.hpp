@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/lloyd_max_levels.hpp>
 
@@ -33,13 +32,15 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 
 }  // namespace detail
 
-//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits` bits.
+//! @brief Rounds a value in root mean squares of its chunk to the nearest level of the Gaussian codebook of `Bits`
+//! bits.
 //!
-//! A code is the number of the level's magnitude, with the sign in its highest bit. The levels are too close to zero for
-//! an unbiased estimate; the schedule multiplies them by |x|^2 / <x, levels>, the scale that projects the estimate onto x
-//! (EDEN), instead of by the root mean square. Over random rotations the estimate is then unbiased, and its error is
-//! `distortion()` of the energy. Codes of different chunks cannot be added: each chunk has a scale of its own.
-//! Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed Mean Estimation (ICML'22).
+//! A code is the number of the level's magnitude, with the sign in its highest bit. Multiplied by the root mean square,
+//! the levels would be too close to zero for an unbiased estimate. The schedule therefore multiplies them by |x|^2 /
+//! <x, levels>, the scale that projects the estimate onto x (EDEN). Over random rotations the estimate is then
+//! unbiased, and its error is `distortion()` of the energy. Codes of different ranks cannot be added, because each
+//! rank's chunk has a scale of its own. Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed
+//! Mean Estimation (ICML'22).
 //! @tparam Bits  Width of a code, 1 to 8.
 template <int Bits>
 struct lloyd_max {
@@ -82,7 +83,8 @@ struct lloyd_max {
     return (code >> (Bits - 1) & 1u) != 0 ? -level : level;
   }
 
-  //! @brief The error of one vector's unbiased estimate over its energy: D / (1 - D), D the error of the levels themselves.
+  //! @brief The error of one vector's unbiased estimate over its energy: D / (1 - D), D the error of the levels
+  //! themselves.
   [[nodiscard]] static constexpr float distortion() noexcept
   {
     constexpr float errors[] = {.570796327f,

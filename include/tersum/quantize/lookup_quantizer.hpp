@@ -19,8 +19,8 @@ namespace tersum::inline v0 {
 
 //! @brief A table of THC: 2^q integers from 0 to an even granularity, strictly increasing, symmetric about its half.
 //!
-//! Where values are normal, levels close to zero in smaller steps have less error than even ones. A table that is
-//! optimal for its granularity and range comes from dynamic programming: tests/quantize/lookup_quantizer.test.cpp has it.
+//! For normal values, levels that are denser near zero have less error than even ones. Dynamic programming finds the
+//! best table for a granularity and a range: see tests/quantize/lookup_quantizer.test.cpp.
 template <int... Values>
 struct lookup_table {
   static constexpr int count = sizeof...(Values);
@@ -102,11 +102,11 @@ struct lookup_table {
 
 //! @brief Rounds up or down, at random, to a value of the table: a code is that value less half the granularity.
 //!
-//! Codes are integers that add up: in lanes wide enough for all ranks (`widening_sum`, `guard_lanes`) the transport sums
-//! them. A transport that can look up gets table indices and gives sums of values back: see `pack_indices`. The value is
-//! rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, odd in the value. No level is
-//! zero: a zero becomes one of the two beside it.
-//! Source: Li et al., THC: Accelerating Distributed Deep Learning Using Tensor Homomorphic Compression (NSDI'24).
+//! Codes are integers that add up: the transport sums them in lanes wide enough for all ranks (`widening_sum`,
+//! `guard_lanes`). A transport that can look up gets table indices and returns sums of values: see `pack_indices`. The
+//! value is rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, odd in the value. No
+//! level is zero: a zero becomes one of the two levels beside it. Source: Li et al., THC: Accelerating Distributed Deep
+//! Learning Using Tensor Homomorphic Compression (NSDI'24).
 //! @tparam Table   A `lookup_table`.
 //! @tparam Dither  `independent` or `stratified`.
 template <class Table, dither_source Dither = independent>

@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/levels_and_scales.hpp>
 #include <tersum/random/philox.hpp>
@@ -24,12 +23,13 @@ inline constexpr std::uint32_t block_one = 1u << 20;  //!< A block's scale in fi
 
 }  // namespace detail
 
-//! @brief Every block of a chunk has a scale near its largest magnitude; a value is rounded between two levels of the scale.
+//! @brief Every block of a chunk has a scale near its largest magnitude; a value is rounded between two levels of the
+//! scale.
 //!
-//! The chunk's largest magnitude travels as a float, each block's as a fraction of it, rounded up. Coordinates stay where
-//! they are: what a rotation would spread over the chunk stays in its block. So gradients whose energy differs from place
-//! to place lose little, and normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased in units of
-//! 1/256 of the distance between two levels; with `no_dither` it is to nearest.
+//! The chunk's largest magnitude travels as a float, each block's as a fraction of it, rounded up. There is no
+//! rotation, so a large coordinate affects only its own block. Gradients whose energy differs from place to place lose
+//! little; normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased in units of 1/256 of the
+//! distance between two levels; with `no_dither` rounding is to nearest.
 //!
 //! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023) and DynamiQ (SIGCOMM'26).
 //! @tparam Bits    Width of a code, its sign included, 2 to 8.
@@ -123,7 +123,8 @@ static_assert(block_quantizer<block_absmax<4, 16>>, "tersum: must model tersum::
 
 namespace detail {
 
-//! @brief Words of the scales of a chunk's blocks: those of the blocks that start together in its four quarters share one.
+//! @brief Words of the scales of a chunk's blocks: those of the blocks that start together in its four quarters share
+//! one.
 template <class Quantizer>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr int scale_words(int chunk_size) noexcept
 {

@@ -8,7 +8,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 
@@ -18,8 +17,8 @@ namespace tersum::inline v0 {
 
 //! @brief Rounds up or down at random: the expected code is the value in units of the step.
 //!
-//! The value is rounded to 1/256 of a step, ties to even, and dithered with eight random bits, so that the expectation
-//! is exact on that finer grid and odd in the value: no bias collects at the first coordinate of a rotated chunk.
+//! The value is rounded to 1/256 of a step, ties to even, and dithered with eight random bits. So the expectation is
+//! exact on that finer grid and odd in the value, and no bias collects at the first coordinate of a rotated chunk.
 //! Beyond the grid the code saturates to its end; NaN takes the lowest code.
 //!
 //! @par Example

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The random signs of a rotation: 32 of them a word, the same on every rank, fresh in every step.
+//! The random signs of a rotation: 32 to a word, the same on every rank, new in every step.
 
 #pragma once
 
@@ -24,11 +24,11 @@ namespace tersum::inline v0 {
   return h;
 }
 
-//! @brief Thirty-two signs, one a bit (1 negates), as a pure function of the step's key and the word's number.
+//! @brief Thirty-two signs, one per bit (1 negates), as a pure function of the step's key and the word's number.
 //!
-//! `index` numbers the words of a whole gradient: word i of chunk c of C coordinates has index c C/32 + i, and which
-//! coordinates it covers says `chunk_order`. Signs need to be fresh and fair but not of Philox quality: two rounds
-//! of a 32-bit mixer cost a third of an operation a coordinate.
+//! `index` numbers the words of a whole gradient: word i of chunk c of C coordinates has index c C/32 + i;
+//! `chunk_order` says which coordinates it covers. Signs need to be new in each step and fair, but not of Philox
+//! quality: two rounds of a 32-bit mixer cost a third of an operation per coordinate.
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t sign_bits(std::uint64_t index,
                                                                    std::uint64_t key) noexcept
 {

@@ -48,16 +48,18 @@ chunk_step_of(float wanted, float bound, float root, int world)
 
 }  // namespace detail
 
-//! @brief What encoders and decoders of a chunk multiply by, from the distance between neighbouring codes.
+//! @brief The factors that encoders and decoders of a chunk multiply by, made from the distance between neighbouring
+//! codes.
 //!
-//! Every rank must pass the same step. One below 2^-100 is none: such a chunk is sent as zeros. A bound that is not finite, or
-//! a step beyond 2^100, decodes to NaN. Multiplications feed multiplications and divisions only, so that CPU and GPU agree.
+//! Every rank must pass the same arguments. If the step is below 2^-100, the chunk is sent as zeros. If the bound is
+//! not finite, or the step above 2^100, it decodes to NaN. Multiplications feed multiplications and divisions only, so
+//! that CPU and GPU agree.
 //! @tparam Rotator    `partial_hadamard<Size>` or `no_rotation`: rotations in kernels are not normalized.
-//! @tparam Quantizer  Whose codes.
-//! @param step   Between neighbouring codes, in units of the gradient.
-//! @param bound  What no coordinate of any rank exceeds once it is rotated, the chunk's norm for instance: the step is raised
-//!               to bound 2^(fraction_bits - 23), beyond which rounding would not be exact.
-//! @param world  Ranks whose codes are added: `decode` makes the mean of the sum.
+//! @tparam Quantizer  The quantizer of the codes.
+//! @param step   The distance between neighbouring codes, in units of the gradient.
+//! @param bound  What no rotated coordinate of any rank exceeds, the chunk's norm for instance. A step below
+//!               bound 2^(fraction_bits - 23), with which rounding would not be exact, is raised to that.
+//! @param world  How many ranks' codes are added: `decode` makes the mean of the sum.
 template <rotator Rotator, quantizer Quantizer>
 requires(Rotator::rotation_size > 0) [[nodiscard]] TERSUM_INLINE chunk_step
   make_chunk_step(float step, float bound, int world)

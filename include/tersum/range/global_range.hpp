@@ -17,8 +17,9 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the squared norm of each tensor; the range is `spread` root mean squares.
 //!
-//! One scalar a tensor travels. Hot chunks clip and cold ones waste levels unless the whole tensor is rotated.
-//! Source: the released code of THC (NSDI'24), whose `spread` leaves 1/1024 of a normal distribution outside.
+//! One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy clip and those of little
+//! waste levels. Source: the released code of THC (NSDI'24), whose `spread` leaves 1/1024 of a normal distribution
+//! outside.
 //! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire.
 template <headroom Headroom = literal, gradient_element Scalar = float>

@@ -14,9 +14,9 @@
 
 namespace tersum::inline v0 {
 
-//! @brief One rank's range is mapped to the whole lane, as the HotNets'24 paper describes it.
+//! @brief No head-room: one rank's range is mapped to the whole lane, as Han et al. (HotNets'24) describe it.
 //!
-//! Right for exact reducers, whose lanes are wide enough. Saturating sums clip whatever does not cancel.
+//! Right for exact reducers, whose lanes are wide enough for the sum. Saturating sums clip whatever does not cancel.
 struct literal {
   static constexpr bool tracked = false;
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int, float) const noexcept
@@ -27,7 +27,8 @@ struct literal {
 
 //! @brief The sum's range is `multiple` times one rank's.
 //!
-//! Between sqrt(world), right for independent gradients, and world, with which no sum of in-range codes saturates.
+//! Choose between sqrt(world), which is right for independent gradients, and world, with which no sum of codes in range
+//! saturates.
 struct fixed_headroom {
   static constexpr bool tracked = false;
   float multiple                = 0;  //!< 0 stands for sqrt(world).
@@ -40,8 +41,9 @@ struct fixed_headroom {
 
 //! @brief The sum's range follows the last exchange: |sum|^2 over the energy of one rank, measured on the decoded sum.
 //!
-//! Costs no communication, since every rank decodes the same sum. It lies between 1 and the world, which is also its
-//! value in the first step. A step that is too small costs far more than one too large, hence the margin.
+//! It costs no communication, since every rank decodes the same sum. The factor lies between 1 and the number of ranks,
+//! which is its value in the first step. A step that is too small costs far more than one that is too large, hence the
+//! margin.
 struct tracked_correlation {
   static constexpr bool tracked = true;
   float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.

@@ -16,7 +16,7 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks sum the squared norm of each chunk; the range is `spread` root mean squares.
 //!
-//! The agreement needs norms only, which a rotation does not change, so that rotation, quantization and packing are one
+//! The agreement needs only norms, which a rotation does not change, so rotation, quantization and packing are one
 //! pass. Coordinates beyond the range clip.
 //! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire (never half: squares underflow and overflow it).
@@ -29,8 +29,8 @@ struct rms_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_square_norm;
 
-  //! Root mean squares from zero to the end of the grid; with `saturating_sum` 0 stands for what suits world and lanes,
-  //! which `allocated_chunks` take whatever this is.
+  //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 takes the best value for the world
+  //! and the lanes, as `allocated_chunks` do whatever this is.
   float spread = 2.0f;
   Headroom headroom{};
 };

@@ -14,11 +14,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Codes are made non-negative and laid into lanes with guard bits, so that no carry leaves a lane and the plain
-//! sum of the words is the sum of the lanes.
+//! @brief Codes are made non-negative and laid into lanes with spare bits, so that no carry leaves a lane: the plain
+//! sum of the words is then the sum of the lanes.
 //!
-//! Works with every transport that sums uint32 or uint64. A lane holds 2 max_level world at most, checked when the plan
-//! is made: 4-bit codes in 8-bit lanes serve 18 ranks, 2-bit codes in 4-bit lanes 7.
+//! It works with every transport that sums uint32 or uint64. A lane must hold 2 max_level world, which the plan checks:
+//! 4-bit codes in 8-bit lanes serve 18 ranks, 2-bit codes in 4-bit lanes 7.
 //! @tparam LaneBits  Lane width: 4, 8 or 16.
 //! @tparam Word      Element that the transport sums: std::uint32_t or std::uint64_t.
 template <int LaneBits, class Word = std::uint32_t>

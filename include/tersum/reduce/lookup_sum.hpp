@@ -17,9 +17,9 @@ namespace tersum::inline v0 {
 
 //! @brief Adds up what table indices stand for: a lookup and an integer addition for each, and nothing else.
 //!
-//! A contribution that is lost is replaced by half the granularity, the value of zero: every sum is then one of all
-//! ranks, from which the ranks subtract the same, and what is left is the sum of those that arrived. Nothing is biased;
-//! for lost indices zeros would stand for the lowest level.
+//! A lost contribution is replaced by half the granularity, which stands for the value zero. Every sum is then one of
+//! all ranks, from which the ranks subtract the same number; what remains is the sum of the contributions that arrived,
+//! without bias. (Index zero would stand for the lowest level instead.)
 //! @tparam Table     A `lookup_table` whose indices have 1, 2, 4 or 8 bits.
 //! @tparam LaneBits  Bits of a sum: 8 or 16.
 template <class Table, int LaneBits = 8>
@@ -93,7 +93,7 @@ class lookup_sum {
 
 //! @brief What a server does with one packet: sums of `world` contributions, of which null ones are lost and replaced.
 //!
-//! On the host, for servers on CPUs and as the reference for switches. Packets are whole chunks, in any cut.
+//! It runs on the host, for servers on CPUs and as the reference for switches. A packet has any number of whole chunks.
 //! @param contributions  Of each rank `words` words of indices, or null.
 //! @param sums           Receives words * Sum::code_words words; goes to all ranks, with the number returned.
 //! @return  Contributions that arrived.

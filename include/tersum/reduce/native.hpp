@@ -17,8 +17,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Element-wise sum. 16-bit floating point adds in float and rounds to nearest even at each sum; integers wrap,
-//! which the codecs that use them make impossible.
+//! @brief Element-wise sum. 16-bit floating point adds in float and rounds to nearest even at each sum. Integers wrap;
+//! plans of codecs that use them refuse worlds in which they could.
 template <class T>
 struct native_sum {
   using element                     = T;

@@ -15,7 +15,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Chunks that travel together: their codes one after the other, then their scales, that of the first chunk last.
+//! @brief Chunks that travel together: their codes one after the other, then their scales, that of the first chunk
+//! last.
 //!
 //! Four scales are 16 bytes, so that blocks need no padding and keep the alignment of the array.
 template <codebook Quantizer, int Size>
@@ -33,10 +34,11 @@ struct coded_block {
   [[nodiscard]] static constexpr int scale_of(int chunk) noexcept { return words - 1 - chunk; }
 };
 
-//! @brief Decodes the chunks of two blocks, adds them, and encodes the sums: one hop. docs/wire_format.md has the formulas.
+//! @brief Decodes the chunks of two blocks, adds them, and encodes the sums: one hop. docs/wire_format.md has the
+//! formulas.
 //!
-//! Commutative to the last bit, but not associative: every hop loses what an encoding loses. Both ranks have rotated by
-//! the same signs, so that nothing is rotated here. A chunk whose sum is not finite gets the scale NaN.
+//! It is commutative to the last bit, but not associative: every hop loses what an encoding loses. All ranks have
+//! rotated by the same signs, so nothing is rotated here. A chunk whose sum is not finite gets the scale NaN.
 //!
 //! This is the definition, for any transport that can call it; executors reduce arrays to the same bits with kernels.
 //! @tparam Quantizer  `lloyd_max<q>`.

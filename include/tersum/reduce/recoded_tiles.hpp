@@ -61,9 +61,9 @@ struct tile_shape_of<Quantizer, Size> {
 //! @brief Decodes the chunks of two tiles, adds them, and encodes the sums: one hop. docs/wire_format.md has the
 //! formulas.
 //!
-//! A function of two elements and nothing else, whatever widths the ranks have agreed on: which chunks a tile holds,
-//! and what keys the dither of a hop, says its head. Commutative to the last bit, but not associative. A chunk whose
-//! sum is not finite gets the scale NaN.
+//! It depends on its two elements and on nothing else, whatever widths the ranks have agreed on: the head of a tile
+//! says which chunks it holds, and what keys the dither of a hop. It is commutative to the last bit, but not
+//! associative. A chunk whose sum is not finite gets the scale NaN.
 //!
 //! This is the definition, for any transport that can call it; executors reduce arrays to the same bits with kernels.
 //! @tparam Quantizer  `block_absmax<q, B>` or `lloyd_max<q>`; with `Widths` any width of it.

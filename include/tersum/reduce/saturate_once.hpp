@@ -15,8 +15,8 @@ namespace tersum::inline v0 {
 
 //! @brief Adds the lanes of up to `max_words` words exactly and clamps the sums once, to +-(2^(Bits-1) - 1).
 //!
-//! Unlike repeated `saturating_add` it does not depend on the order of the words, and loses less. For topologies in which
-//! one place sees all ranks' payloads.
+//! Use it where one place sees all ranks' payloads. Unlike repeated `saturating_add` it does not depend on the order of
+//! the words, and loses less.
 //! @tparam Bits  Lane width: 2, 4 or 8.
 template <int Bits>
 class saturate_once {

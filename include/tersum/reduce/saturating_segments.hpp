@@ -16,11 +16,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Adds the words of a payload of `allocated_chunks`: which lanes a word has follows from where it lies.
+//! @brief Adds the words of a payload of `allocated_chunks`. The position of a word decides which lanes it has.
 //!
-//! The parts begin where the agreement put them, the same on every rank; `parts` points there, in the executor's memory.
-//! An operation on a part of the array is given by `from`. Transports whose reductions see no positions reduce the parts
-//! one by one instead: see `for_each_part`.
+//! Every rank knows from the agreement where the parts of one width begin; `parts` points to it, in the executor's
+//! memory. Use `from` to reduce a part of the array. Transports whose reductions see no positions reduce the parts one
+//! by one: see `for_each_part`.
 //! @tparam Widths  Lane bits of level 1, 2 ...
 template <int... Widths>
 struct saturating_segments {
@@ -56,8 +56,8 @@ struct saturating_segments {
     return sum;
   }
 
-  //! @brief Calls visit(op, begin, end) for each part of the elements 0 .. count-1, with the `saturating_add` of its lanes.
-  //! On the host, for parts in host memory.
+  //! @brief Calls visit(op, begin, end) for each part of the elements 0 .. count-1, with the `saturating_add` of its
+  //! lanes. On the host, for parts in host memory.
   template <class Visitor>
   void for_each_part(std::size_t count, Visitor&& visit) const
   {

@@ -59,15 +59,20 @@ struct saturating_add {
     std::uint32_t a, std::uint32_t b) const noexcept
   {
     using lanes = packed_codes<Bits>;
-    std::uint32_t const sum =
-      ((a & ~lanes::signs) + (b & ~lanes::signs)) ^ ((a ^ b) & lanes::signs);
-    // A lane leaves the range when both signs are alike and the sum's differs, or when it is the lowest code: sign set,
-    // nothing else. It becomes the limit of its sign.
-    std::uint32_t const rest  = (sum & ~lanes::signs) + ~lanes::signs;
-    std::uint32_t const leave = ((~(a ^ b) & (a ^ sum)) | (sum & ~rest)) & lanes::signs;
-    std::uint32_t const mask  = (leave >> (Bits - 1)) * lanes::full;
-    std::uint32_t const end   = (((a | b) & lanes::signs) >> (Bits - 2)) + ~lanes::signs;
-    return (sum & ~mask) | (end & mask);
+    // Low bits add up within their lane; the carry stands where the sign was. It says with both signs whether the sum
+    // leaves two's complement, and which sign it has.
+    std::uint32_t const low   = (a & ~lanes::signs) + (b & ~lanes::signs);
+    std::uint32_t const leave = ~(a ^ b) & (a ^ low);
+    std::uint32_t const sign  = a ^ ((a ^ b) & ~(a ^ low));
+    std::uint32_t const sum   = (low & ~lanes::signs) | (sign & lanes::signs);
+    // Of negative lanes only the lowest code is not negative less one. Lanes that are zero borrow from the next, where
+    // the code above the lowest then looks like it: both become that code.
+    std::uint32_t const less = sum - lanes::ones;
+    std::uint32_t const stay = ~(leave | (sum & ~less)) & lanes::signs;
+    // Lanes that leave take the limit of their sign, and the sign of both is the same. GPUs shift and add at once.
+    std::uint32_t const mask = (stay >> (Bits - 1)) + ~lanes::signs;
+    std::uint32_t const end  = ((sum & lanes::signs) >> (Bits - 2)) + ~lanes::signs;
+    return sum ^ ((sum ^ end) & mask);
   }
 };
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codes in lanes wide enough for the sum of all ranks, which any transport adds as native integers.
+//! Codes in lanes that are wide enough for the sum of all ranks, and which any transport adds as native integers.
 
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief q-bit codes in native b-bit integers: the exact sum, checked against the world when the plan is made.
+//! @brief q-bit codes in native b-bit integers, whose sum is exact. The plan checks that it fits for its world.
 //! @tparam CodeBits  Width of a code, 2 to 8.
 //! @tparam LaneBits  Width of the integers on the wire, 8 or 16.
 template <int CodeBits, int LaneBits>

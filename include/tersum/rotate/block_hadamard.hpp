@@ -44,10 +44,10 @@ TERSUM_BODY void butterflies(Context const&, float (&v)[32])
 //! @brief The randomized Hadamard transform of a chunk in registers: `partial_hadamard` inside a kernel.
 //!
 //! `forward` flips random signs, transforms, and takes the registers from the *loaded* to the *wire* arrangement of
-//! `block_chunk`, through shared memory; `backward` goes back. Neither scales: values grow by the square root of Size each
-//! time, which `make_chunk_step` allows for. The order of the butterflies fixes the rounding and is part of the wire format.
-//! Forward: index bits 0, 1, 2, the two highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8 upwards, then 0, 1, 2
-//! and the two highest.
+//! `block_chunk`, through shared memory; `backward` goes back. Neither scales: values grow by the square root of Size
+//! each time, and `make_chunk_step` allows for it. The order of the butterflies fixes the rounding and is part of the
+//! wire format. Forward: index bits 0, 1, 2, the two highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8
+//! upwards, then 0, 1, 2 and the two highest.
 //!
 //! All threads of the warp (above 1024 coordinates, of the block) must call. The storage may be used again after
 //! `synchronize`.
@@ -67,8 +67,8 @@ struct block_hadamard {
   static constexpr int middle_levels = log > 10 ? log - 10 : 0;  //!< Butterflies between the two.
   static constexpr int middle_fill   = 5 - middle_levels;
 
-  //! @brief The shared memory of a block: 18.5 KiB, above 1024 coordinates 4.625 bytes a coordinate. What a block may have without
-  //! asking (48 KiB) is enough for 8192 coordinates.
+  //! @brief The shared memory of a block: 18.5 KiB, above 1024 coordinates 4.625 bytes per coordinate. What a block may
+  //! have without asking (48 KiB) is enough for 8192 coordinates.
   struct alignas(16) storage {
     float of_tile[chunk::block_tiles][storage_floats];
   };

@@ -10,10 +10,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Rotates each tensor in pieces of descending powers of two of chunks, of which only the last chunk is padded.
+//! @brief Rotates each tensor in pieces whose numbers of chunks are descending powers of two. Only the last chunk is
+//! padded.
 //!
-//! Several passes through memory, and a float of workspace per padded coordinate: it exists to measure what partial rotation
-//! saves. A value that is not finite spoils its piece. Source: Li et al., THC (NSDI'24).
+//! It exists to measure what partial rotation saves: it takes several passes through memory, and a float of workspace
+//! per padded coordinate. A value that is not finite spoils its piece. Source: Li et al., THC (NSDI'24).
 struct full_hadamard {
   static constexpr int rotation_size = 0;  //!< As long as the tensor.
 };

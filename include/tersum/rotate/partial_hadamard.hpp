@@ -12,10 +12,10 @@ namespace tersum::inline v0 {
 
 //! @brief Multiplies a chunk of `Size` by random signs and by the orthonormal Hadamard matrix.
 //!
-//! The signs are fresh in every step and the same on every rank. After it the coordinates of a chunk are close to
-//! normal, whatever they were before, so that one step suits all of them. One kernel does it together with the
-//! quantization: the chunk must fit shared memory, which 32768 coordinates need an A100 or later for.
-//! Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section 3.2.
+//! The signs are new in every step and the same on every rank. After the rotation the coordinates of a chunk are close
+//! to normal, whatever they were before, so one quantization step suits all of them. One kernel rotates and quantizes,
+//! so the chunk must fit shared memory: 32768 coordinates need an A100 or later. Source: Han et al., Beyond Throughput
+//! and Compression Ratios (HotNets'24), section 3.2.
 //! @tparam Size  Coordinates in a rotation, a power of two from 128 to 32768; equal to the chunk.
 template <int Size>
 struct partial_hadamard {

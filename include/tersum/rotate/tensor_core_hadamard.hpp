@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! `partial_hadamard` with half the instructions where a GPU encodes 16-bit gradients, at the price of equality with the
-//! CPU.
+//! `partial_hadamard` with half the instructions where a GPU encodes 16-bit gradients, at the price of equality with
+//! the CPU.
 
 #pragma once
 
@@ -14,13 +14,13 @@ namespace tersum::inline v0 {
 //! @brief The rotation of `partial_hadamard<Size>`, on tensor cores where that pays: when CUDA encodes half or bfloat16
 //! without feedback, in chunks of 256, 512 or 1024.
 //!
-//! There the ten levels are two products of tiles with sums in float32, and between them values are rounded to 11 bits,
-//! so that a rotated value is off by at most 2^-11 of the chunk's root mean square, in the root mean square. For codes of 4
-//! bits that is below the grid of the dither. A code may lie one level beside that of `partial_hadamard` where a value is so
-//! close to a boundary. Layout, signs, dither, agreed scalars and decoding are those of `partial_hadamard<Size>`, so that
-//! ranks may mix both and still end with equal bits. Everywhere else (CPU, float, feedback, other sizes) it *is*
-//! `partial_hadamard<Size>`.
-//! Source: HadaCore (Agarwal et al., arXiv 2412.08832) for Hadamard transforms as products of 16 x 16 tiles.
+//! Everywhere else (CPU, float, feedback, other sizes) it *is* `partial_hadamard<Size>`. On tensor cores the ten levels
+//! of butterflies are two products of tiles with sums in float32, and values are rounded to 11 bits between them. So a
+//! rotated value is off by at most 2^-11 of the chunk's root mean square, in the root mean square; for codes of 4 bits
+//! that is below the grid of the dither. Where a value is that close to a boundary its code may be one level off.
+//! Layout, signs, dither, agreed scalars and decoding are those of `partial_hadamard<Size>`, so ranks may mix both and
+//! still end with equal bits. Source: HadaCore (Agarwal et al., arXiv 2412.08832) for Hadamard transforms as products
+//! of 16 x 16 tiles.
 //! @tparam Size  Coordinates in a rotation, a power of two from 128 to 32768; equal to the chunk.
 template <int Size>
 struct tensor_core_hadamard {

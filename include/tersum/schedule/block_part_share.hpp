@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/chunk/block_source.hpp>
+#include <tersum/chunk/block_totals.hpp>
 #include <tersum/quantize/block_codebook.hpp>
 #include <tersum/quantize/block_scaled_blocks.hpp>
 #include <tersum/schedule/part_map.hpp>
@@ -100,54 +101,6 @@ struct part_share {
     });
   }
 
-  //! The sum of one float a thread over the chunk, neighbours first, on all of its threads.
-  [[nodiscard]] TERSUM_BODY float total(float value) const
-  {
-    constexpr unsigned lanes = hadamard::threads < 32 ? hadamard::threads : 32;
-    TERSUM_UNROLL
-    for (unsigned mask = 1; mask < lanes; mask *= 2) {
-      value = Context::add(value, ctx.shuffle_xor(value, mask));
-    }
-    if constexpr (!hadamard::in_warp) {
-      constexpr int warps = hadamard::threads / 32;
-      ctx.sync_block();
-      if (mine.thread % 32 == 0) { storage[mine.thread / 32] = value; }
-      ctx.sync_block();
-      float sums[warps];
-      TERSUM_UNROLL
-      for (int i = 0; i < warps; ++i) { sums[i] = storage[i]; }
-      TERSUM_UNROLL
-      for (int stride = 1; stride < warps; stride *= 2) {
-        TERSUM_UNROLL
-        for (int i = 0; i + stride < warps; i += 2 * stride) {
-          sums[i] = Context::add(sums[i], sums[i + stride]);
-        }
-      }
-      value = sums[0];
-    }
-    return value;
-  }
-
-  //! The largest of one word a thread over the chunk, on all of its threads.
-  [[nodiscard]] TERSUM_BODY std::uint32_t largest(std::uint32_t value) const
-  {
-    constexpr unsigned lanes = hadamard::threads < 32 ? hadamard::threads : 32;
-    TERSUM_UNROLL
-    for (unsigned mask = 1; mask < lanes; mask *= 2) {
-      value = maximum(value, ctx.shuffle_xor(value, mask));
-    }
-    if constexpr (!hadamard::in_warp) {
-      auto* const words = reinterpret_cast<std::uint32_t*>(storage);
-      ctx.sync_block();
-      if (mine.thread % 32 == 0) { words[mine.thread / 32] = value; }
-      ctx.sync_block();
-      for (int warp = 0; warp < hadamard::threads / 32; ++warp) {
-        value = maximum(value, words[warp]);
-      }
-    }
-    return value;
-  }
-
   //! Encodes values in wire order as this chunk of a part, dithered by `key`; the scale is multiplied by `share_of`.
   template <class Dither>
   TERSUM_BODY void encode(float const (&v)[32],
@@ -167,7 +120,7 @@ struct part_share {
     float squares = 0.0f;
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { squares = Context::fma(v[k], v[k], squares); }
-    float const energy = total(squares);
+    float const energy = chunk_total(ctx, squares, mine, storage);
     bool const sound   = energy >= 0x1p-100f && is_finite(energy);
     float const root =
       Context::square_root(Context::divide(static_cast<float>(size), sound ? energy : 1.0f));
@@ -182,7 +135,7 @@ struct part_share {
         store_codes(ctx, part + (place.word + mine.thread * quantizer::bits), words);
       });
     }
-    float const products = total(product);
+    float const products = chunk_total(ctx, product, mine, storage);
     float scale          = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
     if (sound) { scale = Context::divide(energy, products); }
     if (mine.active && place.level > 0 && mine.thread == 0) {
@@ -199,9 +152,9 @@ struct part_share {
   {
     std::uint32_t most[4];
     block_maxima<typename Codec::quantizer_type>(ctx, v, most);
-    float const whole =
-      Context::from_bits(largest(maximum(maximum(most[0], most[1]), maximum(most[2], most[3]))));
-    bool const sound = is_finite(whole) && whole >= 0x1p-100f;
+    float const whole = Context::from_bits(chunk_maximum(
+      ctx, maximum(maximum(most[0], most[1]), maximum(most[2], most[3])), mine, storage));
+    bool const sound  = is_finite(whole) && whole >= 0x1p-100f;
     if (!mine.active || place.level == 0) { return; }
     if (mine.thread == 0) {
       // NaN for what is not finite.

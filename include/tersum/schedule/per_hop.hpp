@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
@@ -15,7 +16,6 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/scaled_blocks.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/reduce/recoded_sum.hpp>
 #include <tersum/reduce/recoded_tiles.hpp>
 #include <tersum/rotate/no_rotation.hpp>
@@ -53,18 +53,19 @@ struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
 
 }  // namespace detail
 
-//! @brief Chunks are rounded to codes; the payload's reduction, `recoded_sum` or `recoded_tiles`, decodes and encodes
-//! again.
+//! @brief Chunks are rounded to codes, and the payload's reduction (`recoded_sum` or `recoded_tiles`) decodes two of
+//! them, adds, and encodes the sum.
 //!
-//! The payload is an array of `coded_block` or `coded_tile`, which any all-reduce carries that takes a function object
-//! on elements of its choice: MPI, Gloo, a ring of your own. Every chunk has a scale of its own on every rank. Under
-//! `allocated_chunks` there is a round of norms before, which decides widths; tiles, all of one size, say which they
-//! hold. Under a codebook all ranks rotate a chunk by the same signs, so that hops add without rotating.
+//! Use it if an all-reduce that calls a function is all that the transport has: MPI, Gloo, a ring of your own. Where
+//! the transport can move parts, `two_shot_codec` has less error at the same traffic.
 //!
-//! Each hop loses the codes' distortion of the partial sum's energy, so that the error grows with the ranks: n
-//! independent gradients lose about (n + 3) / 2 - 1 / n encodings in a ring, and what they lose depends on the order of the
-//! reduction. `two_shot_codec` loses two at the same traffic where the transport can move parts. This is for transports
-//! whose all-reduce is all there is.
+//! The payload is an array of `coded_block` or `coded_tile`. Every rank's chunk has a scale of its own. With
+//! `allocated_chunks` there is a round of norms before, which decides the widths; tiles have one size and say which
+//! widths they hold. With a codebook all ranks rotate a chunk by the same signs, so hops add without rotating.
+//!
+//! Each hop loses a share of the partial sum's energy, the codes' distortion, so the error grows with the number of
+//! ranks: in a ring n independent gradients lose about (n + 3) / 2 - 1 / n encodings, two shots lose two. What is lost
+//! depends on the order of the reduction.
 //!
 //! Feedback keeps what a rank's own codes lost, not what hops lose.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.

@@ -6,12 +6,12 @@
 
 #pragma once
 
+#include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/quantize/scaled_blocks.hpp>
-#include <tersum/reduce/native.hpp>
 #include <tersum/schedule/coded_codec.hpp>
 #include <tersum/types.hpp>
 
@@ -19,18 +19,19 @@ namespace tersum::inline v0 {
 
 //! @brief Chunks are rotated and rounded to a codebook; each rank owns a part of them, whose mean it computes.
 //!
-//! Rounds: the norms, if the chunker asks for them; an all-to-all in which rank r gets all ranks' codes of part r, which it
-//! adds in float in the order of the ranks and encodes again; an all-gather of the parts. The owner decodes its own
-//! *encoded* part like everybody else, so that all ranks end with the same bits. The traffic is that of a ring all-reduce
-//! of the payload, on any transport that moves bytes; the error is that of two encodings, whatever the number of ranks.
+//! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
+//! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
+//! order of the ranks, and encodes the sum; an all-gather of the parts. The owner decodes its own *encoded* part like
+//! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
+//! error is that of two encodings, whatever the number of ranks.
 //!
-//! Every chunk has a scale of its own on every rank, which travels with its codes. Under a codebook all ranks rotate a chunk
-//! by the same signs, so that the owner adds and encodes without rotating. That also has less error than a basis of its own would
-//! have; in exchange the second encoding sees sums of few levels, and with two ranks, or 2 bits and less, it weighs the ranks
-//! a little unevenly, although each encoding by itself is unbiased.
+//! Every rank's chunk has a scale of its own, which travels with its codes. With a codebook all ranks rotate a chunk by
+//! the same signs, so the owner adds and encodes without rotating. That has less error than another basis for the
+//! second encoding, but the second encoding sees sums of few levels: with two ranks, or with 2 bits and less, it weighs
+//! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
-//! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the owner
-//! also keeps what its second encoding lost.
+//! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
+//! owner also keeps what its second encoding lost.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `block_absmax<q, B>`; under `allocated_chunks` any width of it.

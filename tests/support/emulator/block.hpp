@@ -18,9 +18,7 @@
 #include <exception>
 #include <functional>
 #include <random>
-#include <sstream>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace tersum::emulator {

@@ -7,8 +7,6 @@
 #include "fault.hpp"
 #include "program.hpp"
 
-#include <algorithm>
-
 namespace tersum::simulator {
 
 namespace {

@@ -7,7 +7,6 @@
 #include "fault.hpp"
 #include "memory.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <mutex>

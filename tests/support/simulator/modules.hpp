@@ -8,9 +8,7 @@
 
 #include "program.hpp"
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>

@@ -9,7 +9,6 @@
 #include "warp.hpp"
 
 #include <bit>
-#include <concepts>
 #include <cstdint>
 #include <string>
 #include <type_traits>

@@ -9,7 +9,6 @@
 #include "ptx.hpp"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

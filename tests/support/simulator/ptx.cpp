@@ -9,7 +9,6 @@
 #include "ptx_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 

@@ -12,7 +12,6 @@
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
 
-#include <cstdio>
 #include <cstring>
 #include <map>
 

@@ -52,6 +52,14 @@ cudaError_t result(cudaError_t error);
 //! Says on stderr what a kernel did, after which every call fails.
 void break_device(char const* why);
 
+//! The stream of a handle; null for one that does not exist. Legacy and per-thread default streams are one.
+CUstream_st* stream_of(cudaStream_t handle);
+
+bool is_default(cudaStream_t handle);
+
+//! Does what a late stream was given up to some piece of work. Not under the lock: work may wait for other threads.
+cudaError_t catch_up(CUstream_st* stream, std::size_t pieces);
+
 //! From now on this stream works as late as it may, and says so when it is asked. It is used by one thread.
 void postpone(cudaStream_t stream);
 

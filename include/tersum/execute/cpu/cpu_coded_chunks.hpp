@@ -6,8 +6,6 @@
 
 #pragma once
 
-#include <tersum/config.hpp>
-#include <tersum/detail/bits.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/scaled_blocks.hpp>
@@ -38,26 +36,15 @@ template <class Quantizer, class Dither, int Size>
   }
 }
 
-//! @brief Adds `scale` times what codes say to rows, whatever the quantizer.
+//! @brief Adds `scale` times what codes say to rows, or to zeros if these are fresh, whatever the quantizer.
 template <class Quantizer, int Size>
-void add_rows(instruction_set set, std::uint32_t const* from, float scale, float* rows)
+void add_rows(instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
   if constexpr (block_quantizer<Quantizer>) {
+    if (fresh) { std::fill_n(rows, Size, 0.0f); }
     add_blocks<Quantizer, Size>(set, from, scale, rows);
   } else {
-    add_levels<Quantizer, Size>(set, from, scale, rows);
-  }
-}
-
-//! @brief Rows from what codes say, times `scale`.
-template <class Quantizer, int Size>
-void set_rows(instruction_set set, std::uint32_t const* from, float scale, float* rows)
-{
-  if constexpr (block_quantizer<Quantizer>) {
-    std::fill_n(rows, Size, 0.0f);
-    add_blocks<Quantizer, Size>(set, from, scale, rows);
-  } else {
-    add_levels<Quantizer, Size>(set, from, scale, rows, true);
+    add_levels<Quantizer, Size>(set, from, scale, rows, fresh);
   }
 }
 

@@ -19,13 +19,9 @@ void cpu_stages<Codec, Element>::select() const
         return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
       }
     };
-    select_chunks(selection.rule,
-                  args_.chunks,
-                  energy,
-                  selection.scratch->histogram[0],
-                  selection.scratch->header,
-                  selection.places,
-                  threads_);
+    chunk_selection{
+      threads_, selection.rule, args_.chunks, selection.scratch->histogram[0], selection.places}
+      .run(energy, selection.scratch->header);
     if constexpr (!has_parts<Codec>) {
       std::uint64_t const words =
         static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;

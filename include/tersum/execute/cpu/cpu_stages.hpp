@@ -6,15 +6,15 @@
 
 #pragma once
 
+#include <tersum/execute/block_initialize.hpp>
+#include <tersum/execute/cpu/chunk_selection.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
-#include <tersum/execute/cpu/select_chunks.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/execute/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/settle.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>

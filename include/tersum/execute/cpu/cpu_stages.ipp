@@ -9,14 +9,8 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64_t seed) const
 {
-  *args_.header        = {.seed            = seed,
-                          .step            = 0,
-                          .non_finite_step = 0,
-                          .tensors         = args_.tensors,
-                          .chunks          = args_.chunks,
-                          .coordinates     = plan.coordinates(),
-                          .sign_key        = sign_key(0, seed),
-                          .layout          = plan.state_fingerprint()};
+  *args_.header =
+    first_header(args_, seed, plan.coordinates(), sign_key(0, seed), plan.state_fingerprint());
   std::uint32_t number = 0;
   plan.for_each_record([&](tensor_record const& record) {
     args_.records[number] = record;

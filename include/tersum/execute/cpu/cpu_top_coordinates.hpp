@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/chunk/block_top_coordinates.hpp>
+#include <tersum/execute/cpu/chunk_selection.hpp>
 #include <tersum/execute/cpu/parallel_for.hpp>
-#include <tersum/execute/cpu/select_chunks.hpp>
 #include <tersum/execute/exchange_args.hpp>
 
 #include <algorithm>
@@ -28,14 +28,9 @@ class cpu_top_coordinates {
   void encode() const
   {
     selection_args const& selection = args_.selection;
-    select_chunks(
-      selection.rule,
-      args_.chunks,
-      [&](std::uint64_t i) { return magnitude_bits(value(i)); },
-      selection.scratch->histogram[0],
-      selection.scratch->header,
-      selection.places,
-      threads_);
+    chunk_selection{
+      threads_, selection.rule, args_.chunks, selection.scratch->histogram[0], selection.places}
+      .run([&](std::uint64_t i) { return magnitude_bits(value(i)); }, selection.scratch->header);
     coordinate_part const part = part_of(args_, args_.rank);
     for_each([&](std::uint64_t i) {
       std::uint32_t const place = selection.places[i];

@@ -99,7 +99,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! Adds `factor` times what a part says of a chunk to rows, or makes it the rows where they are fresh.
+  //! Adds `factor` times what a part says of a chunk to rows, or to zeros if these are fresh.
   void add_estimate(map_type const& map,
                     part_place const& place,
                     std::uint32_t const* words,
@@ -110,11 +110,7 @@ class cpu_two_shot : public cpu_stages<Codec, Element> {
     float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
     at_level(args_.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      if (fresh) {
-        set_rows<quantizer, size>(set_, words + place.word, scale, rows);
-      } else {
-        add_rows<quantizer, size>(set_, words + place.word, scale, rows);
-      }
+      add_rows<quantizer, size>(set_, words + place.word, scale, rows, fresh);
     });
   }
 

@@ -81,8 +81,8 @@ void recode_array(int threads,
       }
       at_level(codec_of_op<Op>{}, place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-        set_rows<quantizer, size>(set, a[i].word + place.word, ours, sum);
-        set_rows<quantizer, size>(set, b[i].word + place.word, others, other);
+        add_rows<quantizer, size>(set, a[i].word + place.word, ours, sum, true);
+        add_rows<quantizer, size>(set, b[i].word + place.word, others, other, true);
         // Both estimates are rounded before they are added: ranks that swap the operands get the same bits.
         fused_add(set, 1.0f, sum, other, size, sum);
         float const scale = encode_rows<quantizer, typename Op::dither, size>(

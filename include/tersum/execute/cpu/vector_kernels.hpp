@@ -220,7 +220,7 @@ template <class Quantizer, int Size>
 
 template <class Quantizer, int Size>
 void add_levels(
-  instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh = false)
+  instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
   TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
 }

@@ -32,8 +32,8 @@ namespace tersum::inline v0::detail {
   return static_cast<std::uint32_t>(minimum<std::uint64_t>(above + 1, 0xffffffffu));
 }
 
-//! @brief Applies a rule to chunks whose energies are known, each thread to a share of them. What comes out does not depend
-//! on their number; nothing is sorted.
+//! @brief Applies a rule to the chunks 0 .. count-1, in a few passes over their energies, each thread to a share of them.
+//! What comes out does not depend on the number of threads; nothing is sorted.
 class chunk_selection {
  public:
   static constexpr int max_shares = 64;
@@ -41,7 +41,7 @@ class chunk_selection {
   static constexpr std::uint64_t least_share = 8192;
 
   //! @param histogram  `digit_count` words of scratch memory.
-  //! @param places     One word a chunk.
+  //! @param places     Out: each chunk's level and number, see `place_shift`.
   chunk_selection(int threads,
                   selection_rule const& rule,
                   std::uint64_t count,
@@ -258,22 +258,5 @@ class chunk_selection {
   std::uint32_t above_[max_levels]     = {};  // and is above it
   std::uint32_t level_[max_levels + 1] = {};  // after so many steps
 };
-
-//! @brief Applies the rule to the chunks 0 .. count-1, in a few passes over their energies; no sorting.
-//! @param energy     energy(chunk): an integer that ascends with the chunk's energy.
-//! @param histogram  `digit_count` words of scratch memory.
-//! @param places     Out: each chunk's level and number, see `place_shift`.
-//! @param threads    Without effect on what comes out.
-template <class Energy>
-void select_chunks(selection_rule const& rule,
-                   std::uint64_t count,
-                   Energy const& energy,
-                   std::uint32_t* histogram,
-                   selection_header& header,
-                   std::uint32_t* places,
-                   int threads = 1)
-{
-  chunk_selection{threads, rule, count, histogram, places}.run(energy, header);
-}
 
 }  // namespace tersum::inline v0::detail

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Sixteen values to codes and words in kernels, on GPUs with an addition that clamps and without, against the quantizer.
+
+#include "support/emulator.hpp"
+#include "support/mismatches.hpp"
+
+#include <tersum/quantize/block_round.hpp>
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using emulator::host_context;
+using tersum::tests::mismatches;
+
+// As on sm_80.
+struct without_clamp : host_context {
+  explicit without_clamp(host_context const& ctx) : host_context{ctx} {}
+  static constexpr bool clamps_at_once = false;
+};
+
+template <quantizer Quantizer, reducer Reducer>
+using codec_of =
+  codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<literal>, Quantizer, Reducer>;
+
+// Ties, their neighbours and both ends of the grid, what is just beyond, and all that may come, in units of the grid.
+template <class Quantizer>
+std::vector<float> samples(std::mt19937& random)
+{
+  constexpr int unit = 1 << Quantizer::fraction_bits;
+  std::vector<float> all;
+  for (int half = -2 * (Quantizer::max_level + 2); half <= 2 * (Quantizer::max_level + 2); ++half) {
+    for (float const off : {-1.0f, -0.5f, 0.0f, 0.5f, 1.0f}) {
+      float const tie = static_cast<float>(half) * 0.5f * unit + off;
+      all.insert(all.end(), {tie, std::nextafter(tie, -1e9f), std::nextafter(tie, 1e9f)});
+    }
+  }
+  for (float const far : {0x1p15f, 0x1p16f, 0x1p22f, 0x1p23f, 0x1.0001p23f}) {
+    all.insert(all.end(), {far, -far, far - unit, unit - far});
+  }
+  std::uniform_real_distribution<float> any(-1.0f, 1.0f);
+  for (int i = 0; i < 4000; ++i) {
+    all.push_back(any(random) * static_cast<float>((Quantizer::max_level + 1) * unit));
+  }
+  while (all.size() % 16 != 0) { all.push_back(0.0f); }
+  return all;
+}
+
+template <class Context, class Quantizer, class Reducer>
+void compare(mismatches& wrong, Quantizer const& rounds, Reducer const&)
+{
+  using codec_type = codec_of<Quantizer, Reducer>;
+  using lanes      = typename codec_type::lanes;
+  using dither     = typename codec_type::dither_type;
+  codec_type const codec{};
+  std::mt19937 random(67);
+  dither_key const key{.seed = 71, .step = 5, .rank = 3};
+  constexpr float scale = 1.5f;
+  auto const values     = samples<Quantizer>(random);
+  std::uint32_t mask    = 0;
+  if constexpr (dither::rounds > 0) { mask = dither::mask(key); }
+  // Nothing here asks another thread.
+  emulator::launch({}, emulator::forward, [&](host_context& ctx) {
+    if (ctx.thread_rank() != 0) { return; }
+    Context const here{ctx};
+    for (std::uint64_t draw = 0; draw < values.size() / 16; ++draw) {
+      float v[16];
+      for (int i = 0; i < 16; ++i) { v[i] = values[draw * 16 + static_cast<unsigned>(i)] / scale; }
+      std::uint32_t fields[8], words[lanes::bits / 2];
+      detail::round_sixteen(here, codec, key, mask, draw, scale, v, fields);
+      detail::pack_fields<codec_type>(here, fields, words);
+      for (int i = 0; i < 16; ++i) {
+        std::uint32_t byte = 0;
+        if constexpr (dither::rounds > 0) {
+          byte = dither_byte<dither>(draw * 16 + static_cast<unsigned>(i), key);
+        }
+        std::int32_t const code = rounds.encode(v[i], scale, byte);
+        std::int32_t got        = lanes::get(words[i / lanes::lanes], i % lanes::lanes);
+        // Lanes that are not signed hold code + max_level.
+        if (Reducer::biased) { got = (got & static_cast<int>(lanes::full)) - Quantizer::max_level; }
+        wrong.expect(got, code, Quantizer::max_level, lanes::bits, v[i], byte);
+        float const value = detail::rounded_value<codec_type, Context>(fields, i);
+        wrong.expect(value, static_cast<float>(code), v[i], byte);
+      }
+    }
+  });
+}
+
+template <class Context>
+mismatches compare_all()
+{
+  mismatches wrong;
+  compare<Context>(wrong, stochastic_quantizer<2>{}, saturating_sum<2>{});
+  compare<Context>(wrong, stochastic_quantizer<4>{}, saturating_sum<4>{});
+  compare<Context>(wrong, stochastic_quantizer<8>{}, saturating_sum<8>{});
+  compare<Context>(wrong, stochastic_quantizer<4, independent>{}, widening_sum<4, 8>{});
+  compare<Context>(wrong, stochastic_quantizer<8>{}, widening_sum<8, 16>{});
+  compare<Context>(wrong, stochastic_quantizer<2>{}, guard_lanes<4>{});
+  compare<Context>(wrong, stochastic_quantizer<2>{}, guard_lanes<8>{});
+  compare<Context>(wrong, nearest_quantizer<2>{}, saturating_sum<2>{});
+  compare<Context>(wrong, nearest_quantizer<4>{}, saturating_sum<4>{});
+  compare<Context>(wrong, nearest_quantizer<8>{}, saturating_sum<8>{});
+  compare<Context>(wrong, nearest_quantizer<8>{}, widening_sum<8, 16>{});
+  compare<Context>(wrong, nearest_quantizer<2>{}, guard_lanes<4>{});
+  return wrong;
+}
+
+TEST_CASE("[kernels] sixteen values become the quantizer's codes in the lanes of their words")
+{
+  CHECK(compare_all<host_context>().report() == "");
+}
+
+TEST_CASE("[kernels] they do without an addition that clamps")
+{
+  static_assert(detail::clamps_at_once<host_context> && !detail::clamps_at_once<without_clamp>);
+  CHECK(compare_all<without_clamp>().report() == "");
+}
+
+}  // namespace
