@@ -44,12 +44,6 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-command=(bash bench/run.sh)
-[ $presets = all ] || command+=(--quick)
-! $sizes_too || command+=(--sizes)
-[ -z "$filter" ] || command+=(--filter "'$filter'")
-[ "$seconds" = .2 ] || command+=(--seconds "$seconds")
-[ ${#operations[@]} -eq 0 ] || command+=("${operations[@]}")
 everything=false
 [ ${#operations[@]} -gt 0 ] || {
   everything=true
@@ -131,7 +125,7 @@ section() {
 {
   echo "# ${cpu:-CPU}, $(nproc) processors"
   echo
-  echo "\`${command[*]}\`, last. All that is here:"
+  echo "By \`bash bench/run.sh\`:"
   echo
   python3 bench/report.py "${results[@]}" --runs
   echo
