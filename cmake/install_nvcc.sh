@@ -17,8 +17,9 @@ find_nvcc() {
   echo "installing nvcc into $1"
   python3 -m pip install --quiet --root-user-action ignore --no-deps --target "$1" nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
     nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85 nvidia-nccl-cu13==2.28.9 || return 1
-  # Where nvcc and CMake look for them.
+  # Where nvcc, CMake and programs look for them.
   ln -sfn lib "$root/lib64"
   ln -sf "$root"/../nccl/include/* "$root/include/"
-  ln -sf "$root/../nccl/lib/libnccl.so.2" "$root/lib/libnccl.so"
+  ln -sf "$root/../nccl/lib/libnccl.so.2" "$root/lib/"
+  ln -sf libnccl.so.2 "$root/lib/libnccl.so"
 }
