@@ -39,6 +39,9 @@ if(TERSUM_HAVE_CUDA)
     add_library(tersum.nccl INTERFACE)
     target_include_directories(tersum.nccl SYSTEM INTERFACE "${TERSUM_NCCL_INCLUDE}")
     target_link_libraries(tersum.nccl INTERFACE "${TERSUM_NCCL_LIBRARY}")
+    # Beside the toolkit, CMake takes its folder for one that programs look in anyway.
+    cmake_path(GET TERSUM_NCCL_LIBRARY PARENT_PATH nccl_folder)
+    target_link_options(tersum.nccl INTERFACE "LINKER:-rpath,${nccl_folder}")
   endif()
 endif()
 
