@@ -150,10 +150,10 @@ void run_library(
       std::memcpy(pieces[i].back.data(), pieces[i].floats.data(), pieces[i].floats.size_bytes());
     });
   };
-  best_times const best = room.alternate(state, 1, work, copy);
+  run_times const times = room.alternate(state, 1, work, copy);
   auto const size       = static_cast<double>(n * sizeof(float));
   double const bits     = 8 * static_cast<double>(packed) / static_cast<double>(n);
-  set_counters(state, n, bits, size + static_cast<double>(packed), size, best);
+  set_counters(state, n, bits, size + static_cast<double>(packed), size, times);
 }
 
 template <class Library>

@@ -55,11 +55,11 @@ void run_reduce_once(benchmark::State& state, std::uint64_t n)
   if (!room.writes_all(std::as_writable_bytes(to[0]), {}, [&] { work(0); })) {
     throw std::runtime_error{"some of the output was not written"};
   }
-  best_times const best = room.alternate(state, turns, work, [&](std::size_t turn) {
+  run_times const times = room.alternate(state, turns, work, [&](std::size_t turn) {
     room.copy(to[turn], std::span{from[turn].array[0], count});
   });
   auto const payload    = static_cast<double>(size);
-  set_counters(state, n, Bits, (ranks + 1.0) * payload, payload, best);
+  set_counters(state, n, Bits, (ranks + 1.0) * payload, payload, times);
 }
 
 template <int Bits>

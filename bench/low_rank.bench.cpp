@@ -140,7 +140,7 @@ void run(benchmark::State& state,
   std::vector<float> const gradient(one.gradient().begin(), one.gradient().end());
   std::span<float> const factor = one.left();
   std::vector<float> copy(factor.size());
-  best_times best;
+  run_times times;
   auto const timed = [&](stage which, auto const& work) {
     double const taken = time_ns(work);
     return which == what ? taken : 0.0;
@@ -156,16 +156,15 @@ void run(benchmark::State& state,
       taken += timed(stage::orthogonalize, [&] { orthogonalize(one); });
       taken += timed(stage::products, [&] { stages.encode(); });
       taken += timed(stage::reconstruct, [&] { stages.decode(); });
-      best.work_ns = std::min(best.work_ns, taken);
-      best.copy_ns = std::min(best.copy_ns, what == stage::orthogonalize ? copied : restored);
+      times.add(taken, what == stage::orthogonalize ? copied : restored);
     }
-    state.SetIterationTime(1e-9 * best.work_ns);
+    state.SetIterationTime(1e-9 * times.work_ns());
   }
   auto const whole   = static_cast<double>(gradient.size() * sizeof(float));
   auto const left    = static_cast<double>(factor.size_bytes());
   auto const factors = static_cast<double>(one.plan().payload_bytes() + one.plan().agreed_bytes());
   double const moved = what == stage::orthogonalize ? 2 * left : whole + factors;
-  set_counters(state, one.plan(), moved, what == stage::orthogonalize ? left : whole, best);
+  set_counters(state, one.plan(), moved, what == stage::orthogonalize ? left : whole, times);
 }
 
 template <class Orthogonalizer, int Rank, class Work>

@@ -108,7 +108,7 @@ enum class stage : std::uint8_t { products, orthogonalize, reconstruct };
 template <class Codec, class Work>
 void run_step(benchmark::State& state, stage what, one_rank<Codec>& rank, Work const& orthogonalize)
 {
-  best_times best;
+  run_times times;
   for ([[maybe_unused]] auto _ : state) {
     auto const [restored, first] =
       rank.stream().time([&] { rank.begin(); }, [&] { rank.multiply(); });
@@ -118,8 +118,7 @@ void run_step(benchmark::State& state, stage what, one_rank<Codec>& rank, Work c
     double const taken = what == stage::products        ? first + second
                          : what == stage::orthogonalize ? settled
                                                         : rebuilt;
-    best.work_ns       = std::min(best.work_ns, taken);
-    best.copy_ns       = std::min(best.copy_ns, what == stage::orthogonalize ? copied : restored);
+    times.add(taken, what == stage::orthogonalize ? copied : restored);
     state.SetIterationTime(1e-9 * taken);
   }
   auto const& plan   = rank.plan();
@@ -127,7 +126,7 @@ void run_step(benchmark::State& state, stage what, one_rank<Codec>& rank, Work c
   auto const left    = static_cast<double>(plan.factor_elements(0) * sizeof(float));
   auto const factors = static_cast<double>(plan.payload_bytes() + plan.agreed_bytes());
   double const moved = what == stage::orthogonalize ? 2 * left : whole + factors;
-  set_counters(state, plan, moved, what == stage::orthogonalize ? left : whole, best);
+  set_counters(state, plan, moved, what == stage::orthogonalize ? left : whole, times);
 }
 
 template <class Codec>

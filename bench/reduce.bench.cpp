@@ -99,11 +99,11 @@ void run_once(benchmark::State& state, tersum::cpu_executor const& exec, std::ui
   if (!room.writes_all(std::as_writable_bytes(to[0]), {}, [&] { work(0); })) {
     throw std::runtime_error{"some of the output was not written"};
   }
-  best_times const best = room.alternate(state, turns, work, [&](std::size_t turn) {
+  run_times const times = room.alternate(state, turns, work, [&](std::size_t turn) {
     room.copy(to[turn], std::span{from[turn][0], words});
   });
   auto const payload    = static_cast<double>(size);
-  set_counters(state, n, Bits, static_cast<double>(ranks + 1) * payload, payload, best);
+  set_counters(state, n, Bits, static_cast<double>(ranks + 1) * payload, payload, times);
 }
 
 template <int Bits>

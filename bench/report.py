@@ -5,9 +5,10 @@
 
     bench/report.py FILE... [--filter REGEX] [--brief | --ratios | --runs | --slowest N | --merge] [--svg FILE]
 
-Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count.
---ratios makes a column of over_copy for each number of threads. --svg draws over_copy against the bytes that an operation
-has to move, with the line on which the bandwidth of the copy is all that counts: what lies above it computes.
+Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count, and
+the median of their medians. --ratios makes a column of over_copy for each number of threads, with the median in parentheses.
+--svg draws over_copy against the bytes that an operation has to move, with the line on which the bandwidth of the copy is all
+that counts: what lies above it computes.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import html
 import json
 import math
 import re
+import statistics
 import sys
 
 NAME = re.compile(
@@ -45,6 +47,7 @@ def read(paths, pattern):
                 k: run[k] for k in COUNTERS}})
             for time in ("best_ns", "copy_ns"):
                 result[time] = min(result[time], run[time])
+            result.setdefault("medians", []).extend([run["median"]] if "median" in run else [])
     return list(best.values()), failed
 
 
@@ -70,7 +73,7 @@ def merged(paths):
             documents.append(json.load(file))
     context = {key: value for key, value in documents[0]["context"].items()
                if key not in ("host_name", "caches", "cpu_scaling_enabled", "load_avg", "library_build_type")}
-    kept = ("name", "run_type", "error_occurred", "error_message", *COUNTERS, "runs")
+    kept = ("name", "run_type", "error_occurred", "error_message", *COUNTERS, "median", "runs")
     runs = [json.dumps({key: run[key] for key in kept if run.get(key, "iteration") != "iteration"})
             for document in documents for run in document["benchmarks"]]
     return f'{{"context": {json.dumps(context)},\n "benchmarks": [\n' + ",\n".join(runs) + "\n]}"
@@ -86,6 +89,11 @@ def over_copy(result):
     return result["best_ns"] / result["copy_ns"]
 
 
+def median(result):
+    """The median as a table shows it."""
+    return f"{statistics.median(result['medians']):.2f}" if result["medians"] else "-"
+
+
 def row(result, brief):
     """One line of the table."""
     work, over, share = result["best_ns"], over_copy(result), share_of_copy(result)
@@ -95,7 +103,7 @@ def row(result, brief):
     scale, digits = (1e-6, 2) if work >= 1e6 else (1e-3, 1)
     cells += [f"{result['bits']:.2f}" if result["bits"] else "-",
               f"{work * scale:.{digits}f} {'ms' if scale == 1e-6 else 'us'}", f"{result['bytes']:.2f}",
-              f"{over:.2f}", f"{100 * share:.0f} %"]
+              f"{over:.2f}", median(result), f"{100 * share:.0f} %"]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -108,7 +116,7 @@ def full_table(results, brief):
     """A line for each result."""
     heads = ["operation", "preset", "gradient"] + ([] if brief else ["executor", "threads", "compiler"])
     texts = len(heads)
-    heads += ["bits", "best time", "bytes a coordinate", "over_copy", "of_copy"]
+    heads += ["bits", "best time", "bytes a coordinate", "over_copy", "median", "of_copy"]
     return table(heads, texts, [row(r, brief) for r in results])
 
 
@@ -118,12 +126,13 @@ def ratio_table(results):
     lines = {}
     for r in results:
         key = (r["operation"], r["preset"], r["element"], r["executor"], r["compiler"])
-        lines.setdefault(key, {"bits": r["bits"]})[int(r["threads"])] = over_copy(r)
+        cell = f"{over_copy(r):.2f}" + (f" ({median(r)})" if r["medians"] else "")
+        lines.setdefault(key, {"bits": r["bits"]})[int(r["threads"])] = cell
     heads = ["operation", "preset", "gradient", "executor", "compiler", "bits"]
     heads += [f"{t} thread{'s' if t > 1 else ''}" for t in threads]
     return table(heads, 5, [
         "| " + " | ".join([*key, f"{line['bits']:.2f}" if line["bits"] else "-",
-                           *(f"{line[t]:.2f}" if t in line else "-" for t in threads)]) + " |"
+                           *(line.get(t, "-") for t in threads)]) + " |"
         for key, line in lines.items()])
 
 

@@ -54,10 +54,10 @@ void run_partial(benchmark::State& state, tersum::cpu_executor const& exec, std:
   if (!room.writes_all(std::as_writable_bytes(pairs[0].to), {}, [&] { work(0); })) {
     throw std::runtime_error{"some of the output was not written"};
   }
-  best_times const best = room.alternate(
+  run_times const times = room.alternate(
     state, turns, work, [&](std::size_t turn) { room.copy(pairs[turn].to, pairs[turn].from); });
   auto const size = static_cast<double>(n * sizeof(float));
-  set_counters(state, n, 0, 2 * size, size, best);
+  set_counters(state, n, 0, 2 * size, size, times);
 }
 
 template <int Size>

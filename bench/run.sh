@@ -130,8 +130,9 @@ section() {
   python3 bench/report.py "${results[@]}" --runs
   echo
   echo "\`over_copy\` is the time over that of a memcpy of the input (\`reduce\`: of a payload, \`select\` and \`nth_element\`: of the"
-  echo "norms, \`orthogonalize\`: of the factor) on as many threads between the runs, best times both; \`of_copy\` the share of its"
-  echo "bandwidth. Bytes are what has to be read and written once; bits what a codec sends for a coordinate."
+  echo "norms, \`orthogonalize\`: of the factor) on as many threads between the runs, best times both, and in parentheses the"
+  echo "median over all runs; \`of_copy\` is the share of its bandwidth. Bytes are what has to be read and written once; bits what"
+  echo "a codec sends for a coordinate."
   echo
   echo "![Time over copy](plot.svg)"
   [ ! -s "$out/compile_time.md" ] || printf '\n[Compile times](compile_time.md)\n'

@@ -35,13 +35,13 @@ void run_on_norms(benchmark::State& state,
                   Work const& work)
 {
   std::size_t const chunks = plan.chunks();
-  best_times const best    = alternate(state, turns, work, [&](std::size_t turn) {
+  run_times const times    = alternate(state, turns, work, [&](std::size_t turn) {
     copy_on_threads(
       threads, std::as_writable_bytes(copy), std::as_bytes(norms.subspan(turn * chunks, chunks)));
   });
   double const size        = static_cast<double>(chunks * sizeof(tersum::bfloat16));
   // Norms are read, a place of four bytes is written for each.
-  set_counters(state, plan, 3 * size, size, best);
+  set_counters(state, plan, 3 * size, size, times);
 }
 
 template <class Codec>

@@ -47,9 +47,9 @@ void run_on_norms(benchmark::State& state,
                   auto const& copy,
                   timed_stream& stream)
 {
-  best_times const best = alternate(state, stream, turns, work, copy);
+  run_times const times = alternate(state, stream, turns, work, copy);
   auto const size       = static_cast<double>(chunks * sizeof(tersum::bfloat16));
-  set_counters(state, chunks * 64, 0, 3 * size, size, best);
+  set_counters(state, chunks * 64, 0, 3 * size, size, times);
 }
 
 tersum::bfloat16* agreed_of(auto const& args)

@@ -163,14 +163,14 @@ template <class Work>
 //!
 //! Both go through `turns` inputs, half of them apart, so that neither finds in a cache what the other left there.
 template <class Work, class Copy>
-[[nodiscard]] best_times alternate(benchmark::State& state,
-                                   std::size_t turns,
-                                   Work const& work,
-                                   Copy const& copy)
+[[nodiscard]] run_times alternate(benchmark::State& state,
+                                  std::size_t turns,
+                                  Work const& work,
+                                  Copy const& copy)
 {
   constexpr std::size_t few = 5;
   double const limit_ns     = 1e9 * seconds_of_runs();
-  best_times best;
+  run_times times;
   double all_ns    = 0;
   std::size_t runs = 0;
   for (auto _ : state) {
@@ -181,13 +181,13 @@ template <class Work, class Copy>
     for (; runs < few || all_ns < limit_ns; ++runs) {
       double const copy_ns = time_ns([&] { copy((runs + turns / 2) % turns); });
       double const work_ns = time_ns([&] { work(runs % turns); });
-      best                 = {std::min(best.work_ns, work_ns), std::min(best.copy_ns, copy_ns)};
+      times.add(work_ns, copy_ns);
       all_ns += copy_ns + work_ns;
     }
-    state.SetIterationTime(1e-9 * best.work_ns);
+    state.SetIterationTime(1e-9 * times.work_ns());
   }
   state.counters["runs"] = static_cast<double>(runs);
-  return best;
+  return times;
 }
 
 //! @brief The CPU as `exchange_bench.hpp` wants a back end.
@@ -233,10 +233,10 @@ class cpu_backend {
   }
 
   template <class Work, class Copy>
-  [[nodiscard]] best_times alternate(benchmark::State& state,
-                                     std::size_t turns,
-                                     Work const& work,
-                                     Copy const& copy) const
+  [[nodiscard]] run_times alternate(benchmark::State& state,
+                                    std::size_t turns,
+                                    Work const& work,
+                                    Copy const& copy) const
   {
     return tersum_bench::alternate(state, turns, work, copy);
   }

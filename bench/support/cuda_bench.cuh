@@ -175,13 +175,13 @@ template <class Work>
 
 //! @brief Runs `work(turn)` for the benchmark and `copy(turn)` before each, half of the turns away.
 template <class Work, class Copy>
-[[nodiscard]] best_times alternate(benchmark::State& state,
-                                   timed_stream& stream,
-                                   std::size_t turns,
-                                   Work const& work,
-                                   Copy const& copy)
+[[nodiscard]] run_times alternate(benchmark::State& state,
+                                  timed_stream& stream,
+                                  std::size_t turns,
+                                  Work const& work,
+                                  Copy const& copy)
 {
-  best_times best;
+  run_times times;
   for (std::size_t turn = 0; turn < turns; ++turn) {
     copy(turn);
     work(turn);
@@ -191,10 +191,10 @@ template <class Work, class Copy>
     auto const [copy_ns, work_ns] =
       stream.time([&] { copy((turn + turns / 2) % turns); }, [&] { work(turn); });
     state.SetIterationTime(1e-9 * work_ns);
-    best = {std::min(best.work_ns, work_ns), std::min(best.copy_ns, copy_ns)};
+    times.add(work_ns, copy_ns);
     turn = (turn + 1) % turns;
   }
-  return best;
+  return times;
 }
 
 //! @brief A device as `exchange_bench.hpp` wants a back end.
@@ -243,10 +243,10 @@ class cuda_backend {
   }
 
   template <class Work, class Copy>
-  [[nodiscard]] best_times alternate(benchmark::State& state,
-                                     std::size_t turns,
-                                     Work const& work,
-                                     Copy const& copy)
+  [[nodiscard]] run_times alternate(benchmark::State& state,
+                                    std::size_t turns,
+                                    Work const& work,
+                                    Copy const& copy)
   {
     return tersum_bench::alternate(state, stream_, turns, work, copy);
   }

@@ -158,13 +158,13 @@ class local_bench {
     if (!room_.writes_all(output(what), first.state, [&] { work(first); })) {
       throw std::runtime_error{"some of the output was not written"};
     }
-    best_times const best = room_.alternate(
+    run_times const times = room_.alternate(
       state,
       turns_,
       [&](std::size_t turn) { work(ranks_[turn]); },
       [&](std::size_t turn) { room_.copy(ranks_[turn].other, ranks_[turn].gradient); });
     traffic<Codec, Element> const moved{plan_};
-    set_counters(state, plan_, moved.of(what), moved.gradient(), best);
+    set_counters(state, plan_, moved.of(what), moved.gradient(), times);
   }
 
  private:
@@ -268,13 +268,13 @@ void run_reduce(benchmark::State& state,
         std::as_writable_bytes(pairs[0].to), {}, [&] { add(pairs[0], pairs[0].to); })) {
     throw std::runtime_error{"some of the output was not written"};
   }
-  best_times const best = room.alternate(
+  run_times const times = room.alternate(
     state,
     turns,
     [&](std::size_t turn) { add(pairs[turn], pairs[turn].a); },
     [&](std::size_t turn) { room.copy(pairs[turn].to, pairs[turn].b); });
   auto const one = static_cast<double>(size);
-  set_counters(state, plan, 3 * one, one, best);
+  set_counters(state, plan, 3 * one, one, times);
 }
 
 //! @brief The exchange of `world_size` ranks in this memory. The reference copies all their gradients.
@@ -314,13 +314,13 @@ void run_exchange(benchmark::State& state,
     throw std::runtime_error{"the ranks ended with different means"};
   }
   // The copy also makes gradients of the means again.
-  best_times const best = room.alternate(state, turns, work, [&](std::size_t turn) {
+  run_times const times = room.alternate(state, turns, work, [&](std::size_t turn) {
     for (std::size_t rank = 0; rank < world_size; ++rank) {
       room.copy(ranks[turn][rank].gradient, sources[turn * world_size + rank]);
     }
   });
   auto const one        = static_cast<double>(n * sizeof(Element));
-  set_counters(state, ranks[0][0].plan, 2 * one, one, best);
+  set_counters(state, ranks[0][0].plan, 2 * one, one, times);
 }
 
 //! @brief Measures any part of the exchange that a codec has.

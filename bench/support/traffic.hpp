@@ -16,8 +16,10 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace tersum_bench {
 
@@ -120,10 +122,35 @@ struct traffic {
   }
 };
 
-//! Best times of an operation and of the copy that ran between its runs.
-struct best_times {
-  double work_ns = std::numeric_limits<double>::infinity();
-  double copy_ns = std::numeric_limits<double>::infinity();
+//! What the runs of an operation took, and the copies between them.
+class run_times {
+ public:
+  void add(double work_ns, double copy_ns)
+  {
+    work_ns_ = std::min(work_ns_, work_ns);
+    copy_ns_ = std::min(copy_ns_, copy_ns);
+    ratios_.push_back(work_ns / copy_ns);
+  }
+
+  //! @name The least of all runs
+  //! @{
+  [[nodiscard]] double work_ns() const { return work_ns_; }
+  [[nodiscard]] double copy_ns() const { return copy_ns_; }
+  //! @}
+
+  //! The median of the runs' times over that of the copy before each: what they are beside other work on the machine.
+  [[nodiscard]] double median_over_copy() const
+  {
+    std::vector<double> sorted = ratios_;
+    auto const middle          = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    return middle == sorted.end() ? std::numeric_limits<double>::quiet_NaN() : *middle;
+  }
+
+ private:
+  double work_ns_ = std::numeric_limits<double>::infinity();
+  double copy_ns_ = std::numeric_limits<double>::infinity();
+  std::vector<double> ratios_;
 };
 
 //! @brief Attaches the counters to a result.
@@ -136,17 +163,18 @@ inline void set_counters(benchmark::State& state,
                          double bits,
                          double moved,
                          double copied,
-                         best_times const& best)
+                         run_times const& times)
 {
   auto& counters           = state.counters;
   counters["n"]            = static_cast<double>(n);
   counters["bits"]         = bits;
   counters["bytes"]        = moved / static_cast<double>(n);
   counters["copied_bytes"] = copied / static_cast<double>(n);
-  counters["best_ns"]      = best.work_ns;
-  counters["copy_ns"]      = best.copy_ns;
-  counters["over_copy"]    = best.work_ns / best.copy_ns;
-  counters["of_copy"]      = moved / best.work_ns / (2 * copied / best.copy_ns);
+  counters["best_ns"]      = times.work_ns();
+  counters["copy_ns"]      = times.copy_ns();
+  counters["over_copy"]    = times.work_ns() / times.copy_ns();
+  counters["median"]       = times.median_over_copy();
+  counters["of_copy"]      = moved / times.work_ns() / (2 * copied / times.copy_ns());
 }
 
 template <class Codec>
@@ -154,9 +182,9 @@ void set_counters(benchmark::State& state,
                   tersum::plan<Codec> const& plan,
                   double moved,
                   double copied,
-                  best_times const& best)
+                  run_times const& times)
 {
-  set_counters(state, plan.coordinates(), plan.bits_per_coordinate(), moved, copied, best);
+  set_counters(state, plan.coordinates(), plan.bits_per_coordinate(), moved, copied, times);
 }
 
 }  // namespace tersum_bench

@@ -54,7 +54,7 @@ class Report(unittest.TestCase):
         self.assertEqual([(r["best_ns"], r["copy_ns"]) for r in results], [(3e6, 1e6)])
 
     def test_merged_files_read_as_before(self):
-        more = {"iterations": 1, "run_type": "iteration", "threads": 1}
+        more = {"iterations": 1, "run_type": "iteration", "threads": 1, "median": 1.25}
         files = [self.file("a.json", [run(ENCODE, 3e6, 2e6, **more), run(TWO, 2e6, 2e6)]),
                  self.file("b.json", [run(TWO, 1e6, 3e6), {"name": TWO, "error_occurred": True, "error_message": "no"}])]
         status, text = self.main(*files, "--merge")
@@ -91,7 +91,14 @@ class Report(unittest.TestCase):
         code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]))
         self.assertEqual(code, 0)
         self.assertIn("### n = 1024", text)
-        self.assertIn("| encode | fp16 | float | cpu-avx2 | 1 | g++ | 16.00 | 3.00 ms | 6.00 | 3.00 | 25 % |", text)
+        self.assertIn("| encode | fp16 | float | cpu-avx2 | 1 | g++ | 16.00 | 3.00 ms | 6.00 | 3.00 | - | 25 % |", text)
+
+    def test_the_median_of_medians_stands_beside_the_best(self):
+        files = [self.file(f"{i}.json", [run(ENCODE, 3e6, 1e6, median=m)]) for i, m in enumerate((2.5, 2.75, 4.0))]
+        _, text = self.main(*files)
+        self.assertIn("| 3.00 | 2.75 | 25 % |", text)
+        _, text = self.main(*files, "--ratios")
+        self.assertIn("| 16.00 | 3.00 (2.75) |", text)
 
     def test_ratios_have_a_column_for_each_number_of_threads(self):
         code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6), run(TWO, 1.5e6, 1e6)]), "--ratios")
