@@ -31,8 +31,8 @@ void compare(mismatches& wrong, words const& a, words const& b)
     if (set > tersum::best_instruction_set()) { continue; }
     for (int const threads : {1, 2}) {
       auto const add = [&](std::uint32_t* to, std::uint32_t const* from) {
-        tersum::detail::reduce_array<saturating_add<Bits>>(
-          threads, set, to, from, b.data(), b.size());
+        tersum::detail::reduce_array(
+          threads, set, saturating_add<Bits>{}, to, from, b.data(), b.size());
       };
       words third(a.size()), in_place = a;
       add(third.data(), a.data());

@@ -140,21 +140,14 @@ struct cpu_executor {
 
   //! to[i] = op(a[i], b[i]) for `count` elements; `to` may be `a` or `b`.
   template <reduce_op Op>
-  [[nodiscard]] status reduce([[maybe_unused]] Op const& op,
+  [[nodiscard]] status reduce(Op const& op,
                               typename Op::element* to,
                               typename Op::element const* a,
                               typename Op::element const* b,
                               std::size_t count) const
   {
     detail::with_subnormals const scope;
-    if constexpr (has_combine_at<Op>) {
-      op.for_each_part(count, [&]<class Part>(Part, std::size_t begin, std::size_t end) {
-        detail::reduce_array<Part>(
-          threads, instructions, to + begin, a + begin, b + begin, end - begin);
-      });
-    } else {
-      detail::reduce_array<Op>(threads, instructions, to, a, b, count);
-    }
+    detail::reduce_array(threads, instructions, op, to, a, b, count);
     return {};
   }
 

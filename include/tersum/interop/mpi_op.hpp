@@ -111,12 +111,13 @@ class mpi_op {
     detail::with_subnormals const scope;
     using element  = typename Op::element;
     auto* const to = static_cast<element*>(inout);
-    detail::reduce_array<Op>(1,
-                             best_instruction_set(),
-                             to,
-                             static_cast<element const*>(in),
-                             to,
-                             static_cast<std::size_t>(*length));
+    detail::reduce_array(1,
+                         best_instruction_set(),
+                         Op{},
+                         to,
+                         static_cast<element const*>(in),
+                         to,
+                         static_cast<std::size_t>(*length));
   }
 
   MPI_Op op_ = MPI_OP_NULL;

@@ -67,8 +67,8 @@ TERSUM_LANES_TARGET void add_lanes_avx512(std::uint32_t* to,
 {
   std::size_t i = 0;
   for (; i + 16 <= count; i += 16) {
-    fetch_beyond<false>(a + i);
-    fetch_beyond<false>(b + i);
+    fetch_beyond<false, 4096>(a + i);
+    fetch_beyond<false, 4096>(b + i);
     __m512i left = _mm512_loadu_si512(a + i), right = _mm512_loadu_si512(b + i);
     asm("" : "+v"(left), "+v"(right));  // g++ would read both from memory at each use
     _mm512_storeu_si512(to + i, add_lanes<Bits>(left, right));
@@ -115,8 +115,8 @@ TERSUM_LANES_TARGET void add_lanes_avx2(std::uint32_t* to,
 {
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    fetch_beyond<false>(a + i);
-    fetch_beyond<false>(b + i);
+    fetch_beyond<false, 4096>(a + i);
+    fetch_beyond<false, 4096>(b + i);
     __m256i left  = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(a + i));
     __m256i right = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(b + i));
     asm("" : "+x"(left), "+x"(right));

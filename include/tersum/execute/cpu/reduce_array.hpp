@@ -97,42 +97,58 @@ void recode_array(int threads,
   });
 }
 
-//! @brief to[i] = op(a[i], b[i]) on some threads; `to` may be `a` or `b`.
+//! @brief to[i] = op(a[i], b[i]); `to` may be `a` or `b`.
 template <class Op>
-void reduce_array(int threads,
-                  [[maybe_unused]] instruction_set set,
+void reduce_range([[maybe_unused]] instruction_set set,
                   typename Op::element* to,
                   typename Op::element const* a,
                   typename Op::element const* b,
                   std::size_t count)
 {
-  if constexpr (recoding<Op>) { return recode_array<Op>(threads, set, to, a, b, count); }
-  constexpr std::size_t stretch = 65536 / sizeof(typename Op::element);
-  parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
-    std::size_t const first = i * stretch;
-    std::size_t const here  = std::min(stretch, count - first);
-    if constexpr (std::is_same_v<Op, native_sum<half>> ||
-                  std::is_same_v<Op, native_sum<bfloat16>>) {
-      return add_values(set, a + first, b + first, to + first, here);
-    }
+  if constexpr (std::is_same_v<Op, native_sum<half>> || std::is_same_v<Op, native_sum<bfloat16>>) {
+    return add_values(set, a, b, to, count);
+  }
 #if defined(__x86_64__)
-    if constexpr (vector_lanes<Op> != 0) {
-      if (set == instruction_set::avx512) {
-        return add_lanes_avx512<vector_lanes<Op>>(to + first, a + first, b + first, here);
-      }
-      if (set == instruction_set::avx2) {
-        return add_lanes_avx2<vector_lanes<Op>>(to + first, a + first, b + first, here);
-      }
-    }
+  if constexpr (vector_lanes<Op> != 0) {
     if (set == instruction_set::avx512) {
-      return reduce_stretch_avx512<Op>(to + first, a + first, b + first, here);
+      return add_lanes_avx512<vector_lanes<Op>>(to, a, b, count);
     }
-    if (set == instruction_set::avx2) {
-      return reduce_stretch_avx2<Op>(to + first, a + first, b + first, here);
-    }
+    if (set == instruction_set::avx2) { return add_lanes_avx2<vector_lanes<Op>>(to, a, b, count); }
+  }
+  if (set == instruction_set::avx512) { return reduce_stretch_avx512<Op>(to, a, b, count); }
+  if (set == instruction_set::avx2) { return reduce_stretch_avx2<Op>(to, a, b, count); }
 #endif
-    reduce_stretch_baseline<Op>(to + first, a + first, b + first, here);
-  });
+  reduce_stretch_baseline<Op>(to, a, b, count);
+}
+
+//! @brief to[i] = op(a[i], b[i]) on some threads, one share of the array for each; `to` may be `a` or `b`.
+template <class Op>
+void reduce_array(int threads,
+                  instruction_set set,
+                  Op const& op,
+                  typename Op::element* to,
+                  typename Op::element const* a,
+                  typename Op::element const* b,
+                  std::size_t count)
+{
+  if constexpr (recoding<Op>) {
+    recode_array<Op>(threads, set, to, a, b, count);
+  } else {
+    constexpr std::size_t least = 65536 / sizeof(typename Op::element);
+    constexpr std::size_t line  = 64 / sizeof(typename Op::element);
+    each_share(threads, count, least, line, [&](std::size_t first, std::size_t last) {
+      auto const reduce_part = [&]<class Part>(Part, std::size_t begin, std::size_t end) {
+        begin = std::max(begin, first);
+        end   = std::min(end, last);
+        if (begin < end) { reduce_range<Part>(set, to + begin, a + begin, b + begin, end - begin); }
+      };
+      if constexpr (has_combine_at<Op>) {
+        op.for_each_part(count, reduce_part);
+      } else {
+        reduce_part(op, 0, count);
+      }
+    });
+  }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -46,8 +46,8 @@ TERSUM_TARGET inline void add_values(Element const* a,
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    fetch_beyond<false>(a + i);
-    fetch_beyond<false>(b + i);
+    fetch_beyond<false, 4096>(a + i);
+    fetch_beyond<false, 4096>(b + i);
     store_values(to + i, load_any_nan(a + i) + load_any_nan(b + i));
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
