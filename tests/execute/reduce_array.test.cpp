@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -77,6 +78,80 @@ TEST_CASE("[reduce_array] each word is added with the lanes of its level, on any
       CHECK(in_place == expected);
     }
   }
+}
+
+template <class Element>
+void compare_sums()
+{
+  using sum                   = native_sum<Element>;
+  constexpr std::size_t count = 65536 + 29;  // and a rest of no whole vector
+  std::vector<Element> a(count), b(count), to(count);
+  for (std::size_t i = 0; i < count; ++i) { a[i].bits = static_cast<std::uint16_t>(i); }
+  // Beside itself, its opposite, its neighbours, zeros, subnormals, the least normal, infinities and whatever else.
+  std::vector<std::uint16_t> const flips = {
+    0x0000, 0x8000, 0x0001, 0x8001, 0x8003, 0x0400, 0x8400, 0x0c00, 0x7fff, 0xffff, 0x3c5a};
+  for (std::size_t flip = 0; flip < 2 * flips.size(); ++flip) {
+    std::uint16_t const bits = flips[flip / 2];
+    for (std::size_t i = 0; i < count; ++i) {
+      b[i].bits = flip % 2 == 0 ? static_cast<std::uint16_t>(a[i].bits ^ bits) : bits;
+    }
+    for (auto const set :
+         {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+      if (set > best_instruction_set()) { continue; }
+      CAPTURE(bits);
+      CAPTURE(set);
+      detail::reduce_array(1, set, sum{}, to.data(), a.data(), b.data(), count);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < count; ++i) { wrong += to[i].bits != sum{}(a[i], b[i]).bits; }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("[reduce_array] sums of 16-bit elements have the bits of one element's sum")
+{
+  SUBCASE("half") { compare_sums<half>(); }
+  SUBCASE("bfloat16") { compare_sums<bfloat16>(); }
+}
+
+template <class Element>
+void compare_conversions()
+{
+  // Every element in float, and the floats beside it and halfway to its neighbours.
+  std::vector<float> floats;
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    std::uint32_t const word =
+      detail::float_bits(to_float(Element{static_cast<std::uint16_t>(bits)}));
+    for (std::uint32_t const step :
+         {0u, 1u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u}) {
+      floats.push_back(detail::bits_float(word + step));
+    }
+  }
+  floats.resize(floats.size() - 3);
+  for (auto const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    if (set > best_instruction_set()) { continue; }
+    CAPTURE(set);
+    std::vector<Element> to(floats.size());
+    std::vector<float> back(floats.size());
+    CHECK_FALSE(detail::convert_values(set, floats.data(), to.data(), 1.0f, floats.size()));
+    CHECK_FALSE(detail::convert_values(set, to.data(), back.data(), 1.0f, floats.size()));
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+      Element const expected = from_float<Element>(floats[i]);
+      // What a product by 1 makes of a NaN's payload is the processor's.
+      bool const nan = std::isnan(floats[i]);
+      wrong += to[i].bits != expected.bits || std::isnan(back[i]) != nan ||
+               (!nan && detail::float_bits(back[i]) != detail::float_bits(to_float(expected)));
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("[reduce_array] conversions of all instruction sets have the bits of one element's")
+{
+  SUBCASE("half") { compare_conversions<half>(); }
+  SUBCASE("bfloat16") { compare_conversions<bfloat16>(); }
 }
 
 }  // namespace

@@ -38,9 +38,15 @@ TERSUM_SIMD floats load_any_nan(half const* from)
 #elif TERSUM_SIMD_WIDTH == 8
   return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
 #else
-  floats v;
-  for (int lane = 0; lane < width; ++lane) { v[lane] = to_float(from[lane]); }
-  return v;
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  words const value     = __builtin_convertvector(v, words);
+  integers const size   = (integers)(value & 0x7fffu);
+  words const bits      = (words)size << 13;
+  words const normal    = bits + (size < 0x7c00 ? broadcast(0x38000000u) : broadcast(0x70000000u));
+  words const subnormal = to_bits(from_bits(bits + 0x38800000u) - broadcast(0x1p-14f));
+  return from_bits((size < 0x0400 ? subnormal : normal) | (value & 0x8000u) << 16);
 #endif
 }
 
@@ -48,13 +54,18 @@ TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(fro
 
 TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 
+//! Rounds to bfloat16s, in the upper halves of the words; the lower halves are what is left over.
+TERSUM_SIMD words to_bfloat16s(floats v)
+{
+  words const bits = to_bits(v);
+  return (bits & 0x7fffffffu) > 0x7f800000u ? broadcast(0x7fff0000u)
+                                            : bits + 0x7fffu + ((bits >> 16) & 1u);
+}
+
 TERSUM_SIMD void store_values(bfloat16* to, floats v)
 {
   typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
-  words const bits    = to_bits(v);
-  words const rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  words const nan     = (words)((bits & 0x7fffffffu) > 0x7f800000u);
-  shorts const out    = __builtin_convertvector((rounded & ~nan) | (nan & 0x7fffu), shorts);
+  shorts const out = __builtin_convertvector(to_bfloat16s(v) >> 16, shorts);
   __builtin_memcpy(to, &out, sizeof(out));
 }
 
@@ -66,7 +77,17 @@ TERSUM_SIMD void store_values(half* to, floats v)
 #elif TERSUM_SIMD_WIDTH == 8
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)quiet(v), 0));
 #else
-  for (int lane = 0; lane < width; ++lane) { to[lane] = to_half(v[lane]); }
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const bits      = to_bits(v);
+  integers const size   = (integers)(bits & 0x7fffffffu);
+  words const sign      = (bits >> 16) & 0x8000u;
+  words const subnormal = to_bits(from_bits((words)size) + broadcast(0.5f)) - 0x3f000000u;
+  words const normal    = ((words)size - 0x38000000u + 0xfffu + ((bits >> 13) & 1u)) >> 13;
+  words const finite    = size < 0x38800000 ? subnormal : normal;
+  words const number    = (size < 0x477ff000 ? finite : broadcast(0x7c00u)) | sign;
+  shorts const out =
+    __builtin_convertvector(size > 0x7f800000 ? broadcast(0x7fffu) : number, shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
 #endif
 }
 
