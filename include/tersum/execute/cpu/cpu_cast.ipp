@@ -38,11 +38,7 @@ void cpu_stages<Codec, Element>::keep_rest(std::uint64_t chunk,
 {
   if (step_is_poisoned(args_)) { return; }
   chunk_entry const entry = args_.table[chunk];
-  float* const residual   = args_.residual + entry.offset;
-  for (std::uint32_t i = 0; i < entry.length; ++i) {
-    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-    if (is_finite(rest)) { residual[i] = rest; }
-  }
+  keep_finite_rest(set_, whole, sent, args_.residual + entry.offset, entry.length);
 }
 
 template <class Codec, class Element>

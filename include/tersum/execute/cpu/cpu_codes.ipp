@@ -19,6 +19,14 @@ void cpu_stages<Codec, Element>::encode() const
     with_chunk(chunk, [&](auto const* from) {
       alignas(64) float own[Codec::feeds_back ? size : 1];
       if (!stays) {
+        auto const source = [&] {
+          if constexpr (Codec::feeds_back) {
+            std::uint64_t const first = args_.table[chunk].offset;
+            return chunk_source<Element>{args_.gradient + first, args_.residual + first};
+          } else {
+            return chunk_source{from, nullptr};
+          }
+        }();
         at_level(args_.codec, place.level, [&](auto const& codec) {
           encode_chunk(set_,
                        codec,
@@ -27,6 +35,7 @@ void cpu_stages<Codec, Element>::encode() const
                        chunk,
                        step.encode,
                        from,
+                       source,
                        words,
                        Codec::feeds_back ? own : nullptr);
         });

@@ -48,11 +48,10 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
       }
     }
     alignas(64) float copy[size];
-    for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
     if constexpr (Codec::feeds_back) {
-      for (int i = 0; i < length; ++i) {
-        copy[i] = copy[i] + args_.residual[entry.offset + static_cast<unsigned>(i)];
-      }
+      add_residual(set_, whole, args_.residual + entry.offset, copy, entry.length);
+    } else {
+      for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
     }
     std::fill(copy + length, copy + size, 0.0f);
     body(static_cast<float const*>(copy));

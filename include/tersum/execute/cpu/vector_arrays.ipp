@@ -15,6 +15,42 @@ TERSUM_TARGET inline void fused_add(
   for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
 }
 
+//! @brief to[i] = from[i] + residual[i] in float.
+template <class Element>
+TERSUM_TARGET inline void add_residual(Element const* from,
+                                       float const* residual,
+                                       float* to,
+                                       std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(from + i);
+    fetch_beyond<false>(residual + i);
+    store(to + i, load_values(from + i) + load(residual + i));
+  }
+  for (; i < count; ++i) { to[i] = to_float(from[i]) + residual[i]; }
+}
+
+//! @brief residual[i] = whole[i] - sent[i] (whole[i] where nothing was sent), or as it was where that is not finite.
+template <class Sent>
+TERSUM_TARGET inline void keep_finite_rest(float const* whole,
+                                           Sent const* sent,
+                                           float* residual,
+                                           std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    floats rest = load(whole + i);
+    if (sent != nullptr) { rest = rest - load_values(sent + i); }
+    words const size = to_bits(rest) & 0x7fffffffu;
+    store(residual + i, size < 0x7f800000u ? rest : load(residual + i));
+  }
+  for (; i < count; ++i) {
+    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+    if (is_finite(rest)) { residual[i] = rest; }
+  }
+}
+
 //! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
 template <class From, class To>
 TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)

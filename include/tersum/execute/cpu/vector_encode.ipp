@@ -79,7 +79,8 @@ TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 template <class Codec, bool Keep, int C, class Element, int Draws, int Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
-                             Element const* from,
+                             chunk_source<Element> const& source,
+                             int offset,
                              float* first_row,
                              words const (&random)[Draws][4],
                              words (&packed)[Runs])
@@ -95,7 +96,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
-    fetch_beyond<false>(from + (4 * m + C) * stride);
+    source.template fetch_beyond<Keep>(offset + (4 * m + C) * stride);
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
@@ -114,7 +115,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
                               dither_key const& key,
                               std::uint64_t chunk,
                               float scale,
-                              Element const* from,
+                              chunk_source<Element> const& source,
                               int block,
                               int part,
                               float* rows,
@@ -175,11 +176,11 @@ TERSUM_SIMD void encode_block(Codec const& codec,
     }
   }
   words packed[runs] = {};
-  from += first_row - rows;
-  encode_rows<Codec, Keep, 0>(codec, scale, from, first_row, random, packed);
-  encode_rows<Codec, Keep, 1>(codec, scale, from, first_row, random, packed);
-  encode_rows<Codec, Keep, 2>(codec, scale, from, first_row, random, packed);
-  encode_rows<Codec, Keep, 3>(codec, scale, from, first_row, random, packed);
+  int const offset   = static_cast<int>(first_row - rows);
+  encode_rows<Codec, Keep, 0>(codec, scale, source, offset, first_row, random, packed);
+  encode_rows<Codec, Keep, 1>(codec, scale, source, offset, first_row, random, packed);
+  encode_rows<Codec, Keep, 2>(codec, scale, source, offset, first_row, random, packed);
+  encode_rows<Codec, Keep, 3>(codec, scale, source, offset, first_row, random, packed);
   if constexpr (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
       lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);
@@ -207,13 +208,14 @@ TERSUM_SIMD void encode_block(Codec const& codec,
 }
 
 //! @brief One chunk to codes; `own`, when asked for, receives the unscaled decoded values of those codes.
-template <class Codec, class Element>
+template <class Codec, class Value, class Element>
 TERSUM_TARGET inline void encode_chunk(Codec const& codec,
                                        dither_key const& key,
                                        std::uint64_t sign_key,
                                        std::uint64_t chunk,
                                        float scale,
-                                       Element const* from,
+                                       Value const* from,
+                                       chunk_source<Element> const& source,
                                        std::uint32_t* chunk_words,
                                        float* own)
 {
@@ -226,7 +228,7 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       encode_block<Codec, Codec::feeds_back>(
-        codec, key, chunk, scale, from, block, part, rows, chunk_words);
+        codec, key, chunk, scale, source, block, part, rows, chunk_words);
     }
   }
   // After the blocks: a comparison in each lets compilers move all that computes its codes behind it, from where their

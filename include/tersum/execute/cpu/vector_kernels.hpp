@@ -44,6 +44,20 @@ template <bool Write,
   __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
 }
 
+//! @brief Where a chunk comes from, so that a kernel which computes with a copy of it asks for those that follow.
+template <class Element>
+struct chunk_source {
+  Element const* gradient;
+  float const* residual;  //!< Not used without feedback.
+
+  template <bool Feedback>
+  [[gnu::always_inline]] void fetch_beyond(int index) const
+  {
+    detail::fetch_beyond<false>(gradient + index);
+    if constexpr (Feedback) { detail::fetch_beyond<false>(residual + index); }
+  }
+};
+
 //! @brief What a chunk becomes that has not travelled: zeros, or NaNs.
 template <class Element>
 void fill_chunk(Element* to, std::uint32_t count, float value)
@@ -107,20 +121,21 @@ namespace cpu_avx512 {
   } while (false)
 #endif
 
-template <class Codec, class Element>
+template <class Codec, class Value, class Element>
 void encode_chunk(instruction_set set,
                   Codec const& codec,
                   dither_key const& key,
                   std::uint64_t sign_key,
                   std::uint64_t chunk,
                   float scale,
-                  Element const* from,
+                  Value const* from,
+                  chunk_source<Element> const& source,
                   std::uint32_t* chunk_words,
                   float* own)
 {
   TERSUM_DISPATCH(set,
                   Codec::chunk_size >= 256,
-                  encode_chunk(codec, key, sign_key, chunk, scale, from, chunk_words, own));
+                  encode_chunk(codec, key, sign_key, chunk, scale, from, source, chunk_words, own));
 }
 
 template <class Codec, class Element>
@@ -169,6 +184,20 @@ inline void fused_add(
   instruction_set set, float factor, float const* a, float const* b, int count, float* to)
 {
   TERSUM_DISPATCH(set, true, fused_add(factor, a, b, count, to));
+}
+
+template <class Element>
+void add_residual(
+  instruction_set set, Element const* from, float const* residual, float* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
+}
+
+template <class Sent>
+void keep_finite_rest(
+  instruction_set set, float const* whole, Sent const* sent, float* residual, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, keep_finite_rest(whole, sent, residual, count));
 }
 
 template <class From, class To>

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include <tersum/execute/cpu/vector_kernels.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+
+constexpr float infinity   = std::numeric_limits<float>::infinity();
+constexpr float specials[] = {
+  0.0f, -0.0f, 1e-42f, -1e-42f, 65504.0f, 65519.0f, 1e30f, -3.4e38f, 3.4e38f, infinity, -infinity};
+
+// Numbers of all sizes, with special ones between.
+std::vector<float> values(std::size_t count, unsigned seed)
+{
+  std::mt19937 random{seed};
+  std::vector<float> v(count);
+  for (float& x : v) {
+    std::uint32_t const bits = static_cast<std::uint32_t>(random());
+    x                        = bits % 4 == 0 ? specials[bits / 4 % std::size(specials)]
+                                             : std::ldexp(static_cast<float>(bits % 2001) - 1000.0f,
+                                   static_cast<int>(bits / 65536 % 40) - 30);
+  }
+  return v;
+}
+
+template <class Check>
+void for_each_setting(Check const& check)
+{
+  for (auto const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    if (set > best_instruction_set()) { continue; }
+    for (std::size_t const count : {0u, 1u, 3u, 4u, 7u, 8u, 15u, 16u, 17u, 31u, 33u, 1021u}) {
+      CAPTURE(set);
+      CAPTURE(count);
+      check(set, count);
+    }
+  }
+}
+
+template <class Element>
+void compare_sums_with_residuals()
+{
+  for_each_setting([](instruction_set set, std::size_t count) {
+    std::vector<float> const a = values(count, 1), residual = values(count, 2);
+    std::vector<Element> from;
+    for (float const v : a) { from.push_back(from_float<Element>(v)); }
+    std::vector<float> to(count + 1, 7.0f);
+    detail::add_residual(set, from.data(), residual.data(), to.data(), count);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      float const expected = to_float(from[i]) + residual[i];
+      bool const nan       = expected != expected;
+      wrong += nan ? to[i] == to[i] : detail::float_bits(to[i]) != detail::float_bits(expected);
+    }
+    CHECK(wrong == 0);
+    CHECK(to[count] == 7.0f);
+  });
+}
+
+TEST_CASE("[vector_arrays] a gradient and its residual are added in float")
+{
+  SUBCASE("float") { compare_sums_with_residuals<float>(); }
+  SUBCASE("half") { compare_sums_with_residuals<half>(); }
+  SUBCASE("bfloat16") { compare_sums_with_residuals<bfloat16>(); }
+}
+
+template <class Sent>
+void compare_rests(bool sends)
+{
+  for_each_setting([&](instruction_set set, std::size_t count) {
+    std::vector<float> const whole = values(count, 3), before = values(count + 1, 4);
+    std::vector<Sent> sent;
+    for (float const v : whole) { sent.push_back(from_float<Sent>(v)); }
+    std::vector<float> residual = before;
+    detail::keep_finite_rest(
+      set, whole.data(), sends ? sent.data() : nullptr, residual.data(), count);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      float const rest     = sends ? whole[i] - to_float(sent[i]) : whole[i];
+      float const expected = rest - rest == 0.0f ? rest : before[i];
+      wrong += detail::float_bits(residual[i]) != detail::float_bits(expected);
+    }
+    CHECK(wrong == 0);
+    CHECK(detail::float_bits(residual[count]) == detail::float_bits(before[count]));
+  });
+}
+
+TEST_CASE("[vector_arrays] what was not sent is kept, unless it is not finite")
+{
+  SUBCASE("half") { compare_rests<half>(true); }
+  SUBCASE("bfloat16") { compare_rests<bfloat16>(true); }
+  SUBCASE("nothing sent") { compare_rests<half>(false); }
+}
+
+}  // namespace
