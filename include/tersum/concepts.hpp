@@ -109,6 +109,7 @@ template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && h
 template <class T> concept rotator = policy<T> && has_rotation_size<T>;
 
 //! How much wider the range of the sum is than that of one rank: `literal`, `fixed_headroom`, `tracked_correlation`.
+//! If it has a `check()`, plans pass that status on: for parameters that can be wrong.
 template <class T> concept headroom = policy<T> && has_factor<T> && has_tracked<T>;
 
 //! @name Atoms that are policies themselves

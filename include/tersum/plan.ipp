@@ -93,14 +93,31 @@ constexpr status plan<Codec>::check() const noexcept
     }
   }
   if constexpr (detail::has_steps<Codec>) {
-    using reducer         = typename Codec::reducer_type;
-    constexpr bool suits  = requires { reducer::best_spread(1); };
-    float const spread    = codec_.range.spread;
-    constexpr float limit = std::numeric_limits<float>::max();
+    using reducer = typename Codec::reducer_type;
+    // What suits is known in root mean squares, not in largest magnitudes.
+    constexpr bool by_norm = Codec::range_type::measurement != statistic::chunk_magnitude;
+    constexpr bool suits   = by_norm && requires { reducer::best_spread(1); };
+    float const spread     = codec_.range.spread;
+    constexpr float limit  = std::numeric_limits<float>::max();
     if (!(spread <= limit && (spread > 0 || (suits && spread == 0)))) {
       return {
         error_code::invalid_argument,
-        "the range's spread must be above 0, or under saturating_sum 0 for what suits the world"};
+        "the range's spread must be above 0, or 0 for what suits the world: under saturating_sum, for "
+        "rms_range and global_range"};
+    }
+    auto const& headroom = codec_.range.headroom;
+    if constexpr (requires { headroom.check(); }) {
+      if (status const s = headroom.check(); !s.ok()) { return s; }
+    }
+    // Where all lanes saturate, the sum looks as wide as its range: the next range must be wider. Of several widths the
+    // wider ones see to that.
+    if constexpr (suits && Codec::tracks && !Codec::several_bits && requires { headroom.margin; }) {
+      if (spread == 0 && reducer::best_spread(world_.size) * headroom.margin <= 1) {
+        return {
+          error_code::invalid_argument,
+          "the range's spread of 0 stands for one that could not grow with so many ranks in such lanes: set a "
+          "spread whose product with the head-room's margin is above 1"};
+      }
     }
     if (world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
       return {

@@ -17,9 +17,78 @@
 using namespace tersum;
 using tests::mentions;
 
+namespace {
+
+//! A head-room of one's own, with a parameter that can be wrong.
+struct doubled_world {
+  static constexpr bool tracked = false;
+  float most                    = 16;
+
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    return most > 0 ? status{} : status{error_code::invalid_argument, "most must be above 0"};
+  }
+  [[nodiscard]] float factor(int world, float) const noexcept
+  {
+    return std::min(2.0f * static_cast<float>(world), most);
+  }
+};
+
+}  // namespace
+
 TEST_CASE("[codec] a wrong argument is named, and no memory is written")
 {
   tests::check_wrong_arguments(presets::rotated_sat4_ef, layout{3000});
+}
+
+TEST_CASE("[codec] a head-room that is none is refused, and one of one's own is asked")
+{
+  layout const d{1000};
+  constexpr auto nan      = std::numeric_limits<float>::quiet_NaN();
+  constexpr auto infinity = std::numeric_limits<float>::infinity();
+  for (float const margin : {0.0f, -1.1f, nan, infinity}) {
+    CAPTURE(margin);
+    auto tracked                  = presets::rotated_sat4;
+    tracked.range.headroom.margin = margin;
+    CHECK(mentions(tracked.plan(d, {}).check(), "margin"));
+    auto widths                  = presets::allocated_sat_4;
+    widths.range.headroom.margin = margin;
+    CHECK(mentions(widths.plan(d, {}).check(), "margin"));
+  }
+  using multiples = codec<fixed_chunks<128>,
+                          no_rotation,
+                          rms_range<fixed_headroom>,
+                          stochastic_quantizer<4>,
+                          saturating_sum<4>>;
+  for (float const multiple : {-1.0f, nan, infinity}) {
+    CAPTURE(multiple);
+    CHECK(mentions(multiples{.range = {.headroom = {.multiple = multiple}}}.plan(d, {}).check(),
+                   "multiple"));
+  }
+  CHECK(multiples{}.plan(d, {}).check().ok());
+
+  using doubles = codec<fixed_chunks<128>,
+                        no_rotation,
+                        rms_range<doubled_world>,
+                        stochastic_quantizer<4>,
+                        saturating_sum<4>>;
+  CHECK(doubles{}.plan(d, {.size = 8, .rank = 0}).check().ok());
+  CHECK(mentions(doubles{.range = {.headroom = {.most = 0}}}.plan(d, {}).check(), "most"));
+}
+
+TEST_CASE("[codec] a tracked range that could not grow is refused")
+{
+  // Where all lanes saturate the sum looks spread * margin times as wide as it did: with two bits .9 * 1.1 for 16 ranks.
+  layout const d{1000};
+  auto two         = presets::rotated_sat2;
+  two.range.spread = 0;
+  CHECK(two.plan(d, {.size = 8, .rank = 0}).check().ok());
+  CHECK(mentions(two.plan(d, {.size = 16, .rank = 0}).check(), "spread"));
+  two.range.headroom.margin = 1.2f;
+  CHECK(two.plan(d, {.size = 16, .rank = 0}).check().ok());
+  auto four         = presets::rotated_sat4;
+  four.range.spread = 0;
+  CHECK(four.plan(d, {.size = 1000, .rank = 0}).check().ok());
 }
 
 TEST_CASE("[codec] a state made for another plan is refused")
@@ -116,6 +185,14 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
     saturating.range.spread = spread;
     CHECK(saturating.plan(d, {}).check().ok() == (spread == 0));
   }
+  // Nor do they know it in largest magnitudes.
+  using magnitudes = codec<fixed_chunks<128>,
+                           no_rotation,
+                           absmax_range<tracked_correlation>,
+                           stochastic_quantizer<4>,
+                           saturating_sum<4>>;
+  CHECK(magnitudes{}.plan(d, {}).check().ok());
+  CHECK(mentions(magnitudes{.range = {.spread = 0}}.plan(d, {}).check(), "spread"));
   tensor const gap[] = {{"a", 10, 10, 0}, {"b", 10, 10, 101}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 201, .tensors = gap}, {}).check(),
                  "layout.tensors"));

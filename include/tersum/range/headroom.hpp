@@ -9,8 +9,10 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/status.hpp>
 
 #include <cmath>
+#include <limits>
 
 namespace tersum::inline v0 {
 
@@ -33,13 +35,21 @@ struct fixed_headroom {
   static constexpr bool tracked = false;
   float multiple                = 0;  //!< 0 stands for sqrt(world).
 
+  //! Whether the multiple is one; plans ask.
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    if (multiple >= 0 && multiple <= std::numeric_limits<float>::max()) { return {}; }
+    return {error_code::invalid_argument,
+            "the head-room's multiple must be finite and above 0, or 0 for sqrt(world.size)"};
+  }
+
   [[nodiscard]] TERSUM_HOST_DEVICE float factor(int world, float) const noexcept
   {
     return multiple > 0.0f ? multiple : ::sqrtf(static_cast<float>(world));
   }
 };
 
-//! @brief The sum's range follows the last exchange: |sum|^2 over the energy of one rank, measured on the decoded sum.
+//! @brief The sum's range follows the last exchange: sqrt(|sum|^2 / energy of one rank), measured on the decoded sum.
 //!
 //! It costs no communication, since every rank decodes the same sum. The factor lies between 1 and the number of ranks,
 //! which is its value in the first step. A step that is too small costs far more than one that is too large, hence the
@@ -47,6 +57,13 @@ struct fixed_headroom {
 struct tracked_correlation {
   static constexpr bool tracked = true;
   float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.
+
+  //! Whether the margin is one; plans ask.
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    if (margin > 0 && margin <= std::numeric_limits<float>::max()) { return {}; }
+    return {error_code::invalid_argument, "the head-room's margin must be finite and above 0"};
+  }
 
   //! @param world  Ranks.
   //! @param ratio  sqrt(|sum|^2 / energy of a rank) of the last exchange; `world` before the first.
