@@ -17,9 +17,12 @@
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum/types.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace tersum::inline v0 {
@@ -44,6 +47,12 @@ requires(
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
 
+//! How ranks must not agree on what a range measures: a step from the wrong one would not fit.
+template <class Range>
+using wrong_op = std::conditional_t<Range::measurement == statistic::chunk_square_norm,
+                                    native_max<typename Range::scalar>,
+                                    native_sum<typename Range::scalar>>;
+
 }  // namespace detail
 
 //! @brief A codec whose codes your all-reduce adds: it cuts the gradient into chunks, rotates them, agrees on a range,
@@ -56,7 +65,7 @@ requires(
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
 //! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
 //! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
-//! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
+//! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 template <chunker Chunker,
@@ -113,6 +122,21 @@ struct codec {
   static_assert(
     !tracks || (saturates && Reducer::lane_bits <= 8),
     "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only literal");
+  static_assert(
+    std::is_integral_v<typename Reducer::op::element> && !has_combine_at<typename Reducer::op>,
+    "tersum: a reducer's op adds words of packed codes: its element is an integer, and it takes two of them "
+    "wherever they lie");
+  static_assert(
+    !several_bits || !detail::has_widths_of<Chunker, Reducer>() ||
+      std::is_same_v<typename Reducer::op, saturating_add<Reducer::lane_bits>>,
+    "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum");
+  static_assert(gradient_element<norm_scalar> && !std::is_same_v<norm_scalar, half> &&
+                  std::is_same_v<typename agreed_op::element, norm_scalar>,
+                "tersum: a range's scalar is float or bfloat16, and the element of its op");
+  static_assert(
+    !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
+    "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
+    "norms of tensors (native_max)");
   static_assert(
     !rotates_all || !feeds_back,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The roles that policies play, as concepts. Each is made of atoms with one requirement each, so that g++ and clang++
-//! name what a policy of yours lacks. (nvcc says only that a constraint is not satisfied: compile the policy with g++
-//! to see which.) Constants are `static constexpr` members. docs/concepts.md explains the roles.
+//! The roles that policies play, as concepts. Each is made of atoms with one requirement each, so that
+//! compilers name what a policy of yours lacks. (nvcc does so where a codec is given the policy; of a static_assert it
+//! says only that it failed.) Constants are `static constexpr` members. docs/concepts.md explains the roles.
 
 #pragma once
 
@@ -20,12 +20,22 @@ namespace tersum::inline v0 {
 struct dither_key;
 struct philox_block;
 
-//! What a range measures.
+//! What a range measures, and how the ranks agree on it.
 enum class statistic {
-  chunk_square_norm,   //!< Sum of squares of each chunk: known before the rotation.
-  chunk_magnitude,     //!< Largest magnitude of each rotated chunk.
-  tensor_square_norm,  //!< Sum of squares of each tensor.
+  chunk_square_norm,   //!< Sum of squares of each chunk, known before the rotation; the ranks' sum.
+  chunk_magnitude,     //!< Largest magnitude of each rotated chunk; the ranks' maximum.
+  tensor_square_norm,  //!< Sum of squares of each tensor; the ranks' maximum.
 };
+
+namespace detail {
+
+//! Stands for what `for_each_part` is given.
+struct any_visitor {
+  template <class Op>
+  void operator()(Op const&, std::size_t begin, std::size_t end) const;
+};
+
+}  // namespace detail
 
 // clang-format off
 //! A policy is a trivially copyable value, because it is passed to kernels as it is.
@@ -84,7 +94,8 @@ template <class T> concept has_round         = requires(std::uint32_t v, std::ui
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
 template <class T> concept has_combine_at    = requires(T const op, typename T::element v) {
   { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; //!< op(a, b, index in the array).
-  { op.from(std::size_t{}) } -> std::same_as<T>; };           //!< The same for the elements from an index on, counted from there.
+  { op.from(std::size_t{}) } -> std::same_as<T>;              //!< The same for the elements from an index on, counted from there.
+  op.for_each_part(std::size_t{}, detail::any_visitor{}); };  //!< for_each_part(count, visit): visit(op, begin, end) for stretches in which one operation of two elements does.
 template <class T> concept has_factor        = requires(T const h) {
   { h.factor(1, 1.0f) } -> std::convertible_to<float>; };     //!< factor(world, sqrt(|sum|^2 / energy of one rank) of the last exchange): the range of the sum over one rank's.
 template <class T> concept has_tracked       = requires { typename std::bool_constant<T::tracked>; };    //!< Whether `factor` uses its second argument, which the decoder then measures.
