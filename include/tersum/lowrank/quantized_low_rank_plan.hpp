@@ -122,6 +122,11 @@ class plan<quantized_low_rank_codec<Factors, Inner>> {
   {
     return inner_state_offset(1) + second_.state_bytes();
   }
+  //! What the header of the state holds as `layout`. The inner codec's states have headers of their own.
+  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
+  {
+    return factors_.state_fingerprint();
+  }
   [[nodiscard]] constexpr std::size_t inner_workspace_offset() const noexcept
   {
     return detail::round_up(factors_.workspace_bytes(), alignment);
