@@ -7,24 +7,27 @@
 
 #pragma once
 
+#include <tersum/config.hpp>
+
 #include <cstdint>
 
 namespace tersum::inline v0 {
 
-//! @brief The first bytes of a state. Read it back to see how the last exchange went.
+//! @brief The first bytes of a state. Read it back, or in a kernel, to see how the last exchange went.
 struct state_header {
   std::uint64_t seed;  //!< The run's seed, the same on every rank.
   std::uint64_t step;  //!< Exchanges finished since `initialize`.
   std::uint64_t
     non_finite_step;  //!< Number, from 1, of the last exchange in which a gradient held NaN or Inf.
-  std::uint64_t tensors;      //!< Records that follow.
-  std::uint64_t chunks;       //!< Entries of the chunk table, which follows the records.
+  std::uint64_t tensors;  //!< Records that follow.
+  std::uint64_t
+    chunks;  //!< Entries of the chunk table, which follows the records; low rank: matrices.
   std::uint64_t coordinates;  //!< Length of the gradient, and of the residual if there is one.
   std::uint64_t sign_key;     //!< The key of the rotation's signs in the current step.
   std::uint64_t layout;       //!< `plan::state_fingerprint()`.
 
   //! Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank.
-  [[nodiscard]] constexpr bool last_was_non_finite() const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool last_was_non_finite() const noexcept
   {
     return step != 0 && non_finite_step == step;
   }
@@ -38,7 +41,7 @@ struct tensor_record {
   std::uint64_t first_chunk;  //!< Its first chunk on the wire; unused when it bypasses.
   std::uint64_t chunks;       //!< Its chunks; 0 when it bypasses the codec.
   std::uint64_t bypass;       //!< If it bypasses: its first element among the bypassed coordinates.
-  //! sqrt(|sum|^2 / energy of one rank) of the last exchange; world.size before the first.
+  //! sqrt(|sum|^2 / energy of one rank) of the last exchange; world.size before the first, and where nothing tracks it.
   float ratio;
   float weight;             //!< `tensor::weight`.
   std::uint64_t saturated;  //!< Lanes of the last sum that are at a limit of a saturating reducer.
