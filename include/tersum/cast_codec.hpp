@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codecs that convert to 16 bits instead of quantizing: the baseline, and TopKC.
+//! Codecs that convert instead of quantizing: the baseline, and TopKC.
 
 #pragma once
 

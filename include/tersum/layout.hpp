@@ -14,7 +14,7 @@ namespace tersum::inline v0 {
 
 //! @brief One parameter tensor of a bucket, row-major.
 struct tensor {
-  std::string_view name = {};
+  std::string_view name = {};  //!< The caller's; the library does not read it.
   std::uint64_t rows    = 0;
   std::uint64_t columns =
     1;  //!< 1: a vector, which bypasses the codec if `layout::bypass_vectors` is true.
@@ -45,8 +45,8 @@ struct layout {
 
 //! @brief The ranks of an exchange, and which of them this is.
 struct world {
-  int size = 1;
-  int rank = 0;
+  int size = 1;  //!< Ranks, 1 to 65534.
+  int rank = 0;  //!< This one, 0 to size - 1.
 };
 
 }  // namespace tersum::inline v0

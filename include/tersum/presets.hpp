@@ -166,7 +166,8 @@ inline constexpr alternating_iteration<64> acp_r64{};
 //! @}
 
 //! @name Two shots: rotated chunks in Lloyd-Max codes, decoded and added by the owners of parts, encoded once more
-//! Unbiased, with an error that does not grow with the world; bits of a code in the name, a scale for every 1024.
+//! The error does not grow with the world. Each of the two encodings is unbiased; see docs/contracts.md for both together.
+//! Bits of a code in the name, a scale for every 1024.
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
 using two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;

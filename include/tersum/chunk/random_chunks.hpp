@@ -10,7 +10,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. There is no agreement.
+//! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. The choice needs no
+//! agreement.
 //!
 //! Chunks that are not drawn decode to zeros: biased, with or without feedback, and not scaled up.
 //! @tparam Size  Coordinates in a chunk, a power of two from 32 to 8192.

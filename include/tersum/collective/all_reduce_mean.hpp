@@ -28,8 +28,8 @@ namespace tersum::inline v0 {
 //!                   residual.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
 //! @param reduce     Your collective, called once for each round, with a `wire`. It must replace wire.data[0 ..
-//!                   wire.count) by the reduction over the ranks by `wire.op`, with the same bits on every rank. (With
-//!                   `allocated_chunks` the operation also takes the element's position.) It must run after what the
+//!                   wire.count) by the reduction over the ranks by `wire.op`, with the same bits on every rank. (Under
+//!                   `codec` with `allocated_chunks` the operation also takes the element's position.) It must run after what the
 //!                   executor has enqueued, and before what the executor enqueues next. Under `two_shot_codec` it is
 //!                   also called with a `scatter_wire` and a `gather_wire`, under `top_coordinates_codec` with a
 //!                   `gather_wire`; their parts it must exchange and gather. If it accepts a `scatter_wire`, a

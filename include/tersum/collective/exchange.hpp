@@ -71,7 +71,7 @@ status initialize(Executor const& exec,
 //! @brief Begins an exchange. Afterwards `agreed_wire` is ready, or, for codecs without agreement, the first payload
 //! round.
 //!
-//! Enqueued on the executor; does not synchronize. On error nothing was written.
+//! Enqueued on the executor; does not synchronize. If an argument is at fault, nothing was written.
 //! @param gradient   plan.coordinates() elements.
 //! @param state      As `initialize` or the last exchange left it.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
@@ -149,7 +149,7 @@ template <class Codec>
 //! @name The rounds of an exchange
 //! @{
 
-//! The agreed scalars of a codec with a range.
+//! The agreed scalars: norms or magnitudes; of paired low-rank factors P.
 template <class Codec>
 [[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
@@ -184,7 +184,7 @@ requires(gathering<Codec> || scattering<Codec>)
           .ranks = plan.ranks().size};
 }
 
-//! The codes, or the converted coordinates.
+//! The codes, or the converted coordinates; of low-rank factors Q, or the one of an alternating exchange.
 template <class Codec>
 [[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {

@@ -41,9 +41,9 @@ struct loopback_rank {
   using codec_type = Codec;
 
   tersum::plan<Codec> plan;
-  std::span<Element> gradient;
-  std::span<std::byte> state;
-  std::span<std::byte> workspace;
+  std::span<Element> gradient;     //!< As for `all_reduce_mean`, like the following.
+  std::span<std::byte> state;      //!< Of this rank alone.
+  std::span<std::byte> workspace;  //!< Of this rank alone.
 };
 
 //! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized.

@@ -48,7 +48,7 @@ template <class T>
   return (float_bits(value) & 0x7f800000u) != 0x7f800000u;
 }
 
-//! The logarithm of a power of two.
+//! The logarithm of a power of two; of other numbers, that of the next power.
 [[nodiscard]] TERSUM_INLINE constexpr int log2_exact(std::uint64_t power) noexcept
 {
   int log = 0;

@@ -30,7 +30,7 @@ namespace tersum::inline v0 {
 //! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
 //! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
 //! for a check. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
-//! There is no default stream: name one. For chunks above 4096 coordinates each call raises a kernel's limit of shared
+//! There is no default stream: name one. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
 struct cuda_executor {
   cudaStream_t stream;
