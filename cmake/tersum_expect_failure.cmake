@@ -13,9 +13,15 @@ endif()
 file(STRINGS "${SOURCE}" options REGEX "^// option: ")
 list(TRANSFORM options REPLACE "^// option: " "")
 
+# As little as tells whether it compiles.
+set(only -fsyntax-only)
+if(SOURCE MATCHES "\\.cu$")
+  set(only -arch=sm_80 -ptx -o /dev/null)
+endif()
+
 # LC_ALL=C: plain quotation marks, untranslated.
 execute_process(
-  COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20 ${options} -fsyntax-only "-I${INCLUDES}"
+  COMMAND "${CMAKE_COMMAND}" -E env LC_ALL=C "${COMPILER}" -std=c++20 ${options} ${only} "-I${INCLUDES}"
           "${SOURCE}"
   RESULT_VARIABLE status
   OUTPUT_VARIABLE output

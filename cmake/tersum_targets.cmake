@@ -141,15 +141,21 @@ function(tersum_add_header_tests target extension)
   endif()
 endfunction()
 
-# tersum_add_compile_failure(<source>): the test tersum.compile_fail.<name> passes when the source does not compile and
-# the compiler's output holds the text of each of its lines "// expected: <text>".
+# tersum_add_compile_failure(<source>): the test tersum.compile_fail.<name> passes when the source does not compile, a .cu
+# file with nvcc, and the compiler's output holds the text of each of its lines "// expected: <text>".
 function(tersum_add_compile_failure source)
   cmake_path(GET source STEM name)
+  set(compiler "${CMAKE_CXX_COMPILER}")
+  set(labels compile_fail)
+  if(source MATCHES "\\.cu$")
+    set(compiler "${CMAKE_CUDA_COMPILER}")
+    list(APPEND labels cuda)
+  endif()
   add_test(NAME tersum.compile_fail.${name}
-           COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${source}"
+           COMMAND "${CMAKE_COMMAND}" "-DCOMPILER=${compiler}" "-DSOURCE=${source}"
                    "-DINCLUDES=${PROJECT_SOURCE_DIR}/include" -P
                    "${PROJECT_SOURCE_DIR}/cmake/tersum_expect_failure.cmake")
-  set_tests_properties(tersum.compile_fail.${name} PROPERTIES LABELS compile_fail)
+  set_tests_properties(tersum.compile_fail.${name} PROPERTIES LABELS "${labels}")
 endfunction()
 
 # tersum_add_page_test(<name> <page>): the test tersum.docs.<name> passes when the code in the page compiles.

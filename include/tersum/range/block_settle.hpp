@@ -56,6 +56,9 @@ TERSUM_BODY void settle_steps(Context const& ctx, exchange_args<Codec, Element> 
     tensor_record const& record = args.records[tensor];
     float const measured =
       has_agreed(args) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+    // Where code for host and device calls a policy of the host alone, nvcc only warns, and leaves the kernel empty. Called
+    // from here, that is an error.
+    static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
     chunk_step const step = settle_on_level(
       args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
     poisoned          = is_poisoned(step);
