@@ -29,12 +29,41 @@ void exchange(tersum::cpu_executor const& exec,
   // code 1
 }
 
-// code 2: struct piece {
+template <class Element, class Op>
+tersum::status my_all_reduce(Element*, std::size_t, Op);
+tersum::status my_all_to_all(std::uint32_t const*, std::uint32_t*, std::size_t);
+tersum::status my_all_gather(std::uint32_t*, std::size_t);
+
+template <class Codec>
+tersum::status exchange_by_hand(tersum::cpu_executor const& exec,
+                                tersum::plan<Codec> const& plan,
+                                std::span<float> gradient,
+                                std::span<std::byte> state,
+                                std::span<std::byte> workspace)
+{
+  // code 2
+  return all_reduce_mean(exec, plan, gradient, state, workspace, reduce);
+}
+
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::allocated_4)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::topk_b2)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
+
+// code 3: struct piece {
 
 void overlap(tersum::cpu_executor const& exec,
              std::vector<piece>& pieces,
              std::vector<std::unique_ptr<tersum::mpi_transport>> const& transports,
              std::vector<tersum::status>& outcome)
 {
-  // code 2: std::mutex computing
+  // code 3: std::mutex computing
 }
