@@ -24,8 +24,8 @@ struct matrix_record {
     [2];  //!< Blocks of 64 elements of the columns of the factors before, in even and odd turns.
   std::uint64_t first_rows;  //!< Blocks of 64 rows of the matrices before.
   std::uint32_t rank;        //!< Columns of P and of Q.
-  std::uint32_t swapped;
-  std::uint64_t turns;  //!< Exchanges that went into the warm start.
+  std::uint32_t swapped;     //!< 1: it sends Q in even turns, 0: P.
+  std::uint64_t turns;       //!< Exchanges that went into the warm start.
 
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool sends_rows(int turn) const noexcept
   {

@@ -20,6 +20,17 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
+  static_assert(
+    Quantizer::bits >= 1 && Quantizer::bits <= 8 &&
+      Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
+    "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
+  if constexpr (block_quantizer<Quantizer>) {
+    static_assert(Quantizer::block == 16 || Quantizer::block == 32 || Quantizer::block == 64 ||
+                    Quantizer::block == 128,
+                  "tersum: a block with a scale of its own has 16, 32, 64 or 128 coordinates");
+    static_assert(Quantizer::scale::bits == 8 || Quantizer::scale::bits == 16,
+                  "tersum: the scale of a block has 8 or 16 bits");
+  }
   static_assert(has_widths_of<Chunker, Quantizer>(),
                 "tersum: two_shot_codec and per_hop_codec with allocated_chunks need a quantizer "
                 "with with_bits: lloyd_max, block_absmax");

@@ -51,6 +51,13 @@ struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
   using type = recoded_tiles<Quantizer, Size, Widths...>;
 };
 
+//! Whether a chunker is `allocated_chunks`, whose widths are part of the type of a tile.
+template <class Chunker>
+inline constexpr bool is_allocated = false;
+
+template <int Size, int... Widths>
+inline constexpr bool is_allocated<allocated_chunks<Size, Widths...>> = true;
+
 }  // namespace detail
 
 //! @brief Chunks are rounded to codes, and the payload's reduction (`recoded_sum` or `recoded_tiles`) decodes two of
@@ -98,6 +105,9 @@ requires(codebook<Quantizer> || block_quantizer<Quantizer>) struct per_hop_codec
   static constexpr int chunk_size        = Chunker::chunk_size;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(
+    !several_bits || detail::is_allocated<Chunker>,
+    "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");
 
   Chunker chunker{};
   Rotator rotator{};
