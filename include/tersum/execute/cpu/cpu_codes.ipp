@@ -16,7 +16,7 @@ void cpu_stages<Codec, Element>::encode() const
     std::uint32_t* const words        = args_.payload + place.word;
     [[maybe_unused]] bool const stays = Codec::selects && place.level == 0;
     if (stays && !Codec::feeds_back) { return; }
-    with_chunk(chunk, [&](auto const* from) {
+    with_chunk(chunk, [&]<class From>(From const* from) {
       alignas(64) float own[Codec::feeds_back ? size : 1];
       if (!stays) {
         auto const source = [&] {
@@ -24,7 +24,7 @@ void cpu_stages<Codec, Element>::encode() const
             std::uint64_t const first = args_.table[chunk].offset;
             return chunk_source<Element>{args_.gradient + first, args_.residual + first};
           } else {
-            return chunk_source{from, nullptr};
+            return chunk_source<From>{from, nullptr};
           }
         }();
         at_level(args_.codec, place.level, [&](auto const& codec) {
