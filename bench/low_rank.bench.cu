@@ -74,23 +74,15 @@ class one_rank {
   void begin() const { require(exec().copy(gradient_.data(), source_.data(), source_.size())); }
   void copy_factor() const { require(exec().copy(copy_.data(), args_.factor[0], copy_.size())); }
   void multiply() const { require(encode(exec(), plan_, gradient_, state_, workspace_)); }
-  void orthogonalize() const { launch(detail::settle_all{}, plan_.chunks()); }
-  void multiply_back() const { launch(detail::multiply_all<false>{}, plan_.blocks(1)); }
+  void orthogonalize() const { require(exec().run(detail::settle_all{}, plan_.chunks(), args_)); }
+  void multiply_back() const
+  {
+    require(exec().run(detail::multiply_all<false>{}, plan_.blocks(1), args_));
+  }
   void finish() const { require(decode(exec(), plan_, gradient_, state_, workspace_)); }
 
  private:
   [[nodiscard]] cuda_executor exec() const { return {stream_.get()}; }
-
-  template <class Kernel>
-  void launch(Kernel const& kernel, std::uint64_t blocks) const
-  {
-    auto* const function = detail::low_rank_kernel<Kernel, Codec, float>;
-    constexpr int shared = Kernel::template shared<Codec>;
-    require(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    function<<<static_cast<unsigned>(blocks), Kernel::threads, shared, stream_.get()>>>(kernel,
-                                                                                        args_);
-    require(cudaGetLastError());
-  }
 
   bucket shape_{};
   timed_stream stream_{};

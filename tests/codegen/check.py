@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the code that nvcc makes of each kernel to a budget.
 
-    check.py --budgets budgets.json... --arch sm_90 [--kernels cuda_kernels.cuh] kernels.cubin...
+    check.py --budgets budgets.json... --arch sm_90 [--kernels cuda_kernels.cuh...] kernels.cubin...
     check.py --budgets budgets.json... --table kernels.md [--compare] kernels.cubin...
     check.py --budgets budgets.json --rest budgets_rest.json kernels.cubin...
 
@@ -23,7 +23,7 @@ Where "arch" is left out, numbers are objects with one for each architecture.
 
 Prints a Markdown table, and ends with status 1 if a number is worse than its budget, if a kernel
 has no budget, or more local memory than its budget allows, if a budget matches no kernel, or if a
-kernel that the file of --kernels defines is in no cubin. --table writes a table of the cubins of
+kernel that a file of --kernels defines is in no cubin. --table writes a table of the cubins of
 all architectures instead; with --compare it ends with status 1 if the file is not that table.
 --rest writes budgets, with nothing to spare, for the kernels that have none in --budgets;
 coordinates of those that are new there are one.
@@ -169,9 +169,11 @@ def check(budgets, kernels, names):
 
 
 def missing_kernels(source, names):
-    """The kernels that a CUDA source defines and no cubin has, a sentence each."""
-    defined = re.findall(r"\b(\w+_kernel)\(", pathlib.Path(source).read_text())
-    present = {re.match(r"[\w:]*", name)[0].split("::")[-1] for name in names.values()}
+    """The kernels that a source defines and no cubin has, a sentence each."""
+    text = pathlib.Path(source).read_text()
+    defined = re.findall(r"\b(\w+_kernel)\(", text)
+    defined += re.findall(r"struct (?!kernel_of_)(\w+) : [^{]*\bkernel_of_\w+", text)
+    present = {word for name in names.values() for word in re.findall(r"\w+", name)}
     return [f"{name} of {source} is in no cubin" for name in defined if name not in present]
 
 
@@ -279,7 +281,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--budgets", required=True, nargs="+", type=pathlib.Path)
     parser.add_argument("--arch", help="the architecture of the cubins: sm_90")
-    parser.add_argument("--kernels", type=pathlib.Path, help="a source; all its kernels must be here")
+    parser.add_argument("--kernels", type=pathlib.Path, nargs="+", help="sources; all their kernels must be here")
     parser.add_argument("--table", type=pathlib.Path, help="write a table of all architectures here")
     parser.add_argument("--compare", action="store_true", help="compare with the table, do not write it")
     parser.add_argument("--rest", type=pathlib.Path, help="write budgets of what has none here")
@@ -306,7 +308,7 @@ def main(arguments=None):
         sys.exit(f"check: {options.budgets[0]} has no budget for {options.arch}")
     header, rows, faults = check(budgets, kernels, names)
     if options.kernels:
-        faults += missing_kernels(options.kernels, names)
+        faults += [fault for source in options.kernels for fault in missing_kernels(source, names)]
     print(sass_report.markdown_table(header, rows))
     for fault in faults:
         print(f"check: {fault}", file=sys.stderr)

@@ -18,35 +18,36 @@ using namespace tersum;
 template <class Codec, class Element>
 void compile_ends()
 {
-  compile(&detail::initialize_kernel<Codec, Element>,
-          &detail::bypass_kernel<true, Codec, Element>,
-          &detail::bypass_kernel<false, Codec, Element>);
+  compile(&detail::exchange_kernel<detail::initialize_kernel, Codec, Element>,
+          &detail::exchange_kernel<detail::bypass_kernel<true>, Codec, Element>,
+          &detail::exchange_kernel<detail::bypass_kernel<false>, Codec, Element>);
 }
 
 template <class Codec>
 void compile_full_rotation()
 {
-  compile(&detail::full_forward_kernel<Codec, float>,
-          &detail::norms_kernel<false, Codec, float>,
-          &detail::tensor_norms_kernel<Codec, float>,
-          &detail::settle_kernel<Codec, float>,
-          &detail::encode_kernel<false, Codec, float>,
-          &detail::decode_kernel<false, Codec, float>,
-          &detail::full_backward_kernel<Codec, float>);
+  compile(&detail::exchange_kernel<detail::full_forward_kernel, Codec, float>,
+          &detail::chunk_kernel<detail::norms_kernel<false>, Codec, float>,
+          &detail::exchange_kernel<detail::tensor_norms_kernel, Codec, float>,
+          &detail::exchange_kernel<detail::settle_kernel, Codec, float>,
+          &detail::chunk_kernel<detail::encode_kernel<false>, Codec, float>,
+          &detail::chunk_kernel<detail::decode_kernel<false>, Codec, float>,
+          &detail::exchange_kernel<detail::full_backward_kernel, Codec, float>);
 }
 
 template <class Codec, class Element>
 void compile_casts()
 {
-  compile(&detail::cast_kernel<true, Codec, Element>, &detail::cast_kernel<false, Codec, Element>);
+  compile(&detail::exchange_kernel<detail::cast_kernel<true>, Codec, Element>,
+          &detail::exchange_kernel<detail::cast_kernel<false>, Codec, Element>);
 }
 
 template <class Codec>
 void compile_codes()
 {
-  compile(&detail::settle_kernel<Codec, float>,
-          &detail::encode_kernel<false, Codec, float>,
-          &detail::decode_kernel<false, Codec, float>);
+  compile(&detail::exchange_kernel<detail::settle_kernel, Codec, float>,
+          &detail::chunk_kernel<detail::encode_kernel<false>, Codec, float>,
+          &detail::chunk_kernel<detail::decode_kernel<false>, Codec, float>);
 }
 
 template <class Op>
@@ -58,13 +59,14 @@ void compile_sum()
 template <class Codec>
 void compile_parts()
 {
-  compile(&detail::clear_parts_kernel<Codec, float>, &detail::inspect_parts_kernel<Codec, float>);
+  compile(&detail::exchange_kernel<detail::clear_parts_kernel, Codec, float>,
+          &detail::exchange_kernel<detail::inspect_parts_kernel, Codec, float>);
 }
 
 template <class Codec, class Element, class... Kernel>
 void compile_low_rank(Kernel...)
 {
-  compile(&detail::low_rank_kernel<Kernel, Codec, Element>...);
+  compile(&detail::exchange_kernel<Kernel, Codec, Element>...);
 }
 
 using guarded = codec<fixed_chunks<1024>,
@@ -94,8 +96,8 @@ void compile_exchange()
                                                           write_records{},
                                                           write_matrices{},
                                                           start_warm{},
-                                                          bypass_all<true>{},
-                                                          bypass_all<false>{},
+                                                          bypass_kernel<true>{},
+                                                          bypass_kernel<false>{},
                                                           receive_all{},
                                                           advance_step{});
 }

@@ -15,14 +15,14 @@ using namespace tersum;
 template <class Codec, class Element>
 void compile_chunk_kernels()
 {
-  compile(&detail::norms_kernel<false, Codec, Element>,
-          &detail::magnitudes_kernel<false, Codec, Element>,
-          &detail::settle_kernel<Codec, Element>,
-          &detail::encode_kernel<false, Codec, Element>,
-          &detail::encode_kernel<true, Codec, Element>,
-          &detail::decode_kernel<false, Codec, Element>,
-          &detail::decode_kernel<true, Codec, Element>,
-          &detail::finish_kernel<Codec, Element>);
+  compile(&detail::chunk_kernel<detail::norms_kernel<false>, Codec, Element>,
+          &detail::chunk_kernel<detail::magnitudes_kernel<false>, Codec, Element>,
+          &detail::exchange_kernel<detail::settle_kernel, Codec, Element>,
+          &detail::chunk_kernel<detail::encode_kernel<false>, Codec, Element>,
+          &detail::chunk_kernel<detail::encode_kernel<true>, Codec, Element>,
+          &detail::chunk_kernel<detail::decode_kernel<false>, Codec, Element>,
+          &detail::chunk_kernel<detail::decode_kernel<true>, Codec, Element>,
+          &detail::exchange_kernel<detail::finish_kernel, Codec, Element>);
 }
 
 template <int Bits>
@@ -38,7 +38,7 @@ template <class Codec>
 void compile_lookup_kernels()
 {
   using sum = lookup_sum_of<Codec>;
-  compile(&detail::encode_kernel<false, Codec, float>,
+  compile(&detail::chunk_kernel<detail::encode_kernel<false>, Codec, float>,
           &detail::item_kernel<detail::pack_item<sum>>,
           &detail::item_kernel<detail::unpack_item<sum, Codec::chunk_size>>);
 }
@@ -54,11 +54,11 @@ template <class Codec, class Element>
 void compile_low_rank_kernels()
 {
   using namespace detail;
-  compile(&low_rank_kernel<multiply_all<true>, Codec, Element>,
-          &low_rank_kernel<multiply_all<false>, Codec, Element>,
-          &low_rank_kernel<settle_all, Codec, Element>,
-          &low_rank_kernel<rebuild_all, Codec, Element>,
-          &low_rank_kernel<keep_all_warm, Codec, Element>);
+  compile(&exchange_kernel<multiply_all<true>, Codec, Element>,
+          &exchange_kernel<multiply_all<false>, Codec, Element>,
+          &exchange_kernel<settle_all, Codec, Element>,
+          &exchange_kernel<rebuild_all, Codec, Element>,
+          &exchange_kernel<keep_all_warm, Codec, Element>);
 }
 
 template <int Size>

@@ -15,32 +15,34 @@ using namespace tersum;
 template <class Codec, class Element>
 void compile_choice()
 {
-  compile(&detail::norms_kernel<false, Codec, Element>, &detail::select_kernel<Codec, Element>);
+  compile(&detail::chunk_kernel<detail::norms_kernel<false>, Codec, Element>,
+          &detail::exchange_kernel<detail::select_kernel, Codec, Element>);
 }
 
 template <class Codec, class Element>
 void compile_casts()
 {
   compile_choice<Codec, Element>();
-  compile(&detail::cast_kernel<true, Codec, Element>, &detail::cast_kernel<false, Codec, Element>);
+  compile(&detail::exchange_kernel<detail::cast_kernel<true>, Codec, Element>,
+          &detail::exchange_kernel<detail::cast_kernel<false>, Codec, Element>);
 }
 
 template <class Codec, class Element>
 void compile_codes()
 {
   compile_choice<Codec, Element>();
-  compile(&detail::settle_kernel<Codec, Element>,
-          &detail::encode_kernel<false, Codec, Element>,
-          &detail::decode_kernel<false, Codec, Element>);
+  compile(&detail::exchange_kernel<detail::settle_kernel, Codec, Element>,
+          &detail::chunk_kernel<detail::encode_kernel<false>, Codec, Element>,
+          &detail::chunk_kernel<detail::decode_kernel<false>, Codec, Element>);
 }
 
 template <class Codec, class Element>
 void compile_coordinates()
 {
-  compile(&detail::send_coordinates_kernel<Codec, Element>,
-          &detail::clear_coordinates_kernel<Codec, Element>,
-          &detail::add_coordinates_kernel<Codec, Element>,
-          &detail::receive_coordinates_kernel<Codec, Element>);
+  compile(&detail::exchange_kernel<detail::send_coordinates_kernel, Codec, Element>,
+          &detail::exchange_kernel<detail::clear_coordinates_kernel, Codec, Element>,
+          &detail::exchange_kernel<detail::add_coordinates_kernel, Codec, Element>,
+          &detail::exchange_kernel<detail::receive_coordinates_kernel, Codec, Element>);
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ class Cubins(unittest.TestCase):
             contextlib.redirect_stderr(err),
             self.assertRaises(SystemExit) as end,
         ):
-            check.main(["--budgets", str(path), "--arch", arch, *more, str(cubin)])
+            check.main(["--budgets", str(path), *more, "--arch", arch, str(cubin)])
         return end.exception.code, out.getvalue(), err.getvalue()
 
     BUDGET = {
@@ -295,15 +295,20 @@ class Cubins(unittest.TestCase):
         self.assertRegex(code, "is for sm_80, not sm_90")
 
     def test_a_kernel_that_is_in_no_cubin_is_named(self):
-        source = self.folder / "kernels.cuh"
+        source, other = self.folder / "kernels.cuh", self.folder / "none.hpp"
+        other.touch()
         clean, _ = self.compile("__global__ void a_kernel(int* p) { *p = 1; }", "sm_90")
         budget = self.REST | {"kernel": "^a_kernel"}
         for text, expected in [
             ("__global__ void a_kernel(int* p)", ""),
             ("void a_kernel(int* p) void b_kernel(", f"check: b_kernel of {source} is in no cubin\n"),
+            ("struct a_kernel : kernel_of_threads<32> {", ""),
+            ("struct b : kernel_of_threads<32> {", f"check: b of {source} is in no cubin\n"),
+            ("struct c : table, kernel_of_parts {", f"check: c of {source} is in no cubin\n"),
+            ("struct kernel_of_parts : kernel_of_chunks {", ""),
         ]:
             source.write_text(text)
-            code, _, err = self.run_check(clean, budget, more=["--kernels", str(source)])
+            code, _, err = self.run_check(clean, budget, more=["--kernels", str(source), str(other)])
             self.assertEqual((code, err), (1 if expected else 0, expected))
 
     def test_the_table_has_a_line_a_kernel_and_a_column_an_architecture(self):

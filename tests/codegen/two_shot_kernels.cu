@@ -16,16 +16,16 @@ using namespace tersum;
 template <class Codec, class Element, bool Edge = false>
 void compile_rounds()
 {
-  compile(&detail::encode_parts_kernel<Edge, Codec, Element>,
-          &detail::recompress_kernel<Codec, Element>,
-          &detail::decode_parts_kernel<Edge, Codec, Element>);
+  compile(&detail::chunk_kernel<detail::encode_parts_kernel<Edge>, Codec, Element>,
+          &detail::exchange_kernel<detail::recompress_kernel, Codec, Element>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<Edge>, Codec, Element>);
 }
 
 template <class Codec, class Element, bool Edge = false>
 void compile_feedback()
 {
-  compile(&detail::keep_rest_kernel<Edge, Codec, Element>,
-          &detail::keep_owner_rest_kernel<Codec, Element>);
+  compile(&detail::chunk_kernel<detail::keep_rest_kernel<Edge>, Codec, Element>,
+          &detail::exchange_kernel<detail::keep_owner_rest_kernel, Codec, Element>);
 }
 
 }  // namespace

@@ -98,7 +98,10 @@ TEST_CASE("[kernels] a selection by several blocks")
     for (std::uint64_t const blocks : {1, 2, 3, 7}) {
       CAPTURE(blocks);
       std::fill_n(args.selection.places, chunks, 0xffffffffu);
-      emulated_executor{order}.select(plan, args, blocks);
+      emulated_executor const exec{order};
+      detail::launch_list list{exec, plan, args};
+      list.select(blocks);
+      REQUIRE(list.result().ok());
       CHECK(std::equal(want.begin(), want.end(), args.selection.places));
       CHECK(std::memcmp(&args.selection.scratch->header, &header, sizeof(header)) == 0);
     }

@@ -4,7 +4,7 @@
 //! @file
 //! Sizes and pointers for a grouped matrix multiplication, given to one that takes them as BLAS does.
 
-#include "support/emulator.hpp"
+#include "support/emulated_executor.hpp"
 #include "support/odd_matrices.hpp"
 #include "support/product_reference.hpp"
 
@@ -60,13 +60,9 @@ TEST_CASE("[kernels] grouped products are those of all matrices with their facto
     detail::make_args(plan, gradient.data(), state.contents(), workspace.contents());
   std::copy(residual.begin(), residual.end(), args.residual);
 
-  auto const launch = [&]<class Kernel>(Kernel const& kernel, std::uint64_t blocks) {
-    emulator::launch({.blocks       = static_cast<unsigned>(blocks),
-                      .threads      = Kernel::threads,
-                      .shared_bytes = Kernel::template shared<codec_type>},
-                     emulator::forward,
-                     [&](auto& context) { kernel(context, args); });
-    return status{};
+  tests::emulated_executor const exec;
+  auto const launch = [&](auto const& kernel, std::uint64_t blocks) {
+    return exec.run(kernel, blocks, args);
   };
   detail::product_pointers const pointers{table.contents().data(), plan.chunks()};
   int calls          = 0;

@@ -61,44 +61,20 @@ status cuda_executor::launch(void (*kernel)(Parameters...),
     kernel, static_cast<unsigned>(blocks), threads, shared, stream, args...);
 }
 
-template <class Codec, class Element, class Kernel>
-status cuda_executor::launch_chunks(plan<Codec> const& plan,
-                                    detail::exchange_args<Codec, Element> const& args,
-                                    Kernel* regular,
-                                    Kernel* edge,
-                                    detail::chunk_grid grid) const
+template <class Kernel, class Codec, class Element>
+status cuda_executor::run(Kernel const& kernel,
+                          std::uint64_t blocks,
+                          detail::exchange_args<Codec, Element> const& args) const
 {
-  auto const [chunks_a_block, threads, shared] = grid;
-  auto const blocks                            = [&](std::uint64_t chunks) {
-    return (chunks + chunks_a_block - 1) / chunks_a_block;
-  };
-  if (Codec::rotates_all) {
-    return launch(regular, blocks(plan.chunks()), threads, shared, args, std::uint64_t{0});
+  constexpr int threads = detail::threads_of<Kernel, Codec>;
+  constexpr int shared  = Kernel::template shared<Codec>;
+  if constexpr (std::is_base_of_v<detail::first_chunk, Kernel>) {
+    auto* const on_chunks = detail::chunk_kernel<Kernel, Codec, Element>;
+    return launch(on_chunks, blocks, threads, shared, args, kernel.first);
+  } else {
+    auto* const function = detail::exchange_kernel<Kernel, Codec, Element>;
+    return launch(function, blocks, threads, shared, args, kernel);
   }
-  // Of one vector only the last chunk can be short; tensors of a bucket may end and begin anywhere.
-  bool const aligned        = reinterpret_cast<std::uintptr_t>(args.gradient) % 16 == 0;
-  bool const one            = plan.gradient().tensors.empty();
-  std::uint64_t const whole = plan.coordinates() / Codec::chunk_size;
-  if (!one || aligned) {
-    if (auto const s = launch(
-          regular, blocks(one ? whole : plan.chunks()), threads, shared, args, std::uint64_t{0});
-        !s.ok()) {
-      return s;
-    }
-  }
-  std::uint64_t const first = one && aligned ? whole - whole % chunks_a_block : 0;
-  return launch(edge, blocks(plan.chunks() - first), threads, shared, args, first);
-}
-
-template <class Codec, class Element>
-status cuda_executor::launch_norms(plan<Codec> const& plan,
-                                   detail::exchange_args<Codec, Element> const& args) const
-{
-  return launch_chunks(plan,
-                       args,
-                       detail::norms_kernel<false, Codec, Element>,
-                       detail::norms_kernel<true, Codec, Element>,
-                       detail::norms_grid<Codec, Element>);
 }
 
 }  // namespace tersum::inline v0

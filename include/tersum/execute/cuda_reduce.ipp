@@ -86,4 +86,11 @@ status cuda_executor::copy(T* to, T const* from, std::size_t count) const
     cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, stream));
 }
 
+template <class T>
+status cuda_executor::clear(T* to, std::size_t count) const
+{
+  if (count == 0) { return {}; }
+  return detail::cuda_status(cudaMemsetAsync(to, 0, count * sizeof(T), stream));
+}
+
 }  // namespace tersum::inline v0

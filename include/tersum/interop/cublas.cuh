@@ -133,7 +133,7 @@ struct cublas_executor : cuda_executor {
                           "cuBLAS refused a grouped product: native is its status",
                           static_cast<int>(result)};
       };
-    auto const launch = low_rank_launch(args);
+    auto const launch = launch_of(args);
     return detail::grouped_launch<Codec, decltype(launch), decltype(multiply)>{
       plan, launch, pointers, multiply};
   }

@@ -93,14 +93,14 @@ struct product_pointers {
 
 //! Fills the table for P when `First`, for Q otherwise. One thread a matrix.
 template <bool First>
-struct write_pointers : kernel_of_threads<128> {
+struct write_pointers : kernel_of_threads<128, 8> {
   product_pointers table;
 
   template <class Context, class Codec>
   TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, float> const& args) const
   {
     constexpr int turn    = First ? 0 : 1;
-    std::uint64_t const i = ctx.block_rank() * threads + ctx.thread_rank();
+    std::uint64_t const i = ctx.block_rank() * ctx.block_threads() + ctx.thread_rank();
     if (i >= args.chunks) { return; }
     matrix_record const& m = args.matrices[i];
     table.gradient[i]      = args.gradient + m.offset;
@@ -128,9 +128,9 @@ struct grouped_launch {
   template <bool First>
   [[nodiscard]] status operator()(multiply_all<First> const&, std::uint64_t) const
   {
-    using write = write_pointers<First>;
-    if (status const s =
-          launch(write{{}, table}, (what.chunks() + write::threads - 1) / write::threads);
+    using write            = write_pointers<First>;
+    constexpr auto threads = static_cast<std::uint64_t>(write::template threads<Codec>);
+    if (status const s = launch(write{{}, table}, (what.chunks() + threads - 1) / threads);
         !s.ok()) {
       return s;
     }

@@ -7,76 +7,40 @@
 #pragma once
 
 #include <tersum/config.hpp>
-#include <tersum/execute/block_initialize.hpp>
+#include <tersum/execute/exchange_kernels.hpp>
 #include <tersum/lowrank/block_low_rank.hpp>
 #include <tersum/lowrank/block_matrix.hpp>
 #include <tersum/lowrank/block_products.hpp>
 #include <tersum/lowrank/block_rebuild.hpp>
-#include <tersum/quantize/block_cast.hpp>
 #include <tersum/status.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-//! @brief A kernel of so many threads a block, of which at least so many share a multiprocessor (which bounds registers).
-template <int Threads, int Blocks = 8>
-struct kernel_of_threads {
-  static constexpr int threads = Threads;
-  static constexpr int blocks  = Blocks;
-  template <class Codec>
-  static constexpr int shared = 0;  //!< Bytes of shared memory, unless the kernel says otherwise.
-};
-
 //! @name Kernels
-//! Called with context and arguments.
 //! @{
-struct write_header : kernel_of_threads<32> {
+struct write_header : kernel_of_threads<32, 8> {
   std::uint64_t seed;
   std::uint64_t coordinates;
   std::uint64_t fingerprint;
 
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    if (ctx.thread_rank() != 0) { return; }
+  TERSUM_RUNS(if (ctx.thread_rank() == 0) {
     *args.header = first_header(args, seed, coordinates, 0, fingerprint);
-  }
+  })
 };
 
-struct write_records : table_batch<tensor_record>, kernel_of_threads<32> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    write_table(ctx, *this, args.records);
-  }
+struct write_records : table_batch<tensor_record>, kernel_of_threads<32, 8> {
+  TERSUM_RUNS(write_table(ctx, *this, args.records))
 };
 
-struct write_matrices : table_batch<matrix_record>, kernel_of_threads<32> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    write_table(ctx, *this, args.matrices);
-  }
+struct write_matrices : table_batch<matrix_record>, kernel_of_threads<32, 8> {
+  TERSUM_RUNS(write_table(ctx, *this, args.matrices))
 };
 
 //! One block a matrix.
-struct start_warm : kernel_of_threads<factor_threads> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, Codec::agrees);
-  }
-};
-
-//! One block a tensor.
-template <bool Encode>
-struct bypass_all : kernel_of_threads<256> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    bypass_tensors<Encode>(ctx, args);
-  }
+struct start_warm : kernel_of_threads<factor_threads, 8> {
+  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, Codec::agrees))
 };
 
 //! One block for 64 elements of the columns of a factor: of P when `First`, else of what the exchange sends last.
@@ -86,11 +50,8 @@ struct multiply_all : kernel_of_threads<product_threads, 3> {
   static constexpr int shared =
     (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
 
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    multiply_matrices(ctx, args, First ? 0 : turn_of(args), First ? args.warm : args.factor[0]);
-  }
+  TERSUM_RUNS(
+    multiply_matrices(ctx, args, First ? 0 : turn_of(args), First ? args.warm : args.factor[0]))
 };
 
 //! One block a matrix.
@@ -98,20 +59,12 @@ struct settle_all : kernel_of_threads<factor_threads, 2> {
   template <class Codec>
   static constexpr int shared = block_factor<int, Codec::rank>::shared;
 
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    settle_factor(ctx, args);
-  }
+  TERSUM_RUNS(settle_factor(ctx, args))
 };
 
 //! One block for 64 elements of the columns of a factor.
-struct receive_all : kernel_of_threads<product_threads> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    receive_factor(ctx, args);
-  }
+struct receive_all : kernel_of_threads<product_threads, 8> {
+  TERSUM_RUNS(receive_factor(ctx, args))
 };
 
 //! `rebuild_splits` blocks for 64 rows of a matrix.
@@ -119,28 +72,16 @@ struct rebuild_all : kernel_of_threads<product_threads, 4> {
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    rebuild_matrices(ctx, args);
-  }
+  TERSUM_RUNS(rebuild_matrices(ctx, args))
 };
 
 //! One block a matrix.
-struct keep_all_warm : kernel_of_threads<factor_threads> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    keep_warm(ctx, args);
-  }
+struct keep_all_warm : kernel_of_threads<factor_threads, 8> {
+  TERSUM_RUNS(keep_warm(ctx, args))
 };
 
-struct advance_step : kernel_of_threads<32> {
-  template <class Context, class Codec, class Element>
-  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const
-  {
-    if (ctx.thread_rank() == 0) { args.header->step = args.header->step + 1; }
-  }
+struct advance_step : kernel_of_threads<32, 8> {
+  TERSUM_RUNS(if (ctx.thread_rank() == 0) { args.header->step = args.header->step + 1; })
 };
 //! @}
 
@@ -182,7 +123,7 @@ template <class Codec, class Launch>
 [[nodiscard]] status encode_low_rank(plan<Codec> const& plan, Launch const& launch)
 {
   if (plan.bypassed() > 0) {
-    if (status const s = launch(bypass_all<true>{}, plan.tensors()); !s.ok()) { return s; }
+    if (status const s = launch(bypass_kernel<true>{}, plan.tensors()); !s.ok()) { return s; }
   }
   if constexpr (Codec::agrees) {
     return launch(multiply_all<true>{}, plan.blocks(0));
@@ -208,7 +149,7 @@ template <class Codec, class Launch>
   // All that may find a value that is not finite comes before what keeps residuals.
   if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
   if (plan.bypassed() > 0) {
-    if (status const s = launch(bypass_all<false>{}, plan.tensors()); !s.ok()) { return s; }
+    if (status const s = launch(bypass_kernel<false>{}, plan.tensors()); !s.ok()) { return s; }
   }
   if (status const s = launch(rebuild_all{}, plan.row_blocks() * rebuild_splits); !s.ok()) {
     return s;
