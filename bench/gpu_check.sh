@@ -281,7 +281,7 @@ if ((${#results[@]})) && command -v python3 >/dev/null; then
       text=$details/ncu.$number.txt
       kernel=${name%%/*}
       [[ $name != */fp16/* && $name != */bf16/* && $name != */topkc_b*/* ]] || kernel=cast
-      timeout -k 5 "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:detail[0-9]+${kernel}_" \
+      timeout -k 5 "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:[0-9]${kernel}_[a-z_]*kernel" \
         --launch-count 2 --section SpeedOfLight --section LaunchStats --section Occupancy \
         --section WarpStateStats "$program" "--benchmark_filter=^$name" --benchmark_min_time=0.001 >"$text" 2>&1
       code=$?
