@@ -95,7 +95,7 @@ TEST_CASE("[kernels] a selection by several blocks")
   detail::chunk_selection{1, args.selection.rule, chunks, histogram.data(), want.data()}.run(
     [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); }, header);
   for (auto const order : emulator::thread_orders) {
-    for (std::uint64_t const blocks : {1, 2, 3, 7}) {
+    for (std::uint64_t const blocks : {1u, 2u, 3u, 7u}) {
       CAPTURE(blocks);
       std::fill_n(args.selection.places, chunks, 0xffffffffu);
       emulated_executor const exec{order};

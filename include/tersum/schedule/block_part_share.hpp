@@ -242,7 +242,7 @@ struct part_share {
   [[nodiscard]] TERSUM_BODY float* kept(int r) const
   {
     return args.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size +
-           (r * (size / 4) + mine.thread * 8);
+           (static_cast<unsigned>(r * (size / 4)) + mine.thread * 8);
   }
 };
 
