@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <tersum/execute/cpu/reduce_array.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <mutex>
 #include <random>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -77,6 +79,22 @@ TEST_CASE("[reduce_array] each word is added with the lanes of its level, on any
       CHECK(sum == expected);
       CHECK(in_place == expected);
     }
+  }
+}
+
+TEST_CASE("[reduce_array] an executor without threads adds nothing and says so")
+{
+  for (int const threads : {-1, 0, 4097}) {
+    cpu_executor const exec{.threads = threads};
+    words a{1, 2}, items{0, 0};
+    status const sum  = exec.reduce(native_sum<std::uint32_t>{}, a.data(), a.data(), a.data(), 2);
+    status const each = exec.each([&](auto const&, std::size_t i) { items[i] = 1; }, 2);
+    for (status const& s : {sum, each}) {
+      CHECK(s.code == error_code::invalid_argument);
+      CHECK(s.message.find("threads") != std::string_view::npos);
+    }
+    CHECK(a == words{1, 2});
+    CHECK(items == words{0, 0});
   }
 }
 

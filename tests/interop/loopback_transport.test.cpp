@@ -144,6 +144,18 @@ TEST_CASE("[interop] a transport on another stream than the executor's is refuse
   }
 }
 
+TEST_CASE("[interop] an executor that cannot run is refused before anything travels")
+{
+  loopback_group group{2};
+  loopback_transport const alone{group, 0};  // a round that began would wait for the other
+  std::array<float, 4> values{};
+  std::array<std::byte, 64> scratch{};
+  auto const reduce = reduce_over(alone, cpu_executor{.threads = 0}, scratch);
+  status const s = reduce(wire<native_sum<float>>{.data = values.data(), .count = values.size()});
+  CHECK(s.code == error_code::invalid_argument);
+  CHECK(s.message.find("threads") != std::string_view::npos);
+}
+
 // Lanes of eight bits whose element is 16 bytes.
 struct add_fours {
   using element                     = word4;

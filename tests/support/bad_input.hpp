@@ -81,7 +81,14 @@ void check_wrong_arguments(Codec const& codec, layout const& shape)
   std::size_t const within = (d * sizeof(float) - 1) / 16 * 16;
   CHECK(mentions(in_arena(within, within + behind, 0), "gradient overlaps"));
   for (int const threads : {0, 4097}) {
-    CHECK(mentions(outcome(g, s, w, {.threads = threads}), "threads"));
+    cpu_executor const other{.threads = threads};
+    CHECK(mentions(outcome(g, s, w, other), "threads"));
+    // Parts of an exchange may come on an executor of their own.
+    CHECK(mentions(advance(other, plan, g, s, w), "threads"));
+    if constexpr (scattering<Codec>) {
+      CHECK(mentions(recompress(other, plan, g, s, w), "threads"));
+    }
+    CHECK(mentions(decode(other, plan, g, s, w), "threads"));
   }
 
   CHECK(rounds == 0);

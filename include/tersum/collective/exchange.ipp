@@ -157,6 +157,7 @@ status advance(Executor const& exec,
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
+  if (status const s = exec.check(); !s.ok()) { return s; }
   return exec.advance(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 
@@ -172,6 +173,7 @@ status recompress(Executor const& exec,
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
+  if (status const s = exec.check(); !s.ok()) { return s; }
   auto args               = detail::make_args(plan, values.data(), state, workspace);
   args.parts.recompressed = range;
   return exec.recompress(plan, args);
@@ -189,6 +191,7 @@ status decode(Executor const& exec,
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }
+  if (status const s = exec.check(); !s.ok()) { return s; }
   return exec.decode(plan, detail::make_args(plan, values.data(), state, workspace));
 }
 

@@ -146,6 +146,7 @@ struct cpu_executor {
                               typename Op::element const* b,
                               std::size_t count) const
   {
+    if (status const s = check(); !s.ok()) { return s; }
     detail::with_subnormals const scope;
     detail::reduce_array(threads, instructions, op, to, a, b, count);
     return {};
@@ -155,6 +156,7 @@ struct cpu_executor {
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const
   {
+    if (status const s = check(); !s.ok()) { return s; }
     detail::with_subnormals const scope;
     constexpr std::size_t stretch = 4096;
     detail::parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {

@@ -19,11 +19,12 @@ template <class Codec>
   return largest;
 }
 
-//! @brief What a transport says of the executor's stream, where both have one: see `nccl_transport::check_stream`.
+//! @brief Whether an executor can add what a transport brings: see `nccl_transport::check_stream` for those with streams.
 template <class Transport, class Executor>
-[[nodiscard]] status check_stream([[maybe_unused]] Transport const& over,
-                                  [[maybe_unused]] Executor const& exec) noexcept
+[[nodiscard]] status check_executor([[maybe_unused]] Transport const& over,
+                                    Executor const& exec) noexcept
 {
+  if (status const s = exec.check(); !s.ok()) { return s; }
   if constexpr (requires { over.check_stream(exec.stream); }) {
     return over.check_stream(exec.stream);
   } else {
@@ -100,7 +101,7 @@ template <reduce_op Op>
 status transport_reduce<Schedule, Transport, Executor>::operator()(wire<Op> const& round) const
 {
   if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_stream(*over_, exec_); !s.ok()) { return s; }
+  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   if constexpr (Schedule == schedule::ring) {
     return ring(round);
@@ -127,7 +128,7 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_stream(*over_, exec_); !s.ok()) { return s; }
+  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   return over_->all_gather(reinterpret_cast<std::byte*>(round.data), parts_of(round));
 }
@@ -139,7 +140,7 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
 {
   if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
   if (status const s = over_->check(); !s.ok()) { return s; }
-  if (status const s = detail::check_stream(*over_, exec_); !s.ok()) { return s; }
+  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
   if (round.count == 0) { return {}; }
   if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
   return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
