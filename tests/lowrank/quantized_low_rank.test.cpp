@@ -155,6 +155,22 @@ TEST_CASE("[lowrank] threads, instruction sets and old memory do not change code
   CHECK(record({.threads = 3}) == want);
 }
 
+TEST_CASE("[lowrank] a state of factors and codes does not depend on what its memory held before")
+{
+  // Sizes of a residual that leave 4, 8, 12 and 0 bytes free in front of the state of the codes.
+  for (std::uint64_t const more : {1u, 2u, 3u, 4u}) {
+    CAPTURE(more);
+    std::vector<tensor> const bucket{{"a", 70, 65, 0}, {"b", 1, 2 + more, 4550}};
+    auto const plan = presets::powersgd_r4_sat8.plan(layout{4552 + more, bucket}, {});
+    tests::host_buffer const zeros(plan.state_bytes(), 0, std::byte{0});
+    tests::host_buffer const ones(plan.state_bytes(), 0, std::byte{0xff});
+    for (auto const* state : {&zeros, &ones}) {
+      REQUIRE(initialize(cpu_executor{}, plan, state->contents(), 5).ok());
+    }
+    CHECK(zeros.read(0, plan.state_bytes()) == ones.read(0, plan.state_bytes()));
+  }
+}
+
 TEST_CASE("[lowrank] values that are not finite leave residual and warm start of codes alone")
 {
   tests::loopback_run run(presets::powersgd_r4_sat8, layout{coordinates, tensors}, 2, 13);

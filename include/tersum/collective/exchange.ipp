@@ -126,7 +126,14 @@ status initialize(Executor const& exec,
       return s;
     }
   }
-  return initialize(exec, plan.factors(), plan.factors_state(state), seed);
+  if (status const s = initialize(exec, plan.factors(), plan.factors_state(state), seed); !s.ok()) {
+    return s;
+  }
+  // What lies between the states is zero, too: of the header, step and non_finite_step still are.
+  std::size_t const end = plan.factors().state_bytes();
+  return exec.copy(state.data() + end,
+                   state.data() + offsetof(state_header, step),
+                   plan.inner_state_offset(0) - end);
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>
