@@ -32,6 +32,7 @@ struct wire {
   element* data     = nullptr;    //!< In the memory of the executor: the host's or the device's.
   std::size_t count = 0;          //!< Elements, the same on every rank.
   [[no_unique_address]] Op op{};  //!< The reduction of this round.
+  int ranks = 0;                  //!< Those of the plan's world; 0: of any.
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };

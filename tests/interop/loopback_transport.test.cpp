@@ -199,6 +199,29 @@ TEST_CASE("[interop] parts of another world than the transport's are refused")
   }
 }
 
+TEST_CASE(
+  "[interop] sums of another world than the transport's are refused, and those of no plan are not")
+{
+  for (int const ranks : {1, 2}) {
+    loopback_group group{1};
+    loopback_transport const transport{group, 0};
+    auto const reduce   = reduce_over(transport, cpu_executor{});
+    tensor const both[] = {{"a", 64, 64, 0}, {"b", 1, 10, 4096}};
+    plan const of_some  = presets::rotated_sat4.plan({.coordinates = 4106, .tensors = both},
+                                                    {.size = ranks, .rank = 0});
+    std::vector<std::byte> memory(of_some.workspace_bytes());
+    for (status const& s : {reduce(agreed_wire(of_some, memory)),
+                            reduce(payload_wire(of_some, memory)),
+                            reduce(bypass_wire(of_some, memory))}) {
+      CHECK(s.ok() == (ranks == 1));
+      CHECK((s.message.find("world.size") != std::string_view::npos) == (ranks == 2));
+    }
+    auto of_any  = payload_wire(of_some, memory);
+    of_any.ranks = 0;
+    CHECK(reduce(of_any).ok());
+  }
+}
+
 TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must share")
 {
   layout const vector{.coordinates = 100000};

@@ -159,7 +159,8 @@ template <class Codec>
   using op = typename Codec::agreed_op;
   return wire<op>{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
-    .count = plan.agreed_bytes() / sizeof(typename op::element)};
+    .count = plan.agreed_bytes() / sizeof(typename op::element),
+    .ranks = plan.ranks().size};
 }
 
 //! Two shots: this rank's codes of all parts, to be sent to the owners of the parts.
@@ -192,7 +193,8 @@ template <class Codec>
   std::size_t offset = plan.payload_offset();
   if constexpr (recoding<Codec>) { offset = plan.gathered_offset(); }
   wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
-                   .count = plan.payload_bytes() / sizeof(typename op::element)};
+                   .count = plan.payload_bytes() / sizeof(typename op::element),
+                   .ranks = plan.ranks().size};
   if constexpr (has_combine_at<op>) {
     payload.op.parts =
       reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());
@@ -206,7 +208,8 @@ template <class Codec>
 {
   return wire<native_sum<float>>{
     .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-    .count = plan.bypassed()};
+    .count = plan.bypassed(),
+    .ranks = plan.ranks().size};
 }
 //! @}
 

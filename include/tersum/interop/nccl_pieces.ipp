@@ -40,6 +40,8 @@ template <schedule Schedule>
 template <reduce_op Op>
 status nccl_pieces<Schedule>::operator()(wire<Op> const& round) const
 {
+  if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_sums(round, over_->size()); !s.ok()) { return s; }
   return between_streams([&]() -> status {
     if constexpr (Schedule == schedule::ring) {
       return ring(round);

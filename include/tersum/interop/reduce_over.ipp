@@ -101,6 +101,7 @@ template <reduce_op Op>
 status transport_reduce<Schedule, Transport, Executor>::operator()(wire<Op> const& round) const
 {
   if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_sums(round, over_->size()); !s.ok()) { return s; }
   if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
   if (over_->size() == 1 || round.count == 0) { return {}; }
   if constexpr (Schedule == schedule::ring) {

@@ -103,6 +103,13 @@ template <class Round>
           "the plan's world.size differs from the transport's number of ranks"};
 }
 
+//! Sums over another world than the plan's would be divided by the wrong number, or overflow. Rounds of no plan are of any.
+template <reduce_op Op>
+[[nodiscard]] constexpr status check_sums(wire<Op> const& round, int ranks) noexcept
+{
+  return round.ranks == 0 ? status{} : check_parts(round, ranks);
+}
+
 }  // namespace detail
 
 }  // namespace tersum::inline v0
