@@ -20,6 +20,7 @@
 #include <span>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 using namespace tersum;
@@ -156,27 +157,16 @@ TEST_CASE("[interop] an executor that cannot run is refused before anything trav
   CHECK(s.message.find("threads") != std::string_view::npos);
 }
 
-// Lanes of eight bits whose element is 16 bytes.
-struct add_fours {
-  using element                     = word4;
-  static constexpr bool native      = false;
-  static constexpr bool associative = true;
-  static constexpr bool exact       = true;
-  word4 operator()(word4 const& a, word4 const&) const { return a; }
-};
-
-struct fours : widening_sum<4, 8> {
-  using op = add_fours;
-};
-
 TEST_CASE("[interop] scratch memory has room for the largest block, whatever its elements")
 {
-  using wide =
-    codec<fixed_chunks<128>, no_rotation, rms_range<literal>, stochastic_quantizer<4>, fours>;
+  using element = std::remove_cvref_t<decltype(presets::per_hop_4)>::payload_op::element;
+  static_assert(sizeof(element) > 16);
   for (int ranks = 1; ranks <= 18; ++ranks) {
     CAPTURE(ranks);
-    plan const of_all = wide{}.plan(layout{128}, {.size = ranks, .rank = 0});
-    rank_blocks largest{.count = of_all.payload_bytes() / 16, .element_bytes = 16, .ranks = ranks};
+    plan const of_all = presets::per_hop_4.plan(layout{128}, {.size = ranks, .rank = 0});
+    rank_blocks largest{.count         = of_all.payload_bytes() / sizeof(element),
+                        .element_bytes = sizeof(element),
+                        .ranks         = ranks};
     std::size_t most = 0;
     for (int rank = 0; rank < ranks; ++rank) { most = std::max(most, largest.bytes(rank)); }
     CHECK(scratch_bytes(of_all) >= most * static_cast<std::size_t>(ranks));
