@@ -24,6 +24,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tersum::tests {
@@ -326,15 +327,21 @@ status exchange_once(any_transport const& over,
     rank_memory<std::remove_cvref_t<decltype(presets::rotated_sat4_ef)>> rank;
     std::vector<word4> scratch;
   };
+  // Words may arrive late. The ranks are threads of one process where the transport is a loopback.
+  static std::mutex of_kept;
   static std::vector<std::unique_ptr<exchange_memory>> kept;
 
   cpu_executor const exec;
   auto const plan = presets::rotated_sat4_ef.plan({.coordinates = 1 << 20},
                                                   {.size = over.size(), .rank = over.rank()});
-  kept.push_back(std::make_unique<exchange_memory>(
-    exchange_memory{rank_memory{plan}, std::vector<word4>(scratch_bytes(plan) / 16 + 1)}));
-  auto& mine         = kept.back()->rank;
-  auto const scratch = std::as_writable_bytes(std::span{kept.back()->scratch});
+  auto memory     = std::make_unique<exchange_memory>(
+    exchange_memory{rank_memory{plan}, std::vector<word4>(scratch_bytes(plan) / 16 + 1)});
+  auto& mine         = memory->rank;
+  auto const scratch = std::as_writable_bytes(std::span{memory->scratch});
+  {
+    std::scoped_lock const lock{of_kept};
+    kept.push_back(std::move(memory));
+  }
   if (status const s = mine.begin(); !s.ok()) { return s; }
   mine.gradient         = make_gradient(1 << 20, over.size(), over.rank(), 0);
   auto const before     = mine.gradient;
