@@ -76,7 +76,7 @@ static_assert(are_plain_values<rms_range<tracked_correlation, bfloat16>, rms_ran
 static_assert(are_plain_values<dither_key, philox_block, world, saturate_once<4>>);
 static_assert(sizeof(philox_block) == 16 && sizeof(dither_key) == 24);
 static_assert(are_plain_values<wire<saturating_add<4>>, wire<native_sum<std::int8_t>>>);
-static_assert(sizeof(wire<native_sum<float>>) == sizeof(void*) + sizeof(std::size_t));
+static_assert(sizeof(wire<native_sum<float>>) == sizeof(void*) + 2 * sizeof(std::size_t));
 static_assert(std::is_trivially_copyable_v<status> && std::is_trivially_copyable_v<tensor>);
 static_assert(std::is_trivially_copyable_v<layout>);
 
