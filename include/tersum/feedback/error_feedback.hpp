@@ -18,8 +18,8 @@ struct no_feedback {
 //! @brief Keeps gradient + residual - own decoded codes for the next step, one float32 per coordinate.
 //!
 //! It is fused into encoding. The residual is zero where a tensor bypasses the codec. A step in which any rank's
-//! gradient is not finite leaves all of it as it was, with the exceptions that docs/contracts.md lists. It covers this rank's rounding and clipping, not what saturates
-//! in the sum. Source: Seide et al., 1-bit SGD (Interspeech'14).
+//! gradient is not finite leaves all of it as it was, with the exceptions that docs/contracts.md lists. It covers this
+//! rank's rounding and clipping, not what saturates in the sum. Source: Seide et al., 1-bit SGD (Interspeech'14).
 struct error_feedback {
   static constexpr bool enabled = true;
 };
