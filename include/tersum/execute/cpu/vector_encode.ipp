@@ -223,7 +223,7 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   using shape        = rows_of<size>;
   alignas(64) float rows[size];
   std::uint32_t signs[sign_room<size>];
-  if constexpr (Codec::rotates_chunks) { chunk_signs<size>(chunk, sign_key, signs); }
+  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
   rotate_rows<Codec>(from, signs, rows);
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {

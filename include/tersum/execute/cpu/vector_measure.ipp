@@ -59,7 +59,7 @@ TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
   using shape        = rows_of<size>;
   alignas(64) float rows[size];
   std::uint32_t signs[sign_room<size>];
-  if constexpr (Codec::rotates_chunks) { chunk_signs<size>(chunk, sign_key, signs); }
+  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
   rotate_rows<Codec>(from, signs, rows);
   constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
   constexpr int stride = shape::split * width;

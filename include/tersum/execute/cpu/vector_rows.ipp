@@ -102,12 +102,13 @@ TERSUM_SIMD words mix(words h)
 template <int Size>
 inline constexpr int sign_room = Size / 32 < width ? width : Size / 32;
 
-//! @brief The sign words of a chunk, as `sign_bits` defines them.
-template <int Size>
+//! @brief The sign words of a chunk, as `sign_bits` defines them; nothing for one that is not rotated.
+template <int Size, bool Rotated = true>
 TERSUM_SIMD void chunk_signs(std::uint64_t chunk,
                              std::uint64_t key,
                              std::uint32_t (&out)[sign_room<Size>])
 {
+  if constexpr (!Rotated) { return; }
   // A chunk's words share the upper half of their number.
   std::uint64_t const first = chunk * (Size / 32);
   std::uint32_t const high =
