@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codecs that choose chunks: budgets, zeros, feedback, the same choice on every rank, and known errors on real gradients.
+//! Codecs that choose chunks: budgets, zeros, feedback, the same choice on every rank.
 
 #include "support/loopback_run.hpp"
-#include "support/sample_gradients.hpp"
+#include "support/normal_gradients.hpp"
 
 #include <tersum/presets.hpp>
 
@@ -15,7 +15,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <string>
 #include <string_view>
@@ -246,199 +245,12 @@ TEST_CASE("[selection] feedback brings every chunk to travel, and the average to
   }
 }
 
-// NMSE of the last of ten steps.
-template <class Codec>
-double error_of(Codec const& codec, gradients const& in)
-{
-  tests::loopback_run<Codec> run{
-    codec, layout{in[0].size()}, static_cast<int>(in.size()), 20241118};
-  double lost = 0, all = 0;
-  gradients const* out = nullptr;
-  for (int step = 0; step < 10; ++step) { out = &run.exchange(in); }
-  for (std::size_t i = 0; i < in[0].size(); ++i) {
-    double mean = 0;
-    for (auto const& gradient : in) {
-      mean += static_cast<double>(gradient[i]) / static_cast<double>(in.size());
-    }
-    lost += std::pow(static_cast<double>((*out)[0][i]) - mean, 2);
-    all += mean * mean;
-  }
-  return lost / all;
-}
-
-// TopKC in double: the chunks with the largest sums of squared norms, everything else zero.
-double direct_error(gradients const& in, std::size_t size, std::size_t chosen)
-{
-  std::size_t const d = in[0].size(), chunks = (d + size - 1) / size;
-  std::vector<double> norm(chunks), energy(chunks);
-  for (std::size_t i = 0; i < d; ++i) {
-    double mean = 0;
-    for (auto const& gradient : in) {
-      norm[i / size] += std::pow(static_cast<double>(gradient[i]), 2);
-      mean += static_cast<double>(gradient[i]) / static_cast<double>(in.size());
-    }
-    energy[i / size] += mean * mean;
-  }
-  std::vector<std::size_t> order(chunks);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(
-    order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return norm[a] > norm[b]; });
-  double lost = 0;
-  for (std::size_t k = chosen; k < chunks; ++k) { lost += energy[order[k]]; }
-  return lost / std::accumulate(energy.begin(), energy.end(), 0.0);
-}
-
-TEST_CASE("[selection] TopKC equals a direct computation on the sample gradients")
-{
-  for (std::string const set : {"step20", "step300"}) {
-    CAPTURE(set);
-    auto const in = tests::sample_gradients(set);
-    auto const d  = in[0].size();
-    auto const expected =
-      set == "step20" ? std::vector{.092, .034, .0036} : std::vector{.51, .33, .076};
-    std::size_t row  = 0;
-    auto const check = [&]<class Exact>(auto const& codec, Exact exact, std::size_t size) {
-      float const bits = codec.chunker.bits;
-      CAPTURE(bits);
-      auto const plan   = codec.plan(layout{d}, {.size = 4, .rank = 0});
-      auto const chunks = (d + size - 1) / size;
-      // 16 bits a norm, 16 bits a chosen coordinate.
-      auto const chosen = static_cast<std::size_t>(
-        (static_cast<double>(bits) * static_cast<double>(d) - 16.0 * static_cast<double>(chunks)) /
-        (16.0 * static_cast<double>(size)));
-      CHECK(plan.payload_bytes() == chosen * size * 2);
-      CHECK(plan.agreed_bytes() == chunks * 2);
-      CHECK(error_of(codec, in) == doctest::Approx(expected[row++]).epsilon(.02));
-      // With norms in float, whose sums order as those in double do, just as many chunks lose just the same: halves add
-      // 2^-22 of the energy.
-      exact.chunker.bits = bits + 16.0f / static_cast<float>(size);
-      CHECK(exact.plan(layout{d}, {.size = 4, .rank = 0}).payload_bytes() / 2 / size == chosen);
-      CHECK(std::abs(error_of(exact, in) - direct_error(in, size, chosen)) <= 1e-6);
-    };
-    check(presets::topkc_b05, cast_codec<half, top_chunks<128, float>>{}, 128);
-    check(presets::topkc_b2, cast_codec<half, top_chunks<64, float>>{}, 64);
-    check(presets::topkc_b8, cast_codec<half, top_chunks<64, float>>{}, 64);
-  }
-}
-
-TEST_CASE("[selection] TopK equals a direct computation on the sample gradients")
-{
-  auto const in    = tests::sample_gradients("step20");
-  auto const d     = in[0].size();
-  auto const check = [&](auto const& codec, double bits) {
-    auto const chosen = codec.plan(layout{d}, {.size = 4, .rank = 0}).chosen();
-    CHECK(chosen == static_cast<std::uint64_t>(bits * static_cast<double>(d) / 96) * 2);
-    std::vector<double> estimate(d);
-    for (auto const& gradient : in) {
-      std::vector<std::size_t> order(d);
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return std::abs(gradient[a]) > std::abs(gradient[b]);
-      });
-      for (std::size_t k = 0; k < chosen; ++k) {
-        estimate[order[k]] += static_cast<double>(gradient[order[k]]) / 4;
-      }
-    }
-    double lost = 0, all = 0;
-    for (std::size_t i = 0; i < d; ++i) {
-      double mean = 0;
-      for (auto const& gradient : in) { mean += static_cast<double>(gradient[i]) / 4; }
-      lost += (estimate[i] - mean) * (estimate[i] - mean);
-      all += mean * mean;
-    }
-    // Halves add 2^-22 of the energy, and twice the root of its product with what is lost.
-    CHECK(std::abs(error_of(codec, in) - lost / all) <= 1e-4 * lost / all + 1e-6);
-  };
-  check(presets::topk_b05, .5);
-  check(presets::topk_b2, 2);
-  check(presets::topk_b8, 8);
-}
-
-TEST_CASE("[selection] at equal bits chunks lose less than coordinates where energy is local")
-{
-  auto const in = tests::sample_gradients("step20");
-  CHECK(error_of(presets::topkc_b05, in) < error_of(presets::topk_b05, in));
-  CHECK(error_of(presets::topkc_b2, in) < error_of(presets::topk_b2, in));
-  CHECK(error_of(presets::topkc_b8, in) < error_of(presets::topk_b8, in));
-}
-
 TEST_CASE("[selection] TopK takes one vector and says so")
 {
   tensor const tensors[] = {{.name = "w", .rows = 4, .columns = 8, .offset = 0}};
   auto const plan =
     presets::topk_b2.plan({.coordinates = 32, .tensors = tensors}, {.size = 2, .rank = 0});
   CHECK(plan.check().code == error_code::unsupported);
-}
-
-TEST_CASE("[selection] chosen chunks are worth it only because energy is local")
-{
-  auto in = tests::sample_gradients("step20");
-  std::vector<std::size_t> order(in[0].size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937(3));
-  auto permuted = in;
-  for (std::size_t rank = 0; rank < in.size(); ++rank) {
-    for (std::size_t i = 0; i < order.size(); ++i) { permuted[rank][i] = in[rank][order[i]]; }
-  }
-  CHECK(error_of(presets::topkc_b2, in) < .2 * error_of(presets::topkc_b2, permuted));
-  // Chance does as badly as a permutation, which leaves every chunk an equal share: 1 - J Size / d.
-  auto const plan = presets::randomkc_b2.plan(layout{order.size()}, {.size = 4, .rank = 0});
-  double const share =
-    static_cast<double>(plan.payload_bytes()) / 2 / static_cast<double>(order.size());
-  double const drawn = error_of(presets::randomkc_b2, permuted);
-  CHECK(drawn == doctest::Approx(1 - share).epsilon(.05));
-}
-
-TEST_CASE("[selection] widths by worth beat one width for all on the sample gradients")
-{
-  auto const late  = tests::sample_gradients("step300");
-  auto const early = tests::sample_gradients("step20");
-  CHECK(error_of(presets::allocated_sat_4, late) <= .022);
-  CHECK(error_of(presets::allocated_sat_2, late) <= .13);
-  auto const compare = [](auto fixed, gradients const& in) {
-    auto const bits =
-      fixed.plan(layout{in[0].size()}, {.size = 4, .rank = 0}).bits_per_coordinate();
-    auto same         = presets::allocated_sat_4;
-    same.chunker.bits = static_cast<float>(bits);
-    CAPTURE(bits);
-    CHECK(error_of(same, in) <= error_of(fixed, in));
-  };
-  for (auto const* const in : {&early, &late}) {
-    compare(presets::rotated_sat2, *in);
-    compare(presets::rotated_sat4, *in);
-    // At the widest width there is nothing to gain but bits. The errors of 391008 coordinates, at most as spread as normal
-    // ones, vary by sqrt(2 / 391008) = .23 % from run to run: four deviations of a difference are 1.3 %.
-    CHECK(presets::allocated_sat_8.plan(layout{(*in)[0].size()}, {.size = 4}).wire_bytes() <
-          presets::rotated_sat8.plan(layout{(*in)[0].size()}, {.size = 4}).wire_bytes());
-    CHECK(error_of(presets::allocated_sat_8, *in) <= 1.013 * error_of(presets::rotated_sat8, *in));
-  }
-}
-
-TEST_CASE("[selection] the table of distortions is what normal gradients lose")
-{
-  // One width for all chunks and independent ranks: the codec's own error in a steady state. The table has three digits of
-  // a simulation; what remains is that the head-room of one step follows the error of the step before, some per cent.
-  auto const check = []<int Bits>(std::integral_constant<int, Bits>, int world) {
-    CAPTURE(Bits);
-    CAPTURE(world);
-    using fixed = codec<fixed_chunks<1024>,
-                        partial_hadamard<1024>,
-                        rms_range<tracked_correlation>,
-                        stochastic_quantizer<Bits>,
-                        saturating_sum<Bits>>;
-    fixed automatic{};
-    // Plans refuse 0 where a tracked range could not grow, which independent gradients do not ask of it.
-    bool const grows       = Bits > 2 || world < 16;
-    automatic.range.spread = grows ? 0 : saturating_sum<Bits>::best_spread(world);
-    CHECK(
-      error_of(automatic, awkward("normal", world, 1 << 17)) ==
-      doctest::Approx(static_cast<double>(saturating_sum<Bits>::distortion(world))).epsilon(.1));
-  };
-  for (int const world : {1, 2, 4, 8, 16}) {
-    check(std::integral_constant<int, 2>{}, world);
-    check(std::integral_constant<int, 4>{}, world);
-    check(std::integral_constant<int, 8>{}, world);
-  }
 }
 
 TEST_CASE("[selection] flat energy costs the norms and nothing else")
