@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds and runs all tests on a Debian 12 machine, and installs what is missing: with the default compiler, with
-# clang, under the sanitizers, and with nvcc, which goes into build/nvcc where there is none. Build folders are in build/.
+# Builds and runs all tests on a Debian 12 machine, and installs what is missing: with the default compiler, with clang
+# under the sanitizers, with clang optimized, and with nvcc, which goes into build/nvcc where there is none. Build folders
+# are in build/.
 #
 #   bash tests/run.sh [preset...]     (default: cpu sanitize cpu-clang cuda)
 #
@@ -24,8 +25,9 @@ install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
 install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ip:iproute2 ||
   echo "tests of transports that are missing will be skipped"
-if [[ " ${presets[*]} " == *" cpu-clang "* ]]; then
-  install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev || exit 1
+if [[ " ${presets[*]} " =~ " cpu-clang "|" sanitize " ]]; then
+  install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev \
+    /usr/lib/llvm-14/lib/clang/14.0.6/include/sanitizer:libclang-rt-14-dev || exit 1
 fi
 # The same sources are compiled for several presets, some with the same flags.
 install_missing ccache:ccache || true
