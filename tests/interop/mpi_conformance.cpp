@@ -170,13 +170,45 @@ int survive()
   _exit(good ? 0 : 1);  // MPI_Finalize would wait for the dead
 }
 
+// Communicators that cannot be used are refused in a sentence.
+int check_communicators()
+{
+  int failures        = 0;
+  auto const refusing = [&](MPI_Comm communicator, char const* sentence) {
+    auto const answer = tersum::mpi_transport{communicator}.check();
+    if (answer.code == tersum::error_code::invalid_argument && answer.message == sentence) {
+      return;
+    }
+    ++failures;
+    std::printf("instead of \"%s\": \"%s\"\n", sentence, answer.message.data());
+  };
+  refusing(MPI_COMM_NULL, "communicator is MPI_COMM_NULL, or was freed");
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size == 1) { return failures; }
+  MPI_Comm half = MPI_COMM_NULL, between = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &between);
+  refusing(between,
+           "communicator is between two groups, whose sums would be those of the other group");
+  MPI_Comm_free(&between);
+  MPI_Comm_free(&half);
+  return failures;
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
+  tersum::status const early = tersum::mpi_transport{MPI_COMM_WORLD}.check();
   MPI_Init(&argc, &argv);
   if (argc > 1 && std::strcmp(argv[1], "survive") == 0) { return survive(); }
   int failures = 0;
+  if (early.message != "MPI is not running: MPI_Init was not called, or MPI_Finalize was") {
+    ++failures;
+    std::printf("before MPI_Init: \"%s\"\n", early.message.data());
+  }
   {
     tersum::mpi_transport const transport{MPI_COMM_WORLD};
     auto const any   = tersum::tests::forget_type(transport);
@@ -184,10 +216,7 @@ int main(int argc, char** argv)
     failures += tersum::tests::check_presets(any, brief);
     failures += tersum::tests::check_agreement(any);
     failures += check_blocks(transport);
-    if (tersum::mpi_transport{MPI_COMM_NULL}.check().code != tersum::error_code::invalid_argument) {
-      ++failures;
-      std::printf("no communicator, and no error\n");
-    }
+    failures += check_communicators();
     // With a time limit other calls of MPI are made.
     tersum::mpi_transport const limited{MPI_COMM_WORLD, std::chrono::seconds(60)};
     if (!brief) {

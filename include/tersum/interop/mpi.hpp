@@ -22,7 +22,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief All ranks of an MPI communicator.
+//! @brief All ranks of an MPI communicator, which has one group (no intercommunicator).
 //!
 //! It works on a duplicate of the communicator, whose errors are returned instead of ending the program. Constructor
 //! and destructor are collective; destroy it before MPI_Finalize. Sums and maxima of float and of integers are MPI's
@@ -86,10 +86,13 @@ class mpi_transport {
 
   [[nodiscard]] static status too_large() noexcept;
 
+  // Duplicates the communicator.
+  [[nodiscard]] status use(MPI_Comm communicator) noexcept;
+
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_      = 0;
   int size_      = 1;
-  int error_     = MPI_SUCCESS;
+  status made_;
   std::chrono::milliseconds timeout_;
   // Written by calls that are const: a transport is used by one thread.
   std::unique_ptr<int[]> counts_;

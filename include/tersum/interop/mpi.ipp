@@ -10,13 +10,34 @@ inline mpi_transport::mpi_transport(MPI_Comm communicator,
                                     std::chrono::milliseconds timeout) noexcept
   : timeout_(timeout)
 {
-  // MPI would end the program.
-  error_ = communicator == MPI_COMM_NULL ? MPI_ERR_COMM : MPI_Comm_dup(communicator, &comm_);
-  if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
-  if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_rank(comm_, &rank_); }
-  if (error_ == MPI_SUCCESS) { error_ = MPI_Comm_size(comm_, &size_); }
+  made_ = use(communicator);
   counts_.reset(new (std::nothrow) int[4 * static_cast<std::size_t>(size_)]);
   words_.reset(new (std::nothrow) std::uint64_t[2]{});
+}
+
+inline status mpi_transport::use(MPI_Comm communicator) noexcept
+{
+  // MPI itself would end the program, or hang.
+  int begun = 0, ended = 0, between_groups = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&ended);
+  if (begun == 0 || ended != 0) {
+    return {error_code::invalid_argument,
+            "MPI is not running: MPI_Init was not called, or MPI_Finalize was"};
+  }
+  if (communicator == MPI_COMM_NULL) {
+    return {error_code::invalid_argument, "communicator is MPI_COMM_NULL, or was freed"};
+  }
+  MPI_Comm_test_inter(communicator, &between_groups);
+  if (between_groups != 0) {
+    return {error_code::invalid_argument,
+            "communicator is between two groups, whose sums would be those of the other group"};
+  }
+  int error = MPI_Comm_dup(communicator, &comm_);
+  if (error == MPI_SUCCESS) { error = MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
+  if (error == MPI_SUCCESS) { error = MPI_Comm_rank(comm_, &rank_); }
+  if (error == MPI_SUCCESS) { error = MPI_Comm_size(comm_, &size_); }
+  return answer(error);
 }
 
 inline mpi_transport::~mpi_transport()
@@ -31,17 +52,15 @@ inline mpi_transport::~mpi_transport()
 
 inline status mpi_transport::check() const noexcept
 {
-  if (error_ == MPI_SUCCESS && (counts_ == nullptr || words_ == nullptr)) {
+  if (!made_.ok()) { return made_; }
+  if (counts_ == nullptr || words_ == nullptr) {
     return {error_code::transport_failed, "no memory for the counts of MPI's collectives"};
   }
   if (failed_) {
     return {error_code::transport_failed,
             "an earlier call of MPI failed or did not end in time: make a new transport"};
   }
-  if (error_ == MPI_ERR_COMM) {
-    return {error_code::invalid_argument, "communicator is MPI_COMM_NULL, or was freed", error_};
-  }
-  return answer(error_);
+  return {};
 }
 
 inline status mpi_transport::exchange_word(int to,
