@@ -141,8 +141,7 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
     return (count + Items - 1) / Items;
   }
 
-  template <class Body>
-  void launch(std::uint64_t blocks, int threads, int shared, Body const& body) const
+  void launch(std::uint64_t blocks, int threads, int shared, emulator::thread_body body) const
   {
     if (blocks == 0) { return; }
     if (blocks > std::numeric_limits<std::int32_t>::max()) {

@@ -4,9 +4,10 @@
 //! @file
 //! How the threads of a block take turns: compiled once, with optimization, as nearly all the time of a kernel is spent here.
 
-#include "block.hpp"
+#include "../emulator.hpp"
 
 #include <array>
+#include <random>
 #include <sstream>
 #include <utility>
 
@@ -19,7 +20,7 @@ block::block(launch_shape shape, thread_order order)
 {
 }
 
-void block::run(std::uint32_t rank, std::function<void(unsigned)> const& body)
+void block::run(std::uint32_t rank, thread_body body)
 {
   rank_ = rank;
   shared_.poison();
@@ -28,7 +29,7 @@ void block::run(std::uint32_t rank, std::function<void(unsigned)> const& body)
   waiting_  = 0;
   for (unsigned thread = 0; thread < shape_.threads; ++thread) {
     threads_[thread].doing = activity::runnable;
-    fibers_[thread].start([this, thread, &body] { run_thread(thread, body); });
+    fibers_[thread].start([this, thread, body] { run_thread(thread, body); });
   }
   while (exited_ < shape_.threads) {
     if (runnable_ == 0) { throw divergence(); }
@@ -78,10 +79,11 @@ tile_operands const* block::exchange(unsigned thread,
   return exchange_through(operand_slots_, thread, operation, value);
 }
 
-void block::run_thread(unsigned thread, std::function<void(unsigned)> const& body)
+void block::run_thread(unsigned thread, thread_body body)
 {
   try {
-    body(thread);
+    host_context context{*this, thread};
+    body(context);
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -155,6 +157,22 @@ failure block::divergence() const
          << " (first: thread " << firsts[doing] << ")";
   }
   return make_failure("the threads of block ", rank_, " diverged: ", list.str());
+}
+
+void launch(launch_shape shape, thread_order order, thread_body body)
+{
+  if (shape.threads == 0 || shape.threads > block::max_threads ||
+      shape.threads % block::warp_threads != 0) {
+    throw make_failure("a block needs a multiple of 32 threads, at most 1024, not ", shape.threads);
+  }
+  if (shape.shared_bytes > max_shared_bytes) {
+    throw make_failure(
+      "a block has at most 227 KiB of shared memory, not ", shape.shared_bytes, " bytes");
+  }
+  block current{shape, order};
+  std::mt19937_64 random{order.seed};
+  visiting_order ranks{shape.blocks, order, random};
+  for (unsigned const rank : ranks.next()) { current.run(rank, body); }
 }
 
 }  // namespace tersum::emulator

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <functional>
 #include <random>
 #include <type_traits>
 #include <vector>
@@ -28,6 +27,29 @@ struct launch_shape {
   std::uint32_t blocks     = 1;
   unsigned threads         = 32;  //!< A multiple of 32, at most 1024.
   std::size_t shared_bytes = 0;
+};
+
+class host_context;
+
+//! A reference to a kernel body, which is callable with a `host_context&`.
+class thread_body {
+ public:
+  template <class Body>
+  thread_body(Body const& body) : body_{&body}, call_{&call<Body>}
+  {
+  }
+
+  void operator()(host_context& context) const { call_(body_, context); }
+
+ private:
+  template <class Body>
+  static void call(void const* body, host_context& context)
+  {
+    (*static_cast<Body const*>(body))(context);
+  }
+
+  void const* body_;
+  void (*call_)(void const*, host_context&);
 };
 
 //! What a thread of the block is doing; from `sync_block` on, it waits for other threads.
@@ -57,9 +79,9 @@ class block {
 
   block(launch_shape shape, thread_order order);
 
-  //! @brief Runs `body(thread)` for every thread of the block `rank`.
+  //! @brief Runs `body` for every thread of the block `rank`.
   //! @throws failure if the block cannot go on; and whatever `body` throws.
-  void run(std::uint32_t rank, std::function<void(unsigned)> const& body);
+  void run(std::uint32_t rank, thread_body body);
 
   [[nodiscard]] launch_shape const& shape() const { return shape_; }
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
@@ -106,7 +128,7 @@ class block {
                                           activity operation,
                                           T const& value);
 
-  void run_thread(unsigned thread, std::function<void(unsigned)> const& body);
+  void run_thread(unsigned thread, thread_body body);
 
   //! Lets every lane run that may; returns whether there was one.
   bool run_warp(unsigned warp);
