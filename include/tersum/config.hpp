@@ -39,7 +39,7 @@
 #if defined(__CUDACC__)
 #define TERSUM_BODY __device__ __forceinline__
 #else
-#define TERSUM_BODY TERSUM_INLINE
+#define TERSUM_BODY inline
 #endif
 
 //! Unrolls the loop that follows, whose trip count is a constant of at most 64. nvcc's host pass knows no such pragma.
