@@ -58,47 +58,41 @@ exchanged<Codec, Element> exchange_once(exchange_case<Codec, Element> const& c,
                                         emulator::thread_order order,
                                         OnGpu on_gpu)
 {
-  using memory = rank_memory<host_buffer, Codec, Element>;
   emulated_executor const gpu{order};
   cpu_executor const cpu{.threads = 1};
-  auto const on = [&](int rank, auto stage) {
-    REQUIRE((on_gpu(rank) ? stage(gpu) : stage(cpu)) == status{});
-  };
   exchanged<Codec, Element> out;
-  std::deque<memory> ranks;
-  for (int rank = 0; rank < c.world; ++rank) {
-    memory& mine     = ranks.emplace_back(c, rank, std::byte{0xa5});
-    auto const state = mine.state.contents();
-    on(rank, [&](auto const& exec) { return initialize(exec, mine.plan, state, c.seed); });
-    auto const gradient =
-      make_gradient<Element>(c.gradient.coordinates, rank, 0, c.non_finite_step == 0);
-    mine.gradient.write(std::as_bytes(std::span{gradient}));
-    auto const r = mine.spans();
-    on(rank,
-       [&](auto const& exec) { return encode(exec, r.plan, r.gradient, r.state, r.workspace); });
-    out.agreed.push_back(mine.read(mine.agreed()));
-  }
-  reduce_wires(cpu, c.order, ranks, &memory::agreed);
-  for (int rank = 0; rank < c.world; ++rank) {
-    memory const& mine = ranks[static_cast<std::size_t>(rank)];
-    auto const r       = mine.spans();
-    on(rank,
-       [&](auto const& exec) { return advance(exec, r.plan, r.gradient, r.state, r.workspace); });
-    out.codes.push_back(mine.read(mine.payload()));
-  }
-  reduce_wires(cpu, c.order, ranks, &memory::payload);
-  for (int rank = 0; rank < c.world; ++rank) {
-    memory const& mine = ranks[static_cast<std::size_t>(rank)];
-    auto const r       = mine.spans();
-    out.sums.push_back(mine.read(mine.payload()));
-    if (rank == 0) {
-      out.steps.resize(mine.plan.chunks());
-      std::memcpy(out.steps.data(), r.workspace.data(), out.steps.size() * sizeof(chunk_step));
+  exchange_ranks<host_buffer, Codec, Element> ranks{c, std::byte{0xa5}};
+  auto const on_each = [&](auto stage) {
+    for (int rank = 0; rank < c.world; ++rank) {
+      auto const r = ranks[static_cast<std::size_t>(rank)];
+      require_ok(on_gpu(rank) ? stage(gpu, r) : stage(cpu, r));
     }
-    on(rank,
-       [&](auto const& exec) { return decode(exec, r.plan, r.gradient, r.state, r.workspace); });
-    out.means.push_back(mine.gradient.read(0, mine.plan.coordinates() * sizeof(Element)));
-    out.states.push_back(mine.state.read(0, mine.plan.state_bytes()));
+  };
+  on_each(
+    [&](auto const& exec, auto const& r) { return initialize(exec, r.plan, r.state, c.seed); });
+  ranks.write_gradients(0);
+  on_each([](auto const& exec, auto const& r) {
+    return encode(exec, r.plan, r.gradient, r.state, r.workspace);
+  });
+  auto const agreed = ranks.agreed();
+  out.agreed        = read_wires(ranks.memory(), agreed);
+  reduce_wires(cpu, c.order, agreed);
+  on_each([](auto const& exec, auto const& r) {
+    return advance(exec, r.plan, r.gradient, r.state, r.workspace);
+  });
+  auto const payload = ranks.payload();
+  out.codes          = read_wires(ranks.memory(), payload);
+  reduce_wires(cpu, c.order, payload);
+  out.sums             = read_wires(ranks.memory(), payload);
+  auto const first     = ranks[0];
+  auto const* const at = reinterpret_cast<chunk_step const*>(first.workspace.data());
+  out.steps.assign(at, at + first.plan.chunks());
+  on_each([](auto const& exec, auto const& r) {
+    return decode(exec, r.plan, r.gradient, r.state, r.workspace);
+  });
+  for (auto const& mine : ranks.memory()) {
+    out.means.push_back(mine.gradient.read(0, mine.gradient.contents().size()));
+    out.states.push_back(mine.state.read(0, mine.state.contents().size()));
   }
   return out;
 }

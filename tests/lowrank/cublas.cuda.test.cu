@@ -29,8 +29,9 @@ TEST_CASE("[cublas_executor] grouped products are those of all matrices with the
   layout const shape = odd_matrices().gradient();
   exchange_case<codec_type, float> const c{
     .codec = {.low_rank = {.least_saving = 0}}, .gradient = shape, .world = 1};
-  rank_memory<device_buffer, codec_type, float> mine(c, 0, std::byte{0xff});
-  auto const r = mine.spans();
+  exchange_ranks<device_buffer, codec_type, float> ranks{c, std::byte{0xff}};
+  auto const r     = ranks[0];
+  auto const& mine = ranks.memory()[0];
   device_buffer const table(cublas_executor::table_bytes(r.plan), 0, std::byte{0xff});
   cublas_executor const exec{{on.get()}, handle, table.contents()};
   CHECK(exec.check().code == error_code::invalid_argument);
@@ -45,17 +46,17 @@ TEST_CASE("[cublas_executor] grouped products are those of all matrices with the
   };
   for (int step = 0; step < 2; ++step) {
     auto const gradient = make_gradient<float>(shape.coordinates, 0, step, false);
-    mine.gradient.write(std::as_bytes(std::span{gradient}));
+    ranks.write_gradients(step);
     auto const kept =
       floats(mine.state.read(r.plan.residual_offset(), shape.coordinates * sizeof(float)));
     auto const warm =
       floats(mine.state.read(r.plan.warm_offset(), r.plan.factor_elements(1) * sizeof(float)));
     REQUIRE(encode(exec, r.plan, r.gradient, r.state, r.workspace).ok());
-    auto const p = floats(mine.read(mine.agreed()));
+    auto const p = floats(mine.read(ranks.agreed()[0]));
     CHECK(product_error(r.plan, 0, gradient, kept, warm.data(), p.data()) <= 1);
     REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace).ok());
-    auto const orthonormal = floats(mine.read(mine.agreed()));
-    auto const q           = floats(mine.read(mine.payload()));
+    auto const orthonormal = floats(mine.read(ranks.agreed()[0]));
+    auto const q           = floats(mine.read(ranks.payload()[0]));
     CHECK(product_error(r.plan, 1, gradient, kept, orthonormal.data(), q.data()) <= 1);
     REQUIRE(decode(exec, r.plan, r.gradient, r.state, r.workspace).ok());
   }

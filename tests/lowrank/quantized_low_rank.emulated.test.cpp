@@ -25,40 +25,26 @@ using codes   = codec<fixed_chunks<128>,
                     saturating_sum<8>>;
 using factors = low_rank_codec<low_rank<3>>;
 
-// Gradients and states of two ranks after each step.
+// Gradients and states of two ranks after each step, in the second of which one is not finite.
 template <class Executor>
-tests::byte_string record(Executor const& exec)
+tests::exchange_trace record(Executor const& exec)
 {
-  using memory =
-    tests::rank_memory<tests::host_buffer, quantized_low_rank_codec<factors, codes>, float>;
-  tests::exchange_case<quantized_low_rank_codec<factors, codes>, float> const c{
-    .codec = {.inner = {.range = {.spread = 3.6f}}}, .gradient = tests::odd_matrices().gradient()};
-  tests::byte_string out;
-  std::deque<memory> ranks;
-  for (int rank = 0; rank < c.world; ++rank) {
-    memory const& mine = ranks.emplace_back(c, rank, std::byte{0x5a});
-    REQUIRE(initialize(exec, mine.plan, mine.state.contents(), c.seed) == status{});
+  using codec_type = quantized_low_rank_codec<factors, codes>;
+  tests::exchange_case<codec_type, float> const c{.codec = {.inner = {.range = {.spread = 3.6f}}},
+                                                  .gradient = tests::odd_matrices().gradient(),
+                                                  .non_finite_step = 1};
+  tests::exchange_ranks<tests::host_buffer, codec_type, float> ranks{c, std::byte{0x5a}};
+  std::vector<loopback_rank<codec_type, float>> all;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    all.push_back(ranks[rank]);
+    tests::require_ok(initialize(exec, all[rank].plan, all[rank].state, c.seed));
   }
+  tests::exchange_trace out;
   for (int step = 0; step < c.steps; ++step) {
-    std::vector<loopback_rank<quantized_low_rank_codec<factors, codes>, float>> all;
-    for (memory& mine : ranks) {
-      auto const rank = static_cast<int>(all.size());
-      auto const gradient =
-        tests::make_gradient<float>(c.gradient.coordinates, rank, step, step == 1);
-      mine.gradient.write(std::as_bytes(std::span{gradient}));
-      all.push_back(mine.spans());
-    }
-    REQUIRE(loopback_all_reduce_mean(
-              exec,
-              std::span<loopback_rank<quantized_low_rank_codec<factors, codes>, float> const>{
-                all}) == status{});
-    for (memory const& mine : ranks) {
-      auto const mean =
-        tests::with_one_nan<float>(mine.gradient.read(0, c.gradient.coordinates * sizeof(float)));
-      auto const state = mine.state.read(0, mine.plan.state_bytes());
-      out.insert(out.end(), mean.begin(), mean.end());
-      out.insert(out.end(), state.begin(), state.end());
-    }
+    ranks.write_gradients(step);
+    tests::require_ok(
+      loopback_all_reduce_mean(exec, std::span<loopback_rank<codec_type, float> const>{all}));
+    tests::record_results<float>(out, step, ranks.memory());
   }
   return out;
 }
@@ -70,6 +56,6 @@ TEST_CASE("[kernels] codes of low-rank factors equal the CPU executor")
   auto const want = record(cpu_executor{.threads = 1, .instructions = instruction_set::baseline});
   for (emulator::thread_order const order : emulator::thread_orders) {
     CAPTURE(order);
-    CHECK(record(tests::emulated_executor{order}) == want);
+    CHECK(tests::difference(record(tests::emulated_executor{order}), want) == "");
   }
 }

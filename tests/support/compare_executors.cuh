@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -144,23 +143,15 @@ template <class Codec, class Executor = cuda_executor, class Buffer = device_buf
 class loopback_ranks {
  public:
   loopback_ranks(Executor const& exec, Codec const& codec, layout const& gradient, int world)
-    : exec_{exec}, case_{.codec = codec, .gradient = gradient, .world = world}
+    : exec_{exec}, ranks_{{.codec = codec, .gradient = gradient, .world = world}, std::byte{0xa5}}
   {
-    for (int rank = 0; rank < world; ++rank) {
-      auto const& mine = memory_.emplace_back(case_, rank, std::byte{0xa5});
-      spans_.push_back(mine.spans());
-      REQUIRE(initialize(exec_, mine.plan, mine.state.contents(), case_.seed) == status{});
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      spans_.push_back(ranks_[rank]);
+      require_ok(initialize(exec_, spans_[rank].plan, spans_[rank].state, 7));
     }
   }
 
-  void fill(int step)
-  {
-    int rank = 0;
-    for (auto& mine : memory_) {
-      auto const gradient = make_gradient<float>(case_.gradient.coordinates, rank++, step, false);
-      mine.gradient.write(std::as_bytes(std::span{gradient}));
-    }
-  }
+  void fill(int step) { ranks_.write_gradients(step); }
 
   [[nodiscard]] status exchange() const
   {
@@ -169,18 +160,12 @@ class loopback_ranks {
 
   void record(exchange_trace& trace, int step) const
   {
-    int rank = 0;
-    for (auto const& mine : memory_) {
-      std::size_t const bytes = mine.plan.coordinates() * sizeof(float);
-      trace.push_back({"gradient", step, rank, mine.gradient.read(0, bytes)});
-      trace.push_back({"state", step, rank++, mine.state.read(0, mine.plan.state_bytes())});
-    }
+    record_results<float>(trace, step, ranks_.memory());
   }
 
  private:
   Executor exec_;
-  exchange_case<Codec, float> case_;
-  std::deque<rank_memory<Buffer, Codec, float>> memory_;
+  exchange_ranks<Buffer, Codec, float> ranks_;
   std::vector<loopback_rank<Codec, float>> spans_;
 };
 

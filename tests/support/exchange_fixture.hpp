@@ -124,29 +124,19 @@ template <class Element>
   return gradient;
 }
 
-//! @brief One rank: its plan and memory of the executor for gradient, state and workspace.
-template <class Buffer, class Codec, class Element>
-class rank_memory {
- public:
-  rank_memory(exchange_case<Codec, Element> const& c, int rank, std::byte fill)
-    : plan{c.codec.plan(c.gradient, {.size = c.world, .rank = rank})},
-      gradient{plan.coordinates() * sizeof(Element), c.misaligned ? sizeof(Element) : 0, fill},
-      state{plan.state_bytes(), 0, fill}, workspace{plan.workspace_bytes(), 0, fill}
+//! @brief Memory of the executor for one rank: so many bytes of each kind.
+template <class Buffer>
+struct rank_memory {
+  rank_memory(std::size_t values,
+              std::size_t misplaced,
+              std::size_t kept,
+              std::size_t scratch,
+              std::byte fill)
+    : gradient{values, misplaced, fill}, state{kept, 0, fill}, workspace{scratch, 0, fill}
   {
   }
 
-  [[nodiscard]] loopback_rank<Codec, Element> spans() const
-  {
-    auto* const values = reinterpret_cast<Element*>(gradient.contents().data());
-    return {plan, {values, plan.coordinates()}, state.contents(), workspace.contents()};
-  }
-
-  [[nodiscard]] auto agreed() const { return agreed_wire(plan, workspace.contents()); }
-  [[nodiscard]] auto gathered() const { return gathered_wire(plan, workspace.contents()); }
-  [[nodiscard]] auto payload() const { return payload_wire(plan, workspace.contents()); }
-  [[nodiscard]] auto bypass() const { return bypass_wire(plan, workspace.contents()); }
-
-  //! What one of the wires holds.
+  //! What a wire holds.
   template <class Wire>
   [[nodiscard]] byte_string read(Wire const& wire) const
   {
@@ -154,10 +144,103 @@ class rank_memory {
     return workspace.read(static_cast<std::size_t>(begin), wire.bytes());
   }
 
-  tersum::plan<Codec> plan;
   Buffer gradient;
   Buffer state;
   Buffer workspace;
+};
+
+//! @brief The ranks of an exchange and their memory: what loopback rounds take.
+template <class Buffer, class Codec, class Element>
+class exchange_ranks {
+ public:
+  exchange_ranks(exchange_case<Codec, Element> const& c, std::byte fill) : case_{c}
+  {
+    for (int rank = 0; rank < c.world; ++rank) {
+      auto const plan = plan_of(rank);
+      memory_.emplace_back(plan.coordinates() * sizeof(Element),
+                           c.misaligned ? sizeof(Element) : 0,
+                           plan.state_bytes(),
+                           plan.workspace_bytes(),
+                           fill);
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return memory_.size(); }
+
+  [[nodiscard]] loopback_rank<Codec, Element> operator[](std::size_t rank) const
+  {
+    auto const& mine   = memory_[rank];
+    auto* const values = reinterpret_cast<Element*>(mine.gradient.contents().data());
+    return {plan_of(static_cast<int>(rank)),
+            {values, case_.gradient.coordinates},
+            mine.state.contents(),
+            mine.workspace.contents()};
+  }
+
+  [[nodiscard]] std::deque<rank_memory<Buffer>> const& memory() const { return memory_; }
+
+  //! Gives every rank its gradient of a step.
+  void write_gradients(int step)
+  {
+    int rank = 0;
+    for (rank_memory<Buffer>& mine : memory_) {
+      auto const gradient = make_gradient<Element>(
+        case_.gradient.coordinates, rank++, step, step == case_.non_finite_step);
+      mine.gradient.write(std::as_bytes(std::span{gradient}));
+    }
+  }
+
+  //! @name The wires of all ranks
+  //! @{
+  [[nodiscard]] auto agreed() const
+  {
+    return wires([](auto const& r) { return agreed_wire(r.plan, r.workspace); });
+  }
+  [[nodiscard]] auto payload() const
+  {
+    return wires([](auto const& r) { return payload_wire(r.plan, r.workspace); });
+  }
+  [[nodiscard]] auto bypass() const
+  {
+    return wires([](auto const& r) { return bypass_wire(r.plan, r.workspace); });
+  }
+  //! All parts that a rank sends.
+  [[nodiscard]] auto scattered() const
+  {
+    return wires([](auto const& r) {
+      auto* const sent =
+        reinterpret_cast<std::uint32_t*>(r.workspace.data() + r.plan.payload_offset());
+      return gather_wire<std::uint32_t>{.data  = sent,
+                                        .count = r.plan.payload_bytes() / sizeof(*sent)};
+    });
+  }
+  //! All parts that a rank has got.
+  [[nodiscard]] auto gathered() const
+  {
+    return wires([](auto const& r) {
+      auto whole = gathered_wire(r.plan, r.workspace);
+      whole.count *= static_cast<std::size_t>(whole.ranks);
+      return whole;
+    });
+  }
+  //! @}
+
+ private:
+  [[nodiscard]] tersum::plan<Codec> plan_of(int rank) const
+  {
+    return case_.codec.plan(case_.gradient, {.size = case_.world, .rank = rank});
+  }
+
+  template <class WireOf>
+  [[nodiscard]] auto wires(WireOf const& wire_of) const
+  {
+    std::vector<decltype(wire_of((*this)[0]))> all;
+    for (std::size_t rank = 0; rank < size(); ++rank) { all.push_back(wire_of((*this)[rank])); }
+    return all;
+  }
+
+  exchange_case<Codec, Element> case_;
+  std::deque<rank_memory<Buffer>> memory_;
 };
 
 //! @brief Some memory of one rank at some point of an exchange.
@@ -172,30 +255,40 @@ struct trace_entry {
 //! then their gradients and states.
 using exchange_trace = std::vector<trace_entry>;
 
+//! @brief What the wires of the ranks hold.
+template <class Buffer, class Wire>
+[[nodiscard]] std::vector<byte_string> read_wires(std::deque<rank_memory<Buffer>> const& memory,
+                                                  std::vector<Wire> const& wires)
+{
+  std::vector<byte_string> out;
+  for (Wire const& each : wires) { out.push_back(memory[out.size()].read(each)); }
+  return out;
+}
+
 //! @brief Appends one wire of every rank.
-template <class Memory, class Wire>
+template <class Buffer, class Wire>
 void record_wires(exchange_trace& trace,
                   std::string_view what,
                   int step,
-                  std::deque<Memory> const& ranks,
-                  Wire (Memory::*wire_of)() const)
+                  std::deque<rank_memory<Buffer>> const& memory,
+                  std::vector<Wire> const& wires)
 {
   int rank = 0;
-  for (Memory const& mine : ranks) {
-    trace.push_back({what, step, rank++, mine.read((mine.*wire_of)())});
+  for (byte_string const& bytes : read_wires(memory, wires)) {
+    trace.push_back({what, step, rank++, bytes});
   }
 }
 
-template <class Executor, class Memory, class Wire>
-void reduce_wires(Executor const& exec,
-                  reduction_order order,
-                  std::deque<Memory> const& ranks,
-                  Wire (Memory::*wire_of)() const)
+inline void require_ok(status const& s)
 {
-  std::vector<Wire> wires;
-  for (Memory const& mine : ranks) { wires.push_back((mine.*wire_of)()); }
-  std::span<Wire const> const all{wires};
-  REQUIRE(loopback_all_reduce(exec, all, order) == status{});
+  CAPTURE(s.message);
+  REQUIRE(s == status{});
+}
+
+template <class Executor, class Wire>
+void reduce_wires(Executor const& exec, reduction_order order, std::vector<Wire> const& wires)
+{
+  require_ok(loopback_all_reduce(exec, std::span<Wire const>{wires}, order));
 }
 
 //! @brief The values with every NaN the same: which bits a NaN has is not specified.
@@ -212,6 +305,19 @@ template <class Element>
   return values;
 }
 
+//! @brief Appends what every rank ends with.
+template <class Element, class Buffer>
+void record_results(exchange_trace& trace, int step, std::deque<rank_memory<Buffer>> const& memory)
+{
+  int rank = 0;
+  for (rank_memory<Buffer> const& mine : memory) {
+    byte_string const values = mine.gradient.read(0, mine.gradient.contents().size());
+    byte_string const state  = mine.state.read(0, mine.state.contents().size());
+    trace.push_back({"gradient", step, rank, with_one_nan<Element>(values)});
+    trace.push_back({"state", step, rank++, state});
+  }
+}
+
 //! @brief Runs the exchanges of a case.
 //!
 //! @tparam Buffer  Memory of the executor, with the members of `host_buffer`.
@@ -222,70 +328,53 @@ template <class Buffer, class Executor, class Codec, class Element>
                                              exchange_case<Codec, Element> const& c,
                                              std::byte fill)
 {
-  using memory = rank_memory<Buffer, Codec, Element>;
   exchange_trace trace;
-  std::deque<memory> ranks;
-  for (int rank = 0; rank < c.world; ++rank) {
-    memory const& mine = ranks.emplace_back(c, rank, fill);
-    REQUIRE(initialize(exec, mine.plan, mine.state.contents(), c.seed) == status{});
+  exchange_ranks<Buffer, Codec, Element> ranks{c, fill};
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto const r = ranks[rank];
+    require_ok(initialize(exec, r.plan, r.state, c.seed));
   }
   for (int step = 0; step < c.steps; ++step) {
-    int rank = 0;
-    for (memory& mine : ranks) {
-      auto const gradient =
-        make_gradient<Element>(c.gradient.coordinates, rank++, step, step == c.non_finite_step);
-      mine.gradient.write(std::as_bytes(std::span{gradient}));
-      auto const r = mine.spans();
-      REQUIRE(encode(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
+    ranks.write_gradients(step);
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      auto const r = ranks[rank];
+      require_ok(encode(exec, r.plan, r.gradient, r.state, r.workspace));
     }
     if constexpr (Codec::agrees) {
-      record_wires(trace, "agreed scalars", step, ranks, &memory::agreed);
-      reduce_wires(exec, c.order, ranks, &memory::agreed);
-      for (memory const& mine : ranks) {
-        auto const r = mine.spans();
-        REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
+      auto const agreed = ranks.agreed();
+      record_wires(trace, "agreed scalars", step, ranks.memory(), agreed);
+      reduce_wires(exec, c.order, agreed);
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        auto const r = ranks[rank];
+        require_ok(advance(exec, r.plan, r.gradient, r.state, r.workspace));
+      }
+    }
+    if constexpr (scattering<Codec>) {
+      record_wires(trace, "payload", step, ranks.memory(), ranks.scattered());
+      record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
+      reduce_wires(exec, c.order, ranks.bypass());
+      require_ok(detail::scatter_loopback_round(exec, ranks));
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        auto const r = ranks[rank];
+        require_ok(recompress(exec, r.plan, r.gradient, r.state, r.workspace));
       }
     }
     if constexpr (gathering<Codec> || scattering<Codec>) {
-      std::vector<loopback_rank<Codec, Element>> all;
-      for (memory const& mine : ranks) { all.push_back(mine.spans()); }
-      std::span<loopback_rank<Codec, Element> const> const spans{all};
-      if constexpr (scattering<Codec>) {
-        rank = 0;
-        for (memory const& mine : ranks) {
-          byte_string const sent =
-            mine.workspace.read(mine.plan.payload_offset(), mine.plan.payload_bytes());
-          trace.push_back({"payload", step, rank++, sent});
-        }
-        record_wires(trace, "bypass", step, ranks, &memory::bypass);
-        reduce_wires(exec, c.order, ranks, &memory::bypass);
-        REQUIRE(detail::scatter_loopback_round(exec, spans) == status{});
-        for (auto const& r : all) {
-          REQUIRE(recompress(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
-        }
-      }
-      REQUIRE(detail::gather_loopback_round(exec, spans) == status{});
-      rank = 0;
-      for (memory const& mine : ranks) {
-        auto whole = mine.gathered();
-        whole.count *= static_cast<std::size_t>(c.world);
-        trace.push_back({"gathered", step, rank++, mine.read(whole)});
-      }
+      require_ok(detail::gather_loopback_round(exec, ranks));
+      record_wires(trace, "gathered", step, ranks.memory(), ranks.gathered());
     } else {
-      record_wires(trace, "payload", step, ranks, &memory::payload);
-      record_wires(trace, "bypass", step, ranks, &memory::bypass);
-      reduce_wires(exec, c.order, ranks, &memory::payload);
-      reduce_wires(exec, c.order, ranks, &memory::bypass);
+      auto const payload = ranks.payload();
+      auto const bypass  = ranks.bypass();
+      record_wires(trace, "payload", step, ranks.memory(), payload);
+      record_wires(trace, "bypass", step, ranks.memory(), bypass);
+      reduce_wires(exec, c.order, payload);
+      reduce_wires(exec, c.order, bypass);
     }
-    rank = 0;
-    for (memory const& mine : ranks) {
-      auto const r = mine.spans();
-      REQUIRE(decode(exec, r.plan, r.gradient, r.state, r.workspace) == status{});
-      std::size_t const bytes = mine.plan.coordinates() * sizeof(Element);
-      trace.push_back(
-        {"gradient", step, rank, with_one_nan<Element>(mine.gradient.read(0, bytes))});
-      trace.push_back({"state", step, rank++, mine.state.read(0, mine.plan.state_bytes())});
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      auto const r = ranks[rank];
+      require_ok(decode(exec, r.plan, r.gradient, r.state, r.workspace));
     }
+    record_results<Element>(trace, step, ranks.memory());
   }
   return trace;
 }
