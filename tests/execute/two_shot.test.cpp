@@ -18,15 +18,14 @@ void check(tests::exchange_case<Codec, Element> const& c)
 {
   CAPTURE(c);
   auto const reference = tests::record_reference(c);
-  tests::check_instruction_sets(c, reference);
-  CHECK(tests::difference(tests::record_exchange<tests::host_buffer>(
-                            cpu_executor{.threads = 3}, c, std::byte{0x3c}),
-                          reference) == "");
+  auto const record    = [&](auto const& exec) {
+    return tests::record_exchange<tests::host_buffer>(exec, c, std::byte{0x3c});
+  };
+  tests::check_instruction_sets(record, reference);
+  CHECK(tests::difference(record(cpu_executor{.threads = 3}), reference) == "");
   for (std::uint64_t const pieces : {2U, 5U}) {
     CAPTURE(pieces);
-    CHECK(tests::difference(tests::record_exchange<tests::host_buffer>(
-                              tests::in_pieces<cpu_executor>{{}, pieces}, c, std::byte{0x3c}),
-                            reference) == "");
+    CHECK(tests::difference(record(tests::in_pieces<cpu_executor>{{}, pieces}), reference) == "");
   }
 }
 

@@ -10,7 +10,9 @@
 #include "exchange_fixture.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <ostream>
 #include <span>
 
 namespace tersum::tests {
@@ -26,19 +28,56 @@ template <class Codec>
   return prime_from(size > 1024 ? 2 * size + 1 : 4096 + size + 1);
 }
 
+//! @brief A case of any codec: what compares executors is compiled once for all of them.
+class any_case {
+ public:
+  [[nodiscard]] virtual exchange_trace record(cpu_executor exec, std::byte fill) const      = 0;
+  [[nodiscard]] virtual exchange_trace record(emulated_executor exec, std::byte fill) const = 0;
+
+  friend std::ostream& operator<<(std::ostream& out, any_case const& c) { return c.print(out); }
+
+ private:
+  virtual std::ostream& print(std::ostream& out) const = 0;
+};
+
+template <class Codec, class Element>
+class case_of final : public any_case {
+ public:
+  explicit case_of(exchange_case<Codec, Element> const& c) : case_{c} {}
+
+  [[nodiscard]] exchange_trace record(cpu_executor exec, std::byte fill) const override
+  {
+    return record_exchange<host_buffer>(exec, case_, fill);
+  }
+  [[nodiscard]] exchange_trace record(emulated_executor exec, std::byte fill) const override
+  {
+    return record_exchange<host_buffer>(exec, case_, fill);
+  }
+
+ private:
+  std::ostream& print(std::ostream& out) const override { return out << case_; }
+
+  exchange_case<Codec, Element> const& case_;
+};
+
 //! @brief Checks that the kernel bodies, in some thread orders, and all instruction sets of the CPU give the same bytes.
+inline void compare_kernels(any_case const& c, std::span<emulator::thread_order const> orders)
+{
+  CAPTURE(c);
+  auto const on = [&](auto const& exec) { return c.record(exec, std::byte{0xa5}); };
+  exchange_trace const reference = c.record(reference_executor, std::byte{0x5a});
+  check_instruction_sets(on, reference);
+  for (emulator::thread_order const order : orders) {
+    CAPTURE(order);
+    CHECK(difference(on(emulated_executor{order}), reference) == "");
+  }
+}
+
 template <class Codec, class Element>
 void compare_kernels(exchange_case<Codec, Element> const& c,
                      std::span<emulator::thread_order const> orders = forward_only)
 {
-  CAPTURE(c);
-  exchange_trace const reference = record_reference(c);
-  check_instruction_sets(c, reference);
-  for (emulator::thread_order const order : orders) {
-    CAPTURE(order);
-    CHECK(difference(record_exchange<host_buffer>(emulated_executor{order}, c, std::byte{0xa5}),
-                     reference) == "");
-  }
+  compare_kernels(case_of<Codec, Element>{c}, orders);
 }
 
 //! @brief One vector of each awkward size: nothing, one, around a chunk, several blocks of chunks and a tail. World sizes
