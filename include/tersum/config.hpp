@@ -20,12 +20,18 @@
 #define TERSUM_HOST_DEVICE
 #endif
 
+//! Before a function of the host that is inlined, unless nothing is optimized: it would be repeated for nothing, which
+//! doubles the time to compile it and what calls it.
+#if defined(__GNUC__) && defined(__OPTIMIZE__)
+#define TERSUM_HOST_INLINE inline __attribute__((always_inline))
+#else
+#define TERSUM_HOST_INLINE inline
+#endif
+
 #if defined(__CUDACC__)
 #define TERSUM_INLINE __host__ __device__ __forceinline__
-#elif defined(__GNUC__)
-#define TERSUM_INLINE inline __attribute__((always_inline))
 #else
-#define TERSUM_INLINE inline
+#define TERSUM_INLINE TERSUM_HOST_INLINE
 #endif
 
 //! Before a function for host and device that calls what it is given, which may be for one of them only.

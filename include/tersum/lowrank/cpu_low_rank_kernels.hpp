@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/config.hpp>
 #include <tersum/execute/cpu/vector_kernels.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 
@@ -20,7 +21,7 @@ inline constexpr int low_rank_block =
 
 namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
-#define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
+#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE
 #define TERSUM_TARGET     [[maybe_unused]] inline
 #include <tersum/lowrank/cpu_low_rank_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
@@ -31,7 +32,7 @@ namespace cpu_baseline {
 #if defined(__x86_64__)
 namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
-#define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
+#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE __attribute__((target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] inline __attribute__((target("avx2,fma,f16c")))
 #include <tersum/lowrank/cpu_low_rank_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
@@ -42,8 +43,8 @@ namespace cpu_avx2 {
 namespace cpu_avx512 {
 #define TERSUM_SIMD_WIDTH 16
 #define TERSUM_SIMD                                                                                \
-  [[maybe_unused]] inline                                                                          \
-    __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+  [[maybe_unused]] TERSUM_HOST_INLINE                                                              \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] inline                                                                          \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))

@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/codec.hpp>
+#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/cell_grid.hpp>
@@ -38,7 +39,7 @@ inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
 //! pages end. Nothing is accessed, whatever lies there.
 template <bool Write,
           std::uintptr_t Distance = Write ? 4096 : 8192>  // of these two what measured better
-[[gnu::always_inline]] inline void fetch_beyond(void const* at)
+TERSUM_HOST_INLINE void fetch_beyond(void const* at)
 {
   std::uintptr_t const beyond = reinterpret_cast<std::uintptr_t>(at) + Distance;
   __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
@@ -51,7 +52,7 @@ struct chunk_source {
   float const* residual;  //!< Not used without feedback.
 
   template <bool Feedback>
-  [[gnu::always_inline]] void fetch_beyond(int index) const
+  TERSUM_HOST_INLINE void fetch_beyond(int index) const
   {
     detail::fetch_beyond<false>(gradient + index);
     if constexpr (Feedback) { detail::fetch_beyond<false>(residual + index); }
@@ -69,7 +70,7 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
 
 namespace cpu_baseline {
 #define TERSUM_SIMD_WIDTH 4
-#define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline))
+#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE
 #define TERSUM_TARGET     [[maybe_unused]]
 #include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
@@ -80,7 +81,7 @@ namespace cpu_baseline {
 #if defined(__x86_64__)
 namespace cpu_avx2 {
 #define TERSUM_SIMD_WIDTH 8
-#define TERSUM_SIMD       [[maybe_unused]] inline __attribute__((always_inline, target("avx2,fma,f16c")))
+#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE __attribute__((target("avx2,fma,f16c")))
 #define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
 #include <tersum/execute/cpu/vector_kernels.ipp>
 #undef TERSUM_SIMD_WIDTH
@@ -91,8 +92,8 @@ namespace cpu_avx2 {
 namespace cpu_avx512 {
 #define TERSUM_SIMD_WIDTH 16
 #define TERSUM_SIMD                                                                                \
-  [[maybe_unused]] inline                                                                          \
-    __attribute__((always_inline, target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+  [[maybe_unused]] TERSUM_HOST_INLINE                                                              \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #define TERSUM_TARGET                                                                              \
   [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
 #include <tersum/execute/cpu/vector_kernels.ipp>
