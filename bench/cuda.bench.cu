@@ -65,7 +65,7 @@ void run_reduce_once(benchmark::State& state, std::uint64_t n)
 template <int Bits>
 void add_reduce_once()
 {
-  for (std::uint64_t const n : sizes) {
+  for (std::uint64_t const n : sizes()) {
     add("reduce_once",
         "saturate_once_" + std::to_string(Bits),
         "float",

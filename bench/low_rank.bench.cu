@@ -29,10 +29,11 @@ struct bucket {
 
   bucket()
   {
-    for (int layer = 0; layer < 24; ++layer) {
-      for (int i = 0; i < 4; ++i) { add(1024, 1024); }
-      add(4096, 1024);
-      add(1024, 4096);
+    std::uint64_t const width = small() ? 192 : 1024;
+    for (int layer = 0; layer < (small() ? 1 : 24); ++layer) {
+      for (int i = 0; i < 4; ++i) { add(width, width); }
+      add(4 * width, width);
+      add(width, 4 * width);
     }
   }
   void add(std::uint64_t rows, std::uint64_t columns)

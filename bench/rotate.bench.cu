@@ -23,7 +23,7 @@ template <class Codec>
 void add_codec(std::string_view name, Codec const& codec)
 {
   auto const add_part = [&](std::string_view operation, part what) {
-    for (std::uint64_t const n : sizes) {
+    for (std::uint64_t const n : sizes()) {
       add(operation, name, "float", n, [=](benchmark::State& state) {
         local_bench<cuda_backend, Codec, float>{codec, {}, n}.template run<false>(state, what);
       });

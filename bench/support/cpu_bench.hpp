@@ -35,6 +35,7 @@ namespace tersum_bench {
 //! Most that the arrays of one benchmark have to take together, so that no run finds its input in a cache.
 [[nodiscard]] inline std::size_t working_set()
 {
+  if (small()) { return 0; }
   std::size_t largest = std::size_t{64} << 20;
   for (auto const& cache : benchmark::CPUInfo::Get().caches) {
     largest = std::max(largest, static_cast<std::size_t>(cache.size));
@@ -155,6 +156,7 @@ template <class Work>
 //! Seconds that runs of one benchmark take together at most, once there were a few: TERSUM_BENCH_SECONDS or a fifth of one.
 [[nodiscard]] inline double seconds_of_runs()
 {
+  if (small()) { return 0; }
   char const* const text = std::getenv("TERSUM_BENCH_SECONDS");
   return text == nullptr ? 0.2 : std::atof(text);
 }
@@ -273,7 +275,7 @@ void for_each_cpu_setting(Visitor const& visit)
   if (int const all = benchmark::CPUInfo::Get().num_cpus; all > 2) { threads.push_back(all); }
   for (auto const& [set, name] : sets) {
     if (set > tersum::best_instruction_set()) { continue; }
-    for (std::uint64_t const n : sizes) {
+    for (std::uint64_t const n : sizes()) {
       for (int const count : threads) {
         visit(tersum::cpu_executor{.threads = count, .instructions = set}, name, n);
       }

@@ -18,7 +18,7 @@ void add_preset(operation const& what, std::string_view preset, Codec const& cod
 {
   if (!has_part<Codec>(what.what) || (!what.only.empty() && what.only != preset)) { return; }
   auto const add_element = [&]<class Element>(Element) {
-    for (std::uint64_t const n : sizes) {
+    for (std::uint64_t const n : sizes()) {
       add(what.name, preset, element_name<Element>, n, [=](benchmark::State& state) {
         run_part<Element, cuda_backend>(state, what.what, codec, {}, n);
       });

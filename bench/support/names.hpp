@@ -9,15 +9,27 @@
 #include <tersum/types.hpp>
 
 #include <cstdint>
+#include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace tersum_bench {
 
-inline constexpr std::uint64_t bucket  = 6553600;                 //!< 25 MB of floats.
-inline constexpr std::uint64_t large   = std::uint64_t{1} << 24;  //!< 64 MB of floats.
-inline constexpr std::uint64_t sizes[] = {
-  bucket, large, std::uint64_t{1} << 26, std::uint64_t{1} << 28};
+inline constexpr std::uint64_t bucket = 6553600;                 //!< 25 MB of floats.
+inline constexpr std::uint64_t large  = std::uint64_t{1} << 24;  //!< 64 MB of floats.
+
+//! @brief Whether TERSUM_SMALL is set: benchmarks shall show that they run, in seconds, and measure nothing.
+[[nodiscard]] inline bool small() { return std::getenv("TERSUM_SMALL") != nullptr; }
+
+//! @brief The coordinates of gradients, multiples of 32768.
+[[nodiscard]] inline std::span<std::uint64_t const> sizes()
+{
+  static constexpr std::uint64_t all[] = {
+    bucket, large, std::uint64_t{1} << 26, std::uint64_t{1} << 28};
+  static constexpr std::uint64_t one[] = {32768};
+  return small() ? std::span<std::uint64_t const>{one} : all;
+}
 
 template <class Element>
 inline constexpr std::string_view element_name = "float";

@@ -58,7 +58,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
   properties->sharedMemPerBlock          = 48 * 1024;
   properties->sharedMemPerBlockOptin     = 227 * 1024;
   properties->sharedMemPerMultiprocessor = 228 * 1024;
-  properties->l2CacheSize                = 1 << 20;
+  properties->l2CacheSize                = 1 << 14;
   properties->totalGlobalMem             = std::size_t{1} << 33;
   return result(cudaSuccess);
 }
