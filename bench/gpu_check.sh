@@ -108,7 +108,8 @@ fi
 echo "== configure and build ($jobs jobs)"
 list=$(IFS=';' && echo "${prefixes[*]:-}")
 if ! timeout -k 5 "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-  "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" -DTERSUM_BENCH_ROTATORS=ON -DTERSUM_BUILD_EXAMPLES=OFF \
+  "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" \
+  -DTERSUM_BENCH_ROTATORS=ON -DTERSUM_BUILD_EXAMPLES=OFF \
   -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
   "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
   tail -n 20 "$log"
