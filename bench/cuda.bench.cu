@@ -7,9 +7,9 @@
 
 #include "support/cuda_bench.cuh"
 
-#include <tersum/execute/cuda_context.cuh>
+#include <tersum/block/cuda_context.cuh>
 #include <tersum/presets.hpp>
-#include <tersum/reduce/block_reduce.hpp>
+#include <tersum/reduce/detail/block_reduce.hpp>
 
 namespace {
 

@@ -7,8 +7,8 @@
 
 #include "support/cpu_bench.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
-#include <tersum/lowrank/cpu_low_rank.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/lowrank/detail/cpu_low_rank.hpp>
 
 #include <random>
 

@@ -7,7 +7,7 @@
 
 #include "support/cuda_bench.cuh"
 
-#include <tersum/lowrank/low_rank_launches.hpp>
+#include <tersum/lowrank/detail/low_rank_launches.hpp>
 
 #include <span>
 #include <string>
@@ -75,7 +75,10 @@ class one_rank {
   void begin() const { require(exec().copy(gradient_.data(), source_.data(), source_.size())); }
   void copy_factor() const { require(exec().copy(copy_.data(), args_.factor[0], copy_.size())); }
   void multiply() const { require(encode(exec(), plan_, gradient_, state_, workspace_)); }
-  void orthogonalize() const { require(exec().run(detail::settle_all{}, plan_.chunks(), args_)); }
+  void orthogonalize() const
+  {
+    require(exec().run(detail::orthonormalize_all{}, plan_.chunks(), args_));
+  }
   void multiply_back() const
   {
     require(exec().run(detail::multiply_all<false>{}, plan_.blocks(1), args_));

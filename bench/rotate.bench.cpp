@@ -74,7 +74,7 @@ void add_partial()
 template <int Size, class Rotator>
 using codec = tersum::codec<tersum::fixed_chunks<Size>,
                             Rotator,
-                            tersum::global_range<tersum::literal>,
+                            tersum::global_range<tersum::no_headroom>,
                             tersum::stochastic_quantizer<4, tersum::independent>,
                             tersum::saturating_sum<4>>;
 

@@ -15,7 +15,7 @@ using namespace tersum_bench;
 template <class Rotator>
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             Rotator,
-                            tersum::global_range<tersum::literal>,
+                            tersum::global_range<tersum::no_headroom>,
                             tersum::stochastic_quantizer<4, tersum::independent>,
                             tersum::saturating_sum<4>>;
 

@@ -15,7 +15,8 @@ install(
   FILES_MATCHING
   PATTERN "*.hpp"
   PATTERN "*.cuh"
-  PATTERN "*.ipp")
+  PATTERN "*.ipp"
+  PATTERN "*.inl")
 install(TARGETS tersum EXPORT tersum INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(
   EXPORT tersum

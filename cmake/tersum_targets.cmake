@@ -194,9 +194,9 @@ function(tersum_add_codegen_test architecture)
     add_dependencies(tersum.cuda tersum.codegen.${architecture})
     add_test(NAME tersum.codegen.${architecture}
              COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/codegen/check.py" --budgets ${budgets} --kernels
-                     "${PROJECT_SOURCE_DIR}/include/tersum/execute/cuda_kernels.cuh"
-                     "${PROJECT_SOURCE_DIR}/include/tersum/execute/exchange_kernels.hpp"
-                     "${PROJECT_SOURCE_DIR}/include/tersum/lowrank/low_rank_launches.hpp" --arch ${architecture} ${cubins})
+                     "${PROJECT_SOURCE_DIR}/include/tersum/execute/detail/cuda_kernels.cuh"
+                     "${PROJECT_SOURCE_DIR}/include/tersum/exchange/detail/exchange_kernels.hpp"
+                     "${PROJECT_SOURCE_DIR}/include/tersum/lowrank/detail/low_rank_launches.hpp" --arch ${architecture} ${cubins})
     set_tests_properties(tersum.codegen.${architecture} PROPERTIES LABELS "codegen;cuda")
   endif()
 endfunction()

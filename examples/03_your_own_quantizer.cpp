@@ -39,7 +39,7 @@ static_assert(tersum::quantizer<dead_zone_quantizer<4>>);
 template <tersum::quantizer Quantizer>
 using sparse_codec = tersum::codec<tersum::fixed_chunks<256>,
                                    tersum::no_rotation,
-                                   tersum::absmax_range<tersum::literal>,
+                                   tersum::absmax_range<tersum::no_headroom>,
                                    Quantizer,
                                    tersum::widening_sum<4, 8>>;
 

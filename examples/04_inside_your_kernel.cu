@@ -10,7 +10,7 @@
 
 #include "04_inside_your_kernel.hpp"
 
-#include <tersum/execute/cuda_context.cuh>
+#include <tersum/block/cuda_context.cuh>
 #include <tersum/range/chunk_step.hpp>
 
 #include <cuda_runtime_api.h>
@@ -72,7 +72,7 @@ int main()
 
   // One step for all chunks, from a root mean square that the ranks know, of the last mean for instance. The sum of
   // independent ranks is sqrt(ranks) times as large. No rotated coordinate exceeds the norm of its chunk.
-  float const reach = reducer::best_spread(ranks) * std::sqrt(float{ranks}) * rms;
+  float const reach = reducer::best_clip(ranks) * std::sqrt(float{ranks}) * rms;
   float const bound = clip * std::sqrt(float{chunk::size});
   using rotator     = tersum::partial_hadamard<chunk::size>;
   step_settings now{.unscale = 1 / loss_scale,

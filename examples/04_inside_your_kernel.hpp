@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/chunk/block_load.hpp>
+#include <tersum/block/block_load.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/random/sign_bits.hpp>

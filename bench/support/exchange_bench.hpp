@@ -13,9 +13,9 @@
 #include "support/operation.hpp"
 #include "support/traffic.hpp"
 
-#include <tersum/collective/exchange.hpp>
-#include <tersum/collective/loopback.hpp>
+#include <tersum/exchange/exchange.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/single_process/loopback.hpp>
 
 #include <benchmark/benchmark.h>
 

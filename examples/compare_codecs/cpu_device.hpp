@@ -8,7 +8,7 @@
 
 #include "run_exchange.hpp"
 
-#include <tersum/execute/cpu/parallel_for.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/tersum.hpp>
 
 #include <chrono>

@@ -8,9 +8,10 @@
 
 #include "codecs.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
-#include <tersum/collective/loopback.hpp>
+#include <tersum/baseline/presets.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/single_process/loopback.hpp>
 
 #include <algorithm>
 #include <cstddef>

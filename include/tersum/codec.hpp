@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
@@ -18,7 +19,6 @@
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
-#include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/types.hpp>
 
@@ -58,7 +58,7 @@ using wrong_op = std::conditional_t<Range::measurement == statistic::chunk_squar
 //! @brief A codec whose codes your all-reduce adds: it cuts the gradient into chunks, rotates them, agrees on a range,
 //! quantizes and packs.
 //!
-//! It is a value: parameters of its policies that are known at run time are data members, such as `range.spread`. An
+//! It is a value: parameters of its policies that are known at run time are data members, such as `range.clip`. An
 //! exchange has two rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the
 //! codec, if any.
 //!
@@ -70,7 +70,7 @@ using wrong_op = std::conditional_t<Range::measurement == statistic::chunk_squar
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 template <chunker Chunker,
           rotator Rotator,
-          range Range,
+          quantization_range Range,
           quantizer Quantizer,
           reducer Reducer,
           feedback Feedback = no_feedback>
@@ -121,7 +121,7 @@ struct codec {
     "tersum: widening_sum<q, b> is for a quantizer of q bits");
   static_assert(
     !tracks || (saturates && Reducer::lane_bits <= 8),
-    "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only literal");
+    "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only no_headroom");
   static_assert(
     std::is_integral_v<typename Reducer::op::element> && !has_combine_at<typename Reducer::op>,
     "tersum: a reducer's op adds words of packed codes: its element is an integer, and it takes two of them "
@@ -167,8 +167,8 @@ struct codec {
       static_assert(
         has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
         "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
-      Range fitting  = range;
-      fitting.spread = 0;  // what suits the lanes
+      Range fitting = range;
+      fitting.clip  = 0;  // what suits the lanes
       return codec<fixed_chunks<chunk_size>,
                    Rotator,
                    Range,

@@ -26,9 +26,9 @@ concept nesting = requires
 
 //! Codecs and reductions that decode, add and encode again at every hop: see `per_hop_codec`.
 template <class T>
-concept recoding = requires
+concept requantizing = requires
 {
-  requires T::recodes;
+  requires T::requantizes;
 };
 
 namespace detail {
@@ -43,7 +43,7 @@ inline constexpr bool has_steps = requires
 
 //! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
 template <class Codec>
-concept has_parts = scattering<Codec> || recoding<Codec>;
+concept has_parts = scattering<Codec> || requantizing<Codec>;
 
 //! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by
 //! then.
@@ -52,7 +52,7 @@ inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !h
 
 //! Codecs, and reductions, whose hops add tiles: elements with a head.
 template <class T>
-concept tiling = recoding<T> && requires
+concept tiling = requantizing<T> && requires
 {
   requires T::tiles;
 };

@@ -67,7 +67,7 @@ template <class T> concept has_element       = requires { typename T::element; }
 template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };     //!< The same policy in another width.
 template <class T> concept has_scalar        = requires { typename T::scalar; };                             //!< Type of the agreed scalars, of which each chunk or tensor has one.
 template <class T> concept has_measurement   = requires { typename std::integral_constant<statistic, T::measurement>; }; //!< What an agreed scalar measures.
-template <class T> concept has_spread        = requires(T const r) { { r.spread } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
+template <class T> concept has_clip        = requires(T const r) { { r.clip } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
 template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in.
 template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< Whether any order of the ranks gives the same bits.
@@ -119,7 +119,7 @@ template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && h
 //! The basis of a chunk: `no_rotation`, `partial_hadamard`, `full_hadamard`.
 template <class T> concept rotator = policy<T> && has_rotation_size<T>;
 
-//! How much wider the range of the sum is than that of one rank: `literal`, `fixed_headroom`, `tracked_correlation`.
+//! How much wider the range of the sum is than that of one rank: `no_headroom`, `fixed_headroom`, `tracked_correlation`.
 //! If it has a `check()`, plans pass that status on: for parameters that can be wrong.
 template <class T> concept headroom = policy<T> && has_factor<T> && has_tracked<T>;
 
@@ -131,7 +131,7 @@ template <class T> concept has_headroom      = requires(T const r) { requires he
 //! @}
 
 //! How the ranks agree on a step: `rms_range`, `absmax_range`, `global_range`.
-template <class T> concept range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_spread<T> && has_measurement<T>;
+template <class T> concept quantization_range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_clip<T> && has_measurement<T>;
 
 //! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
@@ -141,8 +141,8 @@ template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level
 //! and `per_hop_codec`, which add values instead of codes.
 template <class T> concept codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
 
-//! The same in blocks with scales of their own, for the same codecs: `block_absmax`.
-template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
+//! The same in blocks with scales of their own, for the same codecs: `group_absmax`.
+template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
                                             && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T> && has_distortion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/chunk/selection.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/layout.hpp>
@@ -61,7 +61,7 @@ class plan {
   //! Bytes of the codes, or of the converted values.
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept;
   //! Under `per_hop_codec`: elements of the payload.
-  [[nodiscard]] constexpr std::uint64_t tiles() const noexcept requires(recoding<Codec>);
+  [[nodiscard]] constexpr std::uint64_t tiles() const noexcept requires(requantizing<Codec>);
   //! Under `two_shot_codec`: bytes that one rank sends to another, a multiple of 16.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept requires(scattering<Codec>);
   //! Under `two_shot_codec` with fixed chunks: the most chunks that a rank owns.
@@ -170,5 +170,5 @@ class plan {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/plan.ipp>
-#include <tersum/plan_bytes.ipp>
+#include <tersum/detail/plan.ipp>
+#include <tersum/detail/plan_bytes.ipp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Named codecs: values to make plans from.
+//! Named codecs: values to make plans from. What they are compared with is in <tersum/baseline/presets.hpp>.
 
 #pragma once
 
@@ -10,27 +10,18 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/chunk/top_chunks.hpp>
-#include <tersum/chunk/top_coordinates.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
-#include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/range/absmax_range.hpp>
-#include <tersum/range/global_range.hpp>
 #include <tersum/range/rms_range.hpp>
-#include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
-#include <tersum/reduce/widening_sum.hpp>
-#include <tersum/rotate/full_hadamard.hpp>
-#include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
-#include <tersum/schedule/per_hop.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0::presets {
@@ -44,38 +35,18 @@ inline constexpr cast_codec<half>     fp16{};  //!< What every comparison is mad
 inline constexpr cast_codec<bfloat16> bf16{};
 //! @}
 
-//! @name THC in 8-bit native lanes: 4-bit codes, exact sums for up to 18 ranks
-//! The baseline of Han et al. (HotNets'24), after Li et al., THC (NSDI'24), and the same with less rotation.
-//! @{
-inline constexpr codec<fixed_chunks<1024>, full_hadamard, global_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4{};
-inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_partial{};
-inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<literal>, stochastic_quantizer<4, independent>, widening_sum<4, 8>> thc_wide4_unrotated{};
-inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<literal>, lookup_quantizer<thc_table_42>, widening_sum<6, 8>> thc_lookup4{.range = {.spread = 3.2971933f}};  //!< 16 levels of a table, for up to 6 ranks
-//! @}
-
-//! @name THC with saturation, as Han et al. (HotNets'24), section 3.2.2 describe it
-//! Partial rotation; each chunk's largest magnitude is mapped to the whole lane, which clips much of the sum. See
-//! `rotated_sat4`.
-//! @{
-template <int Bits>
-using literal_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, absmax_range<literal>, stochastic_quantizer<Bits, independent>, saturating_sum<Bits>>;
-inline constexpr literal_saturating<2> thc_sat2{};
-inline constexpr literal_saturating<4> thc_sat4{};
-inline constexpr literal_saturating<8> thc_sat8{};
-//! @}
-
 //! @name Rotated saturating codes with tracked head-room: the default in-wire codecs
 //! Rounding is stratified and stochastic, unbiased except where the sum saturates. With feedback (`_ef`) it is to
 //! nearest, which has less error and a bias that feedback removes.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback, rotator Rotator = partial_hadamard<1024>>
 using tracked_saturating = codec<fixed_chunks<1024>, Rotator, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
-inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.range = {.spread = 1.1f}};
-inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.range = {.spread = 1.9f}};
-inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range = {.spread = 3.6f}};
-inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.spread = 1.1f}};
-inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.spread = 1.9f}};
-inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.spread = 3.6f}};
+inline constexpr tracked_saturating<stochastic_quantizer<2>> rotated_sat2{.range = {.clip = 1.1f}};
+inline constexpr tracked_saturating<stochastic_quantizer<4>> rotated_sat4{.range = {.clip = 1.9f}};
+inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range = {.clip = 3.6f}};
+inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.clip = 1.1f}};
+inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.clip = 1.9f}};
+inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.clip = 3.6f}};
 //! @}
 
 //! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
@@ -84,9 +55,9 @@ inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotate
 //! @{
 template <int Bits>
 using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
-inline constexpr tensor_core_saturating<2> rotated_sat2_tc{.range = {.spread = 1.1f}};
-inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.range = {.spread = 1.9f}};
-inline constexpr tensor_core_saturating<8> rotated_sat8_tc{.range = {.spread = 3.6f}};
+inline constexpr tensor_core_saturating<2> rotated_sat2_tc{.range = {.clip = 1.1f}};
+inline constexpr tensor_core_saturating<4> rotated_sat4_tc{.range = {.clip = 1.9f}};
+inline constexpr tensor_core_saturating<8> rotated_sat8_tc{.range = {.clip = 3.6f}};
 //! @}
 
 //! @name TopKC: the chunks with the largest summed norms, in half; bits per coordinate in the name
@@ -102,16 +73,6 @@ inline constexpr top_halves<64, error_feedback>  topkc_b2_ef{.chunker = {.bits =
 inline constexpr top_halves<64, error_feedback>  topkc_b8_ef{.chunker = {.bits = 8}};
 //! @}
 
-//! @name TopK: each rank's own largest coordinates, gathered; what TopKC is compared with
-//! @{
-inline constexpr top_coordinates_codec<> topk_b05{.chunker = {.bits = 0.5f}};
-inline constexpr top_coordinates_codec<> topk_b2{.chunker = {.bits = 2}};
-inline constexpr top_coordinates_codec<> topk_b8{.chunker = {.bits = 8}};
-inline constexpr top_coordinates_codec<error_feedback> topk_b05_ef{.chunker = {.bits = 0.5f}};
-inline constexpr top_coordinates_codec<error_feedback> topk_b2_ef{.chunker = {.bits = 2}};
-inline constexpr top_coordinates_codec<error_feedback> topk_b8_ef{.chunker = {.bits = 8}};
-//! @}
-
 //! @name Random chunks in half: what TopKC has to beat
 //! @{
 inline constexpr cast_codec<half, random_chunks<64>> randomkc_b2{.chunker = {.bits = 2}};
@@ -122,8 +83,8 @@ inline constexpr cast_codec<half, random_chunks<64>, error_feedback> randomkc_b2
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using top_saturating = codec<top_chunks<256>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;
-inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .range = {.spread = 0}};
-inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4_ef{.chunker = {.bits = 2}, .range = {.spread = 0}};
+inline constexpr top_saturating<stochastic_quantizer<4>> topkc_sat4{.chunker = {.bits = 2}, .range = {.clip = 0}};
+inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4_ef{.chunker = {.bits = 2}, .range = {.clip = 0}};
 //! @}
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
@@ -180,17 +141,6 @@ inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! @}
 
-//! @name The same codes, decoded, added and encoded again by every hop of the transport's all-reduce
-//! The error grows with the world: for comparison, and for transports that have nothing but an all-reduce.
-//! @{
-template <int Bits, feedback Feedback = no_feedback>
-using per_hop = per_hop_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
-inline constexpr per_hop<2> per_hop_2{};
-inline constexpr per_hop<3> per_hop_3{};
-inline constexpr per_hop<4> per_hop_4{};
-inline constexpr per_hop<4, error_feedback> per_hop_4_ef{};
-//! @}
-
 //! @name Two shots with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above. Feedback (`_ef`) keeps
 //! what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
@@ -214,30 +164,6 @@ inline constexpr saturating_factors<power_iteration<4>>        powersgd_r4_sat8{
 inline constexpr saturating_factors<power_iteration<16>>       powersgd_r16_sat8{.inner = rotated_sat8};
 inline constexpr saturating_factors<alternating_iteration<16>> acp_r16_sat8{.inner = rotated_sat8};
 inline constexpr quantized_low_rank_codec<power_iteration<16>, two_shot<8>> powersgd_r16_two_shot_8{};
-//! @}
-
-//! @name Two shots of unrotated blocks with scales of their own: formats to compare with
-//! `blocks_`: 32 coordinates per block, linear levels, scales that are powers of two, as in MX formats; bits of a code
-//! in the name. `dynamiq_`: as in DynamiQ (SIGCOMM'26), 2, 4 or 8 bits for every 256 coordinates, geometric levels, a
-//! byte for the scale of 16 coordinates; unlike there, with this library's allocation and without subtracting means.
-//! Bits per coordinate, norms and scales included, are in the name.
-//! @{
-template <int Bits>
-using two_shot_blocks = two_shot_codec<fixed_chunks<512>, no_rotation, block_absmax<Bits, 32>>;
-inline constexpr two_shot_blocks<4> blocks_4{};
-inline constexpr two_shot_blocks<8> blocks_8{};
-
-using dynamiq_quantizer = block_absmax<8, 16, geometric_levels<23, 10>, byte_scale>;
-using dynamiq = two_shot_codec<allocated_chunks<256, 2, 4, 8>, no_rotation, dynamiq_quantizer>;
-inline constexpr dynamiq dynamiq_4{.chunker = {.bits = 4}};
-inline constexpr dynamiq dynamiq_5{.chunker = {.bits = 5}};
-//! @}
-
-//! @name The same per hop, as DynamiQ adds them
-//! @{
-using dynamiq_hop = per_hop_codec<allocated_chunks<256, 2, 4, 8>, no_rotation, dynamiq_quantizer>;
-inline constexpr dynamiq_hop dynamiq_hop_4{.chunker = {.bits = 4}};
-inline constexpr dynamiq_hop dynamiq_hop_5{.chunker = {.bits = 5}};
 //! @}
 
 // clang-format on

@@ -11,8 +11,8 @@
 #error "tersum/tersum.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
 #endif
 
-#include <tersum/chunk/block_load.hpp>
-#include <tersum/execute/cuda_context.cuh>
+#include <tersum/block/block_load.hpp>
+#include <tersum/block/cuda_context.cuh>
 #include <tersum/execute/cuda_executor.cuh>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/rotate/block_hadamard.hpp>

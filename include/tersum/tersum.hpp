@@ -2,17 +2,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Everything that a C++20 compiler can use but transports, which are in interop/. With nvcc, <tersum/tersum.cuh> adds the
-//! CUDA executor.
+//! The core: policies, codecs, presets, exchanges and the CPU executor. With nvcc, <tersum/tersum.cuh> adds the CUDA
+//! executor. Transports are in interop/, ranks of one process in single_process/, and what the library is compared with
+//! in <tersum/baseline/baseline.hpp>.
 
 #pragma once
 
+#include <tersum/chunk/allocated_chunks.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/random_chunks.hpp>
+#include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
-#include <tersum/collective/all_reduce_mean.hpp>
-#include <tersum/collective/loopback.hpp>
-#include <tersum/collective/served_sum.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
+#include <tersum/quantize/nearest_quantizer.hpp>
+#include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/range/global_range.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/status.hpp>
+#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 #include <tersum/version.hpp>

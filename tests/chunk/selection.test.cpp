@@ -4,8 +4,8 @@
 //! @file
 //! The selection of chunks against sorting, and the worth of what it allocates against the optimum.
 
+#include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/norm_log.hpp>
-#include <tersum/execute/cpu/chunk_selection.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>

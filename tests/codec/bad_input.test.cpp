@@ -8,6 +8,7 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
@@ -80,14 +81,14 @@ TEST_CASE("[codec] a tracked range that could not grow is refused")
 {
   // Where all lanes saturate the sum looks spread * margin times as wide as it did: with two bits .9 * 1.1 for 16 ranks.
   layout const d{1000};
-  auto two         = presets::rotated_sat2;
-  two.range.spread = 0;
+  auto two       = presets::rotated_sat2;
+  two.range.clip = 0;
   CHECK(two.plan(d, {.size = 8, .rank = 0}).check().ok());
-  CHECK(mentions(two.plan(d, {.size = 16, .rank = 0}).check(), "spread"));
+  CHECK(mentions(two.plan(d, {.size = 16, .rank = 0}).check(), "clip"));
   two.range.headroom.margin = 1.2f;
   CHECK(two.plan(d, {.size = 16, .rank = 0}).check().ok());
-  auto four         = presets::rotated_sat4;
-  four.range.spread = 0;
+  auto four       = presets::rotated_sat4;
+  four.range.clip = 0;
   CHECK(four.plan(d, {.size = 1000, .rank = 0}).check().ok());
 }
 
@@ -174,15 +175,15 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
   // Only saturating sums know what spread suits the world.
   using exact        = codec<fixed_chunks<128>,
                       no_rotation,
-                      rms_range<literal>,
+                      rms_range<no_headroom>,
                       stochastic_quantizer<4>,
                       widening_sum<4, 8>>;
   constexpr auto nan = std::numeric_limits<float>::quiet_NaN();
   for (float const spread : {0.0f, -1.0f, nan, std::numeric_limits<float>::infinity()}) {
     CAPTURE(spread);
-    CHECK(mentions(exact{.range = {.spread = spread}}.plan(d, {}).check(), "spread"));
-    auto saturating         = presets::rotated_sat4;
-    saturating.range.spread = spread;
+    CHECK(mentions(exact{.range = {.clip = spread}}.plan(d, {}).check(), "clip"));
+    auto saturating       = presets::rotated_sat4;
+    saturating.range.clip = spread;
     CHECK(saturating.plan(d, {}).check().ok() == (spread == 0));
   }
   // Nor do they know it in largest magnitudes.
@@ -192,7 +193,7 @@ TEST_CASE("[codec] a plan says what cannot be exchanged")
                            stochastic_quantizer<4>,
                            saturating_sum<4>>;
   CHECK(magnitudes{}.plan(d, {}).check().ok());
-  CHECK(mentions(magnitudes{.range = {.spread = 0}}.plan(d, {}).check(), "spread"));
+  CHECK(mentions(magnitudes{.range = {.clip = 0}}.plan(d, {}).check(), "clip"));
   tensor const gap[] = {{"a", 10, 10, 0}, {"b", 10, 10, 101}};
   CHECK(mentions(presets::fp16.plan(layout{.coordinates = 201, .tensors = gap}, {}).check(),
                  "layout.tensors"));

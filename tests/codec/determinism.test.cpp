@@ -8,6 +8,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/same_bytes.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>

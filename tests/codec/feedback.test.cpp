@@ -26,13 +26,13 @@ constexpr std::uint64_t key = 11;
 // Lanes that hold every sum, and a range that nothing exceeds: only rounding is lost.
 using exact_nearest    = codec<fixed_chunks<256>,
                             partial_hadamard<256>,
-                            absmax_range<literal>,
+                            absmax_range<no_headroom>,
                             nearest_quantizer<4>,
                             widening_sum<4, 8>,
                             error_feedback>;
 using exact_stochastic = codec<fixed_chunks<256>,
                                partial_hadamard<256>,
-                               absmax_range<literal>,
+                               absmax_range<no_headroom>,
                                stochastic_quantizer<4, stratified>,
                                widening_sum<4, 8>,
                                error_feedback>;
@@ -204,7 +204,7 @@ TEST_CASE("[feedback] without it the average of biased estimates stays away")
 {
   using biased = codec<fixed_chunks<256>,
                        no_rotation,
-                       absmax_range<literal>,
+                       absmax_range<no_headroom>,
                        nearest_quantizer<4>,
                        widening_sum<4, 8>>;
   tests::staged_run<biased> run{biased{}, layout{1000}, 1, key};

@@ -7,7 +7,8 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
+#include <tersum/baseline/presets.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <cmath>
@@ -27,7 +28,7 @@ TEST_CASE(
 {
   using exact         = codec<fixed_chunks<128>,
                       partial_hadamard<128>,
-                      absmax_range<literal>,
+                      absmax_range<no_headroom>,
                       stochastic_quantizer<3, stratified>,
                       widening_sum<3, 8>>;
   constexpr int world = 2, steps = 4000;
@@ -62,7 +63,7 @@ TEST_CASE("[codec] rounding to nearest is biased, which the same test shows")
 {
   using nearest       = codec<fixed_chunks<128>,
                         no_rotation,
-                        absmax_range<literal>,
+                        absmax_range<no_headroom>,
                         nearest_quantizer<3>,
                         widening_sum<3, 8>>;
   std::size_t const d = 512;

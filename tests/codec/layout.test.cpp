@@ -7,6 +7,7 @@
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 //! @file
 //! Plans are arithmetic: bytes by hand for every preset, bounds on memory, constants of the compiler.
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -267,7 +268,7 @@ TEST_CASE("[plan] wire scalars of other types and other statistics are counted")
 {
   using halves    = codec<fixed_chunks<128>,
                        partial_hadamard<128>,
-                       rms_range<literal, bfloat16>,
+                       rms_range<no_headroom, bfloat16>,
                        stochastic_quantizer<4>,
                        guard_lanes<8, std::uint64_t>>;
   auto const plan = halves{}.plan(layout{1000}, {.size = 18, .rank = 0});
@@ -314,12 +315,12 @@ TEST_CASE("[plan] every world that the lanes hold is accepted, and the next one 
   };
   using guarded2 = codec<fixed_chunks<128>,
                          partial_hadamard<128>,
-                         rms_range<literal>,
+                         rms_range<no_headroom>,
                          stochastic_quantizer<2>,
                          guard_lanes<4>>;
   using wide8    = codec<fixed_chunks<128>,
                       partial_hadamard<128>,
-                      rms_range<literal>,
+                      rms_range<no_headroom>,
                       stochastic_quantizer<8>,
                       widening_sum<8, 16>>;
   CHECK(fits(presets::thc_wide4, 127 / 7));

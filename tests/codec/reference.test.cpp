@@ -8,6 +8,7 @@
 #include "support/reference_codec.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <cmath>
@@ -226,7 +227,7 @@ TEST_CASE("[codec] guard lanes of small chunks do what their formulas say")
 {
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
-                        rms_range<literal, bfloat16>,
+                        rms_range<no_headroom, bfloat16>,
                         stochastic_quantizer<4, stratified>,
                         guard_lanes<8, std::uint64_t>>;
   check_against_model(guarded{}, 6500, 5);
@@ -239,5 +240,5 @@ TEST_CASE("[codec] 8-bit codes in 16-bit lanes of large chunks do what their for
                      rms_range<fixed_headroom>,
                      stochastic_quantizer<8, stratified>,
                      widening_sum<8, 16>>;
-  check_against_model(wide{.range = {.spread = 3.0f}}, 6500, 2);
+  check_against_model(wide{.range = {.clip = 3.0f}}, 6500, 2);
 }

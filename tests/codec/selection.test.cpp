@@ -7,6 +7,7 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>

@@ -8,6 +8,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/sample_gradients.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -200,8 +201,8 @@ TEST_CASE("[selection_errors] the table of distortions is what normal gradients 
                         saturating_sum<Bits>>;
     fixed automatic{};
     // Plans refuse 0 where a tracked range could not grow, which independent gradients do not ask of it.
-    bool const grows       = Bits > 2 || world < 16;
-    automatic.range.spread = grows ? 0 : saturating_sum<Bits>::best_spread(world);
+    bool const grows     = Bits > 2 || world < 16;
+    automatic.range.clip = grows ? 0 : saturating_sum<Bits>::best_clip(world);
     CHECK(
       error_of(automatic, tests::normal_gradients(world, 1 << 17, 11)) ==
       doctest::Approx(static_cast<double>(saturating_sum<Bits>::distortion(world))).epsilon(.1));

@@ -110,7 +110,7 @@ TEST_CASE(
     auto const in = draw_normal(world, 17);
     CAPTURE(world);
     CAPTURE(levels);
-    double const spread = codec.range.spread;
+    double const spread = codec.range.clip;
     // Clipping is a bias of each rank's own: independent ranks add its energy like that of the signal. Codes beyond the
     // range carry no rounding variance, a share of erfc(T / sqrt 2).
     double const inside = 1 - std::erfc(spread / std::numbers::sqrt2);
@@ -119,10 +119,10 @@ TEST_CASE(
     // on the quarter of the error that it is are 1.7 %; and a chunk of C normal values has its own norm, 2 / C.
     CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.03));
   };
-  check(exact_codec<1024, 4, rms_range<literal>>{.range = {.spread = 2.2f}}, 1, 7);
-  check(exact_codec<1024, 4, rms_range<literal>>{.range = {.spread = 3.0f}}, 4, 7);
-  check(exact_codec<256, 5, rms_range<literal>>{.range = {.spread = 2.7f}}, 2, 15);
-  check(exact_codec<4096, 3, rms_range<literal>>{.range = {.spread = 2.2f}}, 3, 3);
+  check(exact_codec<1024, 4, rms_range<no_headroom>>{.range = {.clip = 2.2f}}, 1, 7);
+  check(exact_codec<1024, 4, rms_range<no_headroom>>{.range = {.clip = 3.0f}}, 4, 7);
+  check(exact_codec<256, 5, rms_range<no_headroom>>{.range = {.clip = 2.7f}}, 2, 15);
+  check(exact_codec<4096, 3, rms_range<no_headroom>>{.range = {.clip = 2.2f}}, 3, 3);
 }
 
 TEST_CASE(
@@ -138,9 +138,9 @@ TEST_CASE(
     // are two samples of N / C chunks of it: 1 % at C = 1024 gives 5 * .2 * sqrt(2 / 1024) = 4.5 %, less below.
     CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.045));
   };
-  check(exact_codec<1024, 4, absmax_range<literal>>{}, 1, 1024, 7);
-  check(exact_codec<1024, 4, absmax_range<literal>>{}, 8, 1024, 7);
-  check(exact_codec<256, 8, absmax_range<literal>>{}, 4, 256, 127);
+  check(exact_codec<1024, 4, absmax_range<no_headroom>>{}, 1, 1024, 7);
+  check(exact_codec<1024, 4, absmax_range<no_headroom>>{}, 8, 1024, 7);
+  check(exact_codec<256, 8, absmax_range<no_headroom>>{}, 4, 256, 127);
 }
 
 TEST_CASE("[codec] stratified dither has the error of independent dither times (n + 1) / 2n")
@@ -152,9 +152,9 @@ TEST_CASE("[codec] stratified dither has the error of independent dither times (
     auto const in       = draw_normal(world, 31);
     double const spread = 4;
     double const apart  = error_of(
-      exact_codec<1024, 4, rms_range<literal>, independent>{.range = {.spread = 4.0f}}, in);
-    double const sharing =
-      error_of(exact_codec<1024, 4, rms_range<literal>, stratified>{.range = {.spread = 4.0f}}, in);
+      exact_codec<1024, 4, rms_range<no_headroom>, independent>{.range = {.clip = 4.0f}}, in);
+    double const sharing = error_of(
+      exact_codec<1024, 4, rms_range<no_headroom>, stratified>{.range = {.clip = 4.0f}}, in);
     CAPTURE(world);
     double const clipped = clipped_energy(spread);
     CHECK((sharing - clipped) / (apart - clipped) ==
@@ -165,8 +165,8 @@ TEST_CASE("[codec] stratified dither has the error of independent dither times (
 TEST_CASE(
   "[codec] rotation is worth several times its error on heavy tails, and nothing on normal input")
 {
-  using rotated   = exact_codec<1024, 4, absmax_range<literal>>;
-  using unrotated = exact_codec<1024, 4, absmax_range<literal>, independent, no_rotation>;
+  using rotated   = exact_codec<1024, 4, absmax_range<no_headroom>>;
+  using unrotated = exact_codec<1024, 4, absmax_range<no_headroom>, independent, no_rotation>;
   // Single vectors. For any input the error is at most (M / sigma)^2 / (4 L^2) with M <= sqrt(C) sigma; for s = 1 the
   // peak of 1024 amplitudes, exp(3.4) against a root mean square of e, makes an error of order .3 without rotation and
   // the normal value 11.96 / (6 * 49) = .0407 bounds that with it.
@@ -185,8 +185,8 @@ TEST_CASE(
 TEST_CASE(
   "[codec] full rotation equals partial rotation on even input and wastes levels on uneven input")
 {
-  using partial = exact_codec<1024, 4, absmax_range<literal>>;
-  using full    = exact_codec<1024, 4, absmax_range<literal>, independent, full_hadamard>;
+  using partial = exact_codec<1024, 4, absmax_range<no_headroom>>;
+  using full    = exact_codec<1024, 4, absmax_range<no_headroom>, independent, full_hadamard>;
   auto even     = draw_normal(1, 47);
   CHECK(error_of(full{}, even) == doctest::Approx(error_of(partial{}, even)).epsilon(.045));
   // One chunk of 1024 holds all the energy: partial rotation spends its levels there alone, with the error of a normal
@@ -209,15 +209,15 @@ TEST_CASE(
                      stochastic_quantizer<4, independent>,
                      saturating_sum<4>>;
   auto const apart = draw_normal(4, 53);
-  CHECK(error_of(sat4{.range = {.spread = 1.85f, .headroom = {2.0f}}}, apart) ==
+  CHECK(error_of(sat4{.range = {.clip = 1.85f, .headroom = {2.0f}}}, apart) ==
         doctest::Approx(.062).epsilon(.05));
   std::vector<std::vector<float>> const alike(4, apart[0]);
-  CHECK(error_of(sat4{.range = {.spread = 1.85f, .headroom = {4.0f}}}, alike) ==
+  CHECK(error_of(sat4{.range = {.clip = 1.85f, .headroom = {4.0f}}}, alike) ==
         doctest::Approx(.062).epsilon(.05));
   // And the literal recipe loses most of an identical sum: .163 published for the largest magnitude's range.
   using recipe = codec<fixed_chunks<8192>,
                        partial_hadamard<8192>,
-                       absmax_range<literal>,
+                       absmax_range<no_headroom>,
                        stochastic_quantizer<4, independent>,
                        saturating_sum<4>>;
   CHECK(error_of(recipe{}, alike) == doctest::Approx(.163).epsilon(.05));

@@ -11,7 +11,7 @@
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <bit>

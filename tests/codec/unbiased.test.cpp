@@ -89,17 +89,17 @@ TEST_CASE("[codec] exact sums of stochastic codes are unbiased in every coordina
 {
   using apart   = codec<fixed_chunks<128>,
                       partial_hadamard<128>,
-                      absmax_range<literal>,
+                      absmax_range<no_headroom>,
                       stochastic_quantizer<3, independent>,
                       widening_sum<3, 8>>;
   using sharing = codec<fixed_chunks<256>,
                         partial_hadamard<256>,
-                        absmax_range<literal, bfloat16>,
+                        absmax_range<no_headroom, bfloat16>,
                         stochastic_quantizer<4, stratified>,
                         widening_sum<4, 8>>;
   using coarse  = codec<fixed_chunks<128>,
                        partial_hadamard<128>,
-                       absmax_range<literal>,
+                       absmax_range<no_headroom>,
                        stochastic_quantizer<2, stratified>,
                        guard_lanes<8>>;
   for (int const world : {1, 3}) {
@@ -113,7 +113,7 @@ TEST_CASE("[codec] stochastic codes without rotation are unbiased in every coord
 {
   using plain = codec<fixed_chunks<128>,
                       no_rotation,
-                      absmax_range<literal>,
+                      absmax_range<no_headroom>,
                       stochastic_quantizer<4, independent>,
                       widening_sum<4, 8>>;
   // Without signs the same value is rounded to 1/256 of a step in each step: an error of up to step / 512, which is .17
@@ -129,14 +129,14 @@ TEST_CASE("[codec] saturating sums of stochastic codes are unbiased when nothing
                       rms_range<fixed_headroom>,
                       stochastic_quantizer<8, stratified>,
                       saturating_sum<8>>;
-  check_unbiased(roomy{.range = {.spread = 6.0f, .headroom = {3.0f}}}, 3);
+  check_unbiased(roomy{.range = {.clip = 6.0f, .headroom = {3.0f}}}, 3);
 }
 
 TEST_CASE("[codec] rounding to nearest is biased, and the same measurement says so")
 {
   using nearest = codec<fixed_chunks<128>,
                         no_rotation,
-                        absmax_range<literal>,
+                        absmax_range<no_headroom>,
                         nearest_quantizer<3>,
                         widening_sum<3, 8>>;
   static_assert(!nearest::quantizer_type::unbiased);
@@ -147,10 +147,10 @@ TEST_CASE("[codec] rounding to nearest is biased, and the same measurement says 
   // energy is shrunk in every step, whatever the signs.
   using rotated = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
-                        rms_range<literal>,
+                        rms_range<no_headroom>,
                         nearest_quantizer<2>,
                         widening_sum<2, 8>>;
-  tests::loopback_run<rotated> run{rotated{.range = {.spread = 2.5f}}, layout{128}, 1, seed};
+  tests::loopback_run<rotated> run{rotated{.range = {.clip = 2.5f}}, layout{128}, 1, seed};
   std::vector<float> spike(128);
   spike[0]    = 1;
   double mean = 0;

@@ -7,7 +7,7 @@
 
 #include "../../examples/04_inside_your_kernel.hpp"
 
-#include <tersum/execute/cuda_context.cuh>
+#include <tersum/block/cuda_context.cuh>
 
 using namespace inside_your_kernel;
 

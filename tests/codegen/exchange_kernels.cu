@@ -7,6 +7,7 @@
 
 #include "compile.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
 #include <cstdint>
@@ -29,7 +30,7 @@ void compile_full_rotation()
   compile(&detail::exchange_kernel<detail::full_forward_kernel, Codec, float>,
           &detail::chunk_kernel<detail::norms_kernel<false>, Codec, float>,
           &detail::exchange_kernel<detail::tensor_norms_kernel, Codec, float>,
-          &detail::exchange_kernel<detail::settle_kernel, Codec, float>,
+          &detail::exchange_kernel<detail::steps_kernel, Codec, float>,
           &detail::chunk_kernel<detail::encode_kernel<false>, Codec, float>,
           &detail::chunk_kernel<detail::decode_kernel<false>, Codec, float>,
           &detail::exchange_kernel<detail::full_backward_kernel, Codec, float>);
@@ -45,7 +46,7 @@ void compile_casts()
 template <class Codec>
 void compile_codes()
 {
-  compile(&detail::exchange_kernel<detail::settle_kernel, Codec, float>,
+  compile(&detail::exchange_kernel<detail::steps_kernel, Codec, float>,
           &detail::chunk_kernel<detail::encode_kernel<false>, Codec, float>,
           &detail::chunk_kernel<detail::decode_kernel<false>, Codec, float>);
 }
@@ -71,7 +72,7 @@ void compile_low_rank(Kernel...)
 
 using guarded = codec<fixed_chunks<1024>,
                       partial_hadamard<1024>,
-                      rms_range<literal>,
+                      rms_range<no_headroom>,
                       stochastic_quantizer<2>,
                       guard_lanes<4>>;
 

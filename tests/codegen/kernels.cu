@@ -6,6 +6,8 @@
 
 #include "compile.hpp"
 
+#include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
 
 namespace {
@@ -17,7 +19,7 @@ void compile_chunk_kernels()
 {
   compile(&detail::chunk_kernel<detail::norms_kernel<false>, Codec, Element>,
           &detail::chunk_kernel<detail::magnitudes_kernel<false>, Codec, Element>,
-          &detail::exchange_kernel<detail::settle_kernel, Codec, Element>,
+          &detail::exchange_kernel<detail::steps_kernel, Codec, Element>,
           &detail::chunk_kernel<detail::encode_kernel<false>, Codec, Element>,
           &detail::chunk_kernel<detail::encode_kernel<true>, Codec, Element>,
           &detail::chunk_kernel<detail::decode_kernel<false>, Codec, Element>,
@@ -47,7 +49,7 @@ template <auto const& Preset>
 void compile_hop_kernel()
 {
   using op = typename codec_of<Preset>::payload_op;
-  compile(&detail::recode_elements_kernel<op>);
+  compile(&detail::requantize_elements_kernel<op>);
 }
 
 template <class Codec, class Element>
@@ -56,7 +58,7 @@ void compile_low_rank_kernels()
   using namespace detail;
   compile(&exchange_kernel<multiply_all<true>, Codec, Element>,
           &exchange_kernel<multiply_all<false>, Codec, Element>,
-          &exchange_kernel<settle_all, Codec, Element>,
+          &exchange_kernel<orthonormalize_all, Codec, Element>,
           &exchange_kernel<rebuild_all, Codec, Element>,
           &exchange_kernel<keep_all_warm, Codec, Element>);
 }

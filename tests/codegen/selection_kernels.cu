@@ -6,6 +6,7 @@
 
 #include "compile.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
 namespace {
@@ -31,7 +32,7 @@ template <class Codec, class Element>
 void compile_codes()
 {
   compile_choice<Codec, Element>();
-  compile(&detail::exchange_kernel<detail::settle_kernel, Codec, Element>,
+  compile(&detail::exchange_kernel<detail::steps_kernel, Codec, Element>,
           &detail::chunk_kernel<detail::encode_kernel<false>, Codec, Element>,
           &detail::chunk_kernel<detail::decode_kernel<false>, Codec, Element>);
 }

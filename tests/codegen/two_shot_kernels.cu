@@ -6,6 +6,7 @@
 
 #include "compile.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
 namespace {
@@ -24,8 +25,8 @@ void compile_rounds()
 template <class Codec, class Element, bool Edge = false>
 void compile_feedback()
 {
-  compile(&detail::chunk_kernel<detail::keep_rest_kernel<Edge>, Codec, Element>,
-          &detail::exchange_kernel<detail::keep_owner_rest_kernel, Codec, Element>);
+  compile(&detail::chunk_kernel<detail::keep_residual_kernel<Edge>, Codec, Element>,
+          &detail::exchange_kernel<detail::keep_owner_residual_kernel, Codec, Element>);
 }
 
 }  // namespace

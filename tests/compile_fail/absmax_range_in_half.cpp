@@ -9,4 +9,4 @@
 #include <tersum/range/headroom.hpp>
 #include <tersum/types.hpp>
 
-tersum::absmax_range<tersum::literal, tersum::half> const range;
+tersum::absmax_range<tersum::no_headroom, tersum::half> const range;

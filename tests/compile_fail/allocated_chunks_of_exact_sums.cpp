@@ -14,7 +14,7 @@
 
 using codec = tersum::codec<tersum::allocated_chunks<256, 2, 4>,
                             tersum::partial_hadamard<256>,
-                            tersum::rms_range<tersum::literal>,
+                            tersum::rms_range<tersum::no_headroom>,
                             tersum::stochastic_quantizer<4>,
                             tersum::widening_sum<4, 8>>;
 

@@ -5,6 +5,6 @@
 //! A chunk that does not divide into registers of threads.
 // expected: tersum: block_chunk<Size> needs a power of two from 128 to 32768
 
-#include <tersum/chunk/block_chunk.hpp>
+#include <tersum/block/block_chunk.hpp>
 
 int const threads = tersum::block_chunk<1000>::threads;

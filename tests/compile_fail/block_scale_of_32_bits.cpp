@@ -5,10 +5,10 @@
 //! Scales that do not fit where scales of blocks lie.
 // expected: tersum: the scale of a block has 8 or 16 bits
 
+#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
-#include <tersum/quantize/scaled_blocks.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 struct float_scale : tersum::bfloat16_scale {
   static constexpr int bits = 32;
@@ -17,6 +17,6 @@ struct float_scale : tersum::bfloat16_scale {
 using codec =
   tersum::two_shot_codec<tersum::fixed_chunks<512>,
                          tersum::no_rotation,
-                         tersum::block_absmax<4, 16, tersum::linear_levels, float_scale>>;
+                         tersum::group_absmax<4, 16, tersum::linear_levels, float_scale>>;
 
 int const size = codec::chunk_size;

@@ -5,9 +5,9 @@
 //! Eight blocks a chunk, whose scales would fill half of 16 bytes.
 // expected: tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a
 
-#include <tersum/quantize/scaled_blocks.hpp>
+#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 auto const codec = tersum::
-  two_shot_codec<tersum::fixed_chunks<256>, tersum::no_rotation, tersum::block_absmax<4, 32>>{};
+  two_shot_codec<tersum::fixed_chunks<256>, tersum::no_rotation, tersum::group_absmax<4, 32>>{};

@@ -7,7 +7,7 @@
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 #include <limits>
 

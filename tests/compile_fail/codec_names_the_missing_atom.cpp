@@ -29,7 +29,7 @@ struct silent_quantizer {
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::no_rotation,
-                            tersum::rms_range<tersum::literal>,
+                            tersum::rms_range<tersum::no_headroom>,
                             silent_quantizer,
                             tersum::saturating_sum<2>>;
 

@@ -5,7 +5,7 @@
 //! The arguments in another order: the plan is no executor, and the compiler says what it lacks.
 
 #include <tersum/cast_codec.hpp>
-#include <tersum/collective/exchange.hpp>
+#include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 //! @file
 //! A gradient that must not be written cannot become the mean: the compiler names the requirement.
 
-#include <tersum/collective/exchange.hpp>
+#include <tersum/exchange/exchange.hpp>
 
 #include <span>
 

@@ -5,9 +5,9 @@
 //! Widths of a chunker of one's own, of which the tiles of hops know nothing.
 // expected: tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own
 
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/per_hop.hpp>
 
 struct two_widths {
   static constexpr int chunk_size    = 256;

@@ -4,7 +4,7 @@
 //! @file
 //! Quantized factors have no encode, advance and decode: their rounds are exchanges themselves.
 
-#include <tersum/collective/exchange.hpp>
+#include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 

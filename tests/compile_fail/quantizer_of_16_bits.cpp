@@ -30,7 +30,7 @@ struct wide_quantizer {
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::no_rotation,
-                            tersum::rms_range<tersum::literal>,
+                            tersum::rms_range<tersum::no_headroom>,
                             wide_quantizer,
                             tersum::saturating_sum<16>>;
 

@@ -17,10 +17,10 @@
 struct halved_range {
   using scalar                                   = float;
   using op                                       = tersum::native_sum<tersum::half>;
-  using headroom_type                            = tersum::literal;
+  using headroom_type                            = tersum::no_headroom;
   static constexpr tersum::statistic measurement = tersum::statistic::chunk_square_norm;
-  float spread                                   = 2;
-  tersum::literal headroom{};
+  float clip                                     = 2;
+  tersum::no_headroom headroom{};
 };
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,

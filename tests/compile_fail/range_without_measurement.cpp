@@ -16,9 +16,9 @@
 struct silent_range {
   using scalar        = float;
   using op            = tersum::native_sum<float>;
-  using headroom_type = tersum::literal;
-  float spread        = 2;
-  tersum::literal headroom{};
+  using headroom_type = tersum::no_headroom;
+  float clip          = 2;
+  tersum::no_headroom headroom{};
 };
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,

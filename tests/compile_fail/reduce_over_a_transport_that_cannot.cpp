@@ -5,8 +5,8 @@
 //! A transport that only moves bytes is told to sum saturating lanes in the wire.
 
 #include <tersum/execute/cpu_executor.hpp>
-#include <tersum/interop/loopback_transport.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/single_process/loopback_transport.hpp>
 
 // expected: tersum: this transport's all-reduce cannot do this operation: use schedule::direct
 

@@ -23,7 +23,7 @@ struct float_sum {
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::no_rotation,
-                            tersum::rms_range<tersum::literal>,
+                            tersum::rms_range<tersum::no_headroom>,
                             tersum::nearest_quantizer<4>,
                             float_sum>;
 

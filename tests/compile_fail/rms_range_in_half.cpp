@@ -9,4 +9,4 @@
 #include <tersum/range/rms_range.hpp>
 #include <tersum/types.hpp>
 
-tersum::rms_range<tersum::literal, tersum::half> const range;
+tersum::rms_range<tersum::no_headroom, tersum::half> const range;

@@ -7,7 +7,7 @@
 
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 auto const codec = tersum::
   two_shot_codec<tersum::fixed_chunks<128>, tersum::partial_hadamard<128>, tersum::lloyd_max<4>>{};

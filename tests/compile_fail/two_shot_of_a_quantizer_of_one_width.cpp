@@ -8,7 +8,7 @@
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 struct one_bit {
   static constexpr int bits       = 1;

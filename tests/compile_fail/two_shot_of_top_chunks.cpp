@@ -8,7 +8,7 @@
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 auto const codec = tersum::
   two_shot_codec<tersum::top_chunks<256>, tersum::partial_hadamard<256>, tersum::lloyd_max<4>>{};

@@ -7,7 +7,7 @@
 
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 using codec = tersum::two_shot_codec<tersum::fixed_chunks<1024>,
                                      tersum::partial_hadamard<1024>,

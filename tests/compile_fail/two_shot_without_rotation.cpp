@@ -7,7 +7,7 @@
 
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 
 auto const codec =
   tersum::two_shot_codec<tersum::fixed_chunks<1024>, tersum::no_rotation, tersum::lloyd_max<4>>{};

@@ -7,6 +7,6 @@
 
 tersum::codec<tersum::fixed_chunks<1024>,
               tersum::no_rotation,
-              tersum::absmax_range<tersum::literal>,
+              tersum::absmax_range<tersum::no_headroom>,
               tersum::stochastic_quantizer<6>,
               tersum::widening_sum<4, 8>> const codes_of_six_bits;

@@ -13,7 +13,7 @@
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
-#include <tersum/schedule/two_shot.hpp>
+#include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>
@@ -61,7 +61,7 @@ struct reach {
   using op                               = native_sum<float>;
   using headroom_type                    = room;
   static constexpr statistic measurement = statistic::chunk_square_norm;
-  float spread                           = 3;
+  float clip                             = 3;
   room headroom{};
 };
 

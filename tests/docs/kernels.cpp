@@ -4,7 +4,7 @@
 //! @file
 //! What surrounds the code in docs/kernels.md, on the emulator's context.
 
-#include <tersum/chunk/block_load.hpp>
+#include <tersum/block/block_load.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/rotate/block_hadamard.hpp>

@@ -4,6 +4,7 @@
 //! @file
 //! What surrounds the code in docs/transports.md.
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
 
 #include <cstddef>

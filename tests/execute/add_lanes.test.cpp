@@ -4,7 +4,7 @@
 //! @file
 //! Sums of packed lanes on the CPU: every instruction set gives what the function object of one word gives.
 
-#include <tersum/execute/cpu/reduce_array.hpp>
+#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 

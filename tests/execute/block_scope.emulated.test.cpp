@@ -8,7 +8,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
-#include <tersum/chunk/block_load.hpp>
+#include <tersum/block/block_load.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
@@ -206,7 +206,7 @@ TEST_CASE(
 {
   codec<fixed_chunks<256>,
         no_rotation,
-        absmax_range<literal>,
+        absmax_range<no_headroom>,
         dead_zone_quantizer,
         widening_sum<4, 8>> const library{};
   for (std::size_t const coordinates : {255u, 17u * 256 + 3}) { compare(library, coordinates); }
@@ -216,7 +216,7 @@ TEST_CASE("[block scope] codes in guarded lanes, of chunks of a block, are the l
 {
   codec<fixed_chunks<2048>,
         partial_hadamard<2048>,
-        rms_range<literal>,
+        rms_range<no_headroom>,
         stochastic_quantizer<2>,
         guard_lanes<4>> const library{};
   for (std::size_t const coordinates : {2047u, 3u * 2048 + 1}) { compare(library, coordinates); }

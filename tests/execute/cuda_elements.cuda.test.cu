@@ -7,6 +7,7 @@
 #include "support/compare_codes.hpp"
 #include "support/compare_executors.cuh"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
 #include <doctest/doctest.h>
@@ -71,6 +72,6 @@ TEST_CASE_TEMPLATE(
   SUBCASE("rotated_sat2_tc") { compare_near<Element>(presets::rotated_sat2_tc); }
   SUBCASE("rotated_sat4_tc") { compare_near<Element>(presets::rotated_sat4_tc); }
   SUBCASE("rotated_sat8_tc") { compare_near<Element>(presets::rotated_sat8_tc); }
-  SUBCASE("256") { compare_near<Element>(on_tensor_cores<256>{.range = {.spread = 1.9f}}); }
-  SUBCASE("512") { compare_near<Element>(on_tensor_cores<512>{.range = {.spread = 1.9f}}); }
+  SUBCASE("256") { compare_near<Element>(on_tensor_cores<256>{.range = {.clip = 1.9f}}); }
+  SUBCASE("512") { compare_near<Element>(on_tensor_cores<512>{.range = {.clip = 1.9f}}); }
 }

@@ -6,6 +6,7 @@
 
 #include "support/compare_executors.cuh"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
 #include <doctest/doctest.h>

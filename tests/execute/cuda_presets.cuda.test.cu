@@ -7,6 +7,8 @@
 #include "support/compare_executors.cuh"
 #include "support/served_sums.hpp"
 
+#include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
 
 #include <doctest/doctest.h>

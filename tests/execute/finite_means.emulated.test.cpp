@@ -6,9 +6,10 @@
 
 #include "support/emulated_executor.hpp"
 
-#include <tersum/collective/loopback.hpp>
+#include <tersum/baseline/presets.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/single_process/loopback.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,6 +4,7 @@
 //! @file
 //! A kernel finds its arguments where the host has put them: nvcc and the host's compiler lay structures out alike.
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
 #include <doctest/doctest.h>

@@ -25,7 +25,7 @@ using tracked = codec<fixed_chunks<Size>,
 template <int Size>
 using fed_back = codec<fixed_chunks<Size>,
                        partial_hadamard<Size>,
-                       absmax_range<literal>,
+                       absmax_range<no_headroom>,
                        nearest_quantizer<8>,
                        widening_sum<8, 16>,
                        error_feedback>;

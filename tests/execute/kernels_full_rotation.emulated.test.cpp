@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
@@ -48,7 +49,7 @@ TEST_CASE_TEMPLATE(
                 nearest_quantizer<8>,
                 saturating_sum<8>,
                 2048>,
-  fully_rotated<absmax_range<literal, bfloat16>,
+  fully_rotated<absmax_range<no_headroom, bfloat16>,
                 stochastic_quantizer<8, independent>,
                 guard_lanes<16>,
                 512>)

@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -21,7 +22,7 @@ using namespace tersum::tests;
 
 using dynamiq = std::remove_cvref_t<decltype(presets::dynamiq_hop_4)>;
 using one_width =
-  per_hop_codec<fixed_chunks<512>, no_rotation, block_absmax<4, 32>, error_feedback>;
+  per_hop_codec<fixed_chunks<512>, no_rotation, group_absmax<4, 32>, error_feedback>;
 
 // Tiles whose chunks hold codes and scales at random, up to a block's worth of them, and one tile without chunks.
 template <class Op>

@@ -35,13 +35,13 @@ using unrotated = codec<fixed_chunks<256>,
 template <template <class, class> class Range>
 void compare_range()
 {
-  compare_orders<float>(ranged<Range, literal, float>{}, 3, true);
-  compare_orders<float>(ranged<Range, literal, bfloat16>{}, 2);
+  compare_orders<float>(ranged<Range, no_headroom, float>{}, 3, true);
+  compare_orders<float>(ranged<Range, no_headroom, bfloat16>{}, 2);
   compare_orders<float>(ranged<Range, fixed_headroom, float>{}, 3);
   compare_orders<float>(
     ranged<Range, fixed_headroom, bfloat16>{.range = {.headroom = {.multiple = 2.5F}}}, 2, true);
   compare_orders<float>(
-    ranged<Range, tracked_correlation, float>{.range = {.spread = 1.7F}}, 3, true);
+    ranged<Range, tracked_correlation, float>{.range = {.clip = 1.7F}}, 3, true);
   compare_orders<float>(ranged<Range, tracked_correlation, bfloat16>{}, 2, true);
   compare_orders<float>(unrotated<Range, tracked_correlation, bfloat16>{}, 2, true);
 }

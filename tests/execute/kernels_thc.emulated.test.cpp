@@ -7,6 +7,7 @@
 #include "support/compare_kernels.hpp"
 #include "support/served_sums.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>

@@ -7,6 +7,7 @@
 #include "support/compare_kernels.hpp"
 #include "support/in_pieces.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>
@@ -71,18 +72,18 @@ TEST_CASE("[kernels] two shots of blocks with scales of their own")
 {
   SUBCASE("256, 4 bits, geometric levels")
   {
-    compare_all<float>(blocks<256, block_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
+    compare_all<float>(blocks<256, group_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
   }
   SUBCASE("256, 2, 4 or 8 bits") { compare_all<float>(presets::dynamiq_5); }
   SUBCASE("2048, 3 bits, to nearest, with feedback")
   {
-    using quantizer = block_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;
+    using quantizer = group_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;
     compare_all<half>(blocks<2048, quantizer, error_feedback>{});
   }
   SUBCASE("512, 8 bits, independent dither")
   {
     compare_all<bfloat16>(
-      blocks<512, block_absmax<8, 32, linear_levels, power_of_two_scale, independent>>{});
+      blocks<512, group_absmax<8, 32, linear_levels, power_of_two_scale, independent>>{});
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <tersum/execute/cpu/reduce_array.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 
 #include <doctest/doctest.h>

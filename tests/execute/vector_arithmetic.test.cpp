@@ -4,8 +4,8 @@
 //! @file
 //! What vectors of four do in double where there is no fused multiply-add, against std::fma.
 
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/execute/cpu/vector_kernels.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 // SPDX-License-Identifier: Apache-2.0
 
-#include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 
 #include <doctest/doctest.h>
 
@@ -84,7 +84,7 @@ void compare_rests(bool sends)
     std::vector<Sent> sent;
     for (float const v : whole) { sent.push_back(from_float<Sent>(v)); }
     std::vector<float> residual = before;
-    detail::keep_finite_rest(
+    detail::keep_finite_residual(
       set, whole.data(), sends ? sent.data() : nullptr, residual.data(), count);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i) {

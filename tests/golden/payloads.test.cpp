@@ -8,8 +8,9 @@
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/collective/exchange.hpp>
-#include <tersum/collective/served_sum.hpp>
+#include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/served_sum.hpp>
+#include <tersum/exchange/exchange.hpp>
 #include <tersum/presets.hpp>
 
 #include <cstdlib>
@@ -125,7 +126,7 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("topk_b2", presets::topk_b2, got);
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
-                        rms_range<literal, bfloat16>,
+                        rms_range<no_headroom, bfloat16>,
                         stochastic_quantizer<4>,
                         guard_lanes<8>>;
   describe("guard_lanes<8> of 128", guarded{}, got);
@@ -151,8 +152,8 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("blocks_4", presets::blocks_4, got);
   describe("dynamiq_5", presets::dynamiq_5, got);
   describe("dynamiq_hop, 6 bits", presets::dynamiq_hop{.chunker = {.bits = 6}}, got, {}, 12'000);
-  using blocks_hop = per_hop_codec<fixed_chunks<512>, no_rotation, block_absmax<4, 32>>;
-  describe("block_absmax<4, 32> per hop", blocks_hop{}, got);
+  using blocks_hop = per_hop_codec<fixed_chunks<512>, no_rotation, group_absmax<4, 32>>;
+  describe("group_absmax<4, 32> per hop", blocks_hop{}, got);
   return got.of;
 }
 

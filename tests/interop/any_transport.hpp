@@ -6,11 +6,12 @@
 
 #pragma once
 
+#include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/requantizing_sum.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>
-#include <tersum/reduce/recoded_sum.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 
 #include <cstddef>
@@ -40,9 +41,9 @@ class any_transport : public can_reduce_all<native_sum<float>,
                                             saturating_add<2>,
                                             saturating_add<4>,
                                             saturating_add<8>,
-                                            recoded_sum<lloyd_max<2>, 1024>,
-                                            recoded_sum<lloyd_max<3>, 1024>,
-                                            recoded_sum<lloyd_max<4>, 1024>,
+                                            requantizing_sum<lloyd_max<2>, 1024>,
+                                            requantizing_sum<lloyd_max<3>, 1024>,
+                                            requantizing_sum<lloyd_max<4>, 1024>,
                                             presets::dynamiq_hop::payload_op> {
  public:
   virtual ~any_transport() = default;

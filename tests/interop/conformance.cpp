@@ -6,6 +6,7 @@
 
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
+#include <tersum/single_process/loopback.hpp>
 #include <tersum/tersum.hpp>
 
 #include <bit>
@@ -192,7 +193,7 @@ class suite {
     for (layout const& shape : taken) {
       bool const bypasses = !shape.tensors.empty();  // in float, where the order counts
       way<schedule::direct>(name, "direct", codec, shape, reduction_order::direct, true);
-      if (!brief_ || recoding<Codec>) {
+      if (!brief_ || requantizing<Codec>) {
         way<schedule::ring>(name, "ring", codec, shape, reduction_order::ring, true);
       }
       if (over_.reduces()) {
@@ -306,8 +307,8 @@ int check_agreement(any_transport const& over)
   expect(odd ? agree_on(over, plan(presets::rotated_sat8, shape), 7) : agree_on(over, good, 7),
          refused,
          "another codec is not seen");
-  auto changed         = presets::rotated_sat4;
-  changed.range.spread = 2.5f;
+  auto changed       = presets::rotated_sat4;
+  changed.range.clip = 2.5f;
   expect(
     agree_on(over, odd ? plan(changed, shape) : good, 7), refused, "another parameter is not seen");
   expect(

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/presets.hpp>
 

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/collective/loopback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/single_process/loopback.hpp>
 
 #include <array>
 #include <cstddef>

@@ -8,7 +8,7 @@
 #include "support/odd_matrices.hpp"
 #include "support/product_reference.hpp"
 
-#include <tersum/lowrank/grouped_products.hpp>
+#include <tersum/lowrank/detail/grouped_products.hpp>
 
 #include <vector>
 

@@ -7,8 +7,8 @@
 #include "support/compare_kernels.hpp"
 #include "support/odd_matrices.hpp"
 
-#include <tersum/lowrank/block_factor.hpp>
-#include <tersum/lowrank/cpu_factor.hpp>
+#include <tersum/lowrank/detail/block_factor.hpp>
+#include <tersum/lowrank/detail/cpu_factor.hpp>
 
 #include <cmath>
 #include <random>

@@ -9,7 +9,7 @@
 #include "support/known_matrix.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <cmath>

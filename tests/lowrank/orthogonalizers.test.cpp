@@ -6,7 +6,7 @@
 
 #include "support/known_matrix.hpp"
 
-#include <tersum/lowrank/cpu_factor.hpp>
+#include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 
 #include <doctest/doctest.h>

@@ -30,7 +30,7 @@ template <class Executor>
 tests::exchange_trace record(Executor const& exec)
 {
   using codec_type = quantized_low_rank_codec<factors, codes>;
-  tests::exchange_case<codec_type, float> const c{.codec = {.inner = {.range = {.spread = 3.6f}}},
+  tests::exchange_case<codec_type, float> const c{.codec    = {.inner = {.range = {.clip = 3.6f}}},
                                                   .gradient = tests::odd_matrices().gradient(),
                                                   .non_finite_step = 1};
   tests::exchange_ranks<tests::host_buffer, codec_type, float> ranks{c, std::byte{0x5a}};

@@ -8,7 +8,8 @@
 #include "support/known_matrix.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
+#include <tersum/baseline/presets.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
@@ -89,7 +90,7 @@ TEST_CASE("[lowrank] codes of factors lose of a matrix of rank one what their st
   auto const matrix = known.dense();
   using factors     = low_rank_codec<low_rank<1>, float, low_rank_schedule::paired, no_feedback>;
   tests::loopback_run run(in_codes<factors>, layout{matrix.size(), one}, 2, 5);
-  double const share = std::pow(2 * static_cast<double>(codes.range.spread) / 127, 2);
+  double const share = std::pow(2 * static_cast<double>(codes.range.clip) / 127, 2);
   for (int step = 0; step < 4; ++step) {
     auto const& out = run.exchange({matrix, matrix});
     CHECK(tests::nmse({matrix, matrix}, out[0]) <= 2 * share);

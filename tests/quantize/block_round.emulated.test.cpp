@@ -7,7 +7,7 @@
 #include "support/emulator.hpp"
 #include "support/mismatches.hpp"
 
-#include <tersum/quantize/block_round.hpp>
+#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ struct without_clamp : host_context {
 
 template <quantizer Quantizer, reducer Reducer>
 using codec_of =
-  codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<literal>, Quantizer, Reducer>;
+  codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, Quantizer, Reducer>;
 
 // Ties, their neighbours and both ends of the grid, what is just beyond, and all that may come, in units of the grid.
 template <class Quantizer>

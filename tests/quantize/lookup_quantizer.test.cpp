@@ -6,6 +6,7 @@
 
 #include "support/loopback_run.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
 

@@ -23,7 +23,7 @@ constexpr float ratios[] = {0.0f, 0.3f, 1.0f, 1.7f, 2.0f, 4.0f, 100.0f, 1e30f};
 TEST_CASE("[headroom] literal maps one rank's range to the lane, whatever the world")
 {
   for (int const world : worlds) {
-    for (float const ratio : ratios) { CHECK(tersum::literal{}.factor(world, ratio) == 1.0f); }
+    for (float const ratio : ratios) { CHECK(tersum::no_headroom{}.factor(world, ratio) == 1.0f); }
   }
 }
 

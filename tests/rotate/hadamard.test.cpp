@@ -23,7 +23,7 @@ constexpr std::uint64_t key = 0xfeedu;
 template <int Size, class Rotator = partial_hadamard<Size>>
 using exact_codec = codec<fixed_chunks<Size>,
                           Rotator,
-                          absmax_range<literal>,
+                          absmax_range<no_headroom>,
                           nearest_quantizer<8>,
                           widening_sum<8, 16>>;
 

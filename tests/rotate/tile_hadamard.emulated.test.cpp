@@ -8,7 +8,7 @@
 #include "support/emulator.hpp"
 
 #include <tersum/chunk/chunk_order.hpp>
-#include <tersum/rotate/block_tile_hadamard.hpp>
+#include <tersum/rotate/detail/fragment_hadamard.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>

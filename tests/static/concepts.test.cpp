@@ -91,11 +91,11 @@ struct with_op {
   using op = tersum::native_sum<float>;
 };
 struct with_headroom {
-  using headroom_type = tersum::literal;
-  tersum::literal headroom{};
+  using headroom_type = tersum::no_headroom;
+  tersum::no_headroom headroom{};
 };
 struct with_headroom_type {
-  using headroom_type = tersum::literal;
+  using headroom_type = tersum::no_headroom;
 };
 struct with_number_for_headroom {
   using headroom_type = int;
@@ -104,8 +104,8 @@ struct with_number_for_headroom {
 struct with_measurement {
   static constexpr tersum::statistic measurement = tersum::statistic::chunk_square_norm;
 };
-struct with_spread {
-  float spread = 1;
+struct with_clip {
+  float clip = 1;
 };
 struct with_element {
   using element = std::uint32_t;
@@ -204,11 +204,11 @@ static_assert(needs<is_quantizer,
                     with_encode>);
 static_assert(
   needs<is_reduce_op, with_element, with_native, with_associative, with_exact, with_combine>);
-static_assert(needs<is_range, with_scalar, with_op, with_headroom, with_spread, with_measurement>);
+static_assert(needs<is_range, with_scalar, with_op, with_headroom, with_clip, with_measurement>);
 static_assert(
-  !takes<is_range, with_scalar, with_op, with_headroom_type, with_spread, with_measurement>);
+  !takes<is_range, with_scalar, with_op, with_headroom_type, with_clip, with_measurement>);
 static_assert(
-  !takes<is_range, with_scalar, with_op, with_number_for_headroom, with_spread, with_measurement>);
+  !takes<is_range, with_scalar, with_op, with_number_for_headroom, with_clip, with_measurement>);
 static_assert(
   needs<is_reducer, with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
 

@@ -5,6 +5,7 @@
 //! Policies cost nothing to carry: empty, or as large as their run-time parameters, and trivially
 //! copyable. All of it is checked by the compiler.
 
+#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
@@ -24,7 +25,6 @@
 #include <tersum/reduce/saturate_once.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/reduce/widening_sum.hpp>
-#include <tersum/rotate/full_hadamard.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
@@ -54,7 +54,7 @@ constexpr bool are_plain_values = ((std::is_trivially_copyable_v<Types> &&
 static_assert(are_empty<fixed_chunks<128>, fixed_chunks<32768>>);
 static_assert(
   are_empty<no_rotation, partial_hadamard<1024>, tensor_core_hadamard<1024>, full_hadamard>);
-static_assert(are_empty<literal>);
+static_assert(are_empty<no_headroom>);
 static_assert(are_empty<independent, stratified, no_dither>);
 static_assert(are_empty<stochastic_quantizer<4>, nearest_quantizer<4>, cast<half>, lloyd_max<4>>);
 static_assert(
@@ -68,9 +68,9 @@ static_assert(sizeof(fixed_headroom) == sizeof(float) &&
 static_assert(are_plain_values<fixed_headroom, tracked_correlation>);
 static_assert(sizeof(rms_range<tracked_correlation>) == 2 * sizeof(float));
 static_assert(sizeof(absmax_range<fixed_headroom>) == 2 * sizeof(float));
-static_assert(sizeof(rms_range<literal>) <= 2 * sizeof(float));
+static_assert(sizeof(rms_range<no_headroom>) <= 2 * sizeof(float));
 static_assert(are_plain_values<rms_range<>, absmax_range<>, global_range<>>);
-static_assert(are_plain_values<rms_range<tracked_correlation, bfloat16>, rms_range<literal>>);
+static_assert(are_plain_values<rms_range<tracked_correlation, bfloat16>, rms_range<no_headroom>>);
 
 // What kernels and foreign code are handed.
 static_assert(are_plain_values<dither_key, philox_block, world, saturate_once<4>>);
@@ -82,8 +82,8 @@ static_assert(std::is_trivially_copyable_v<layout>);
 
 // Defaults that presets and documentation count on.
 static_assert(std::is_same_v<rms_range<>, rms_range<tracked_correlation, float>>);
-static_assert(std::is_same_v<absmax_range<>, absmax_range<literal, float>>);
-static_assert(std::is_same_v<global_range<>, global_range<literal, float>>);
+static_assert(std::is_same_v<absmax_range<>, absmax_range<no_headroom, float>>);
+static_assert(std::is_same_v<global_range<>, global_range<no_headroom, float>>);
 static_assert(std::is_same_v<stochastic_quantizer<4>, stochastic_quantizer<4, stratified>>);
 static_assert(std::is_same_v<independent, independent_dither<7>> &&
               std::is_same_v<stratified, stratified_dither<7>>);

@@ -9,7 +9,7 @@
 #include "loopback_run.hpp"
 #include "normal_gradients.hpp"
 
-#include <tersum/collective/all_reduce_mean.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 
 #include <algorithm>
 #include <cmath>

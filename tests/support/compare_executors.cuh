@@ -8,6 +8,7 @@
 
 #include "exchange_fixture.hpp"
 
+#include <tersum/single_process/loopback.hpp>
 #include <tersum/tersum.cuh>
 
 #include <doctest/doctest.h>

@@ -8,9 +8,9 @@
 
 #include "emulator.hpp"
 
-#include <tersum/execute/exchange_launches.hpp>
-#include <tersum/reduce/block_lookup.hpp>
-#include <tersum/schedule/block_per_hop.hpp>
+#include <tersum/baseline/detail/block_lookup.hpp>
+#include <tersum/baseline/detail/block_per_hop.hpp>
+#include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/status.hpp>
 
 // g++ does not see that vectors are loaded under the condition under which they are used.
@@ -18,7 +18,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
-#include <tersum/reduce/block_reduce.hpp>
+#include <tersum/reduce/detail/block_reduce.hpp>
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -47,12 +47,12 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    if constexpr (recoding<Op>) {
+    if constexpr (requantizing<Op>) {
       constexpr auto grid = detail::two_shot_grid<detail::codec_of_op<Op>>;
       launch(blocks_of<grid.chunks_a_block>(count * Op::element::chunks),
              grid.threads,
              grid.shared,
-             [&](auto& context) { detail::recode_elements<Op>(context, to, a, b, count); });
+             [&](auto& context) { detail::requantize_elements<Op>(context, to, a, b, count); });
       return {};
     } else if constexpr (has_combine_at<Op>) {
       launch(blocks_of<detail::reduce_threads * 4>(count),

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/execute/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
 

@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include <tersum/collective/loopback.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/single_process/loopback.hpp>
 
 #include <doctest/doctest.h>
 

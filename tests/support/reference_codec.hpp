@@ -8,9 +8,9 @@
 
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/codec.hpp>
-#include <tersum/collective/loopback.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/single_process/loopback.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -139,7 +139,7 @@ class reference_codec {
         bound             = std::sqrt(agreed[record]);
       }
       double const step =
-        std::max(reach * static_cast<double>(codec_.range.spread) * headroom(ratio) / limit,
+        std::max(reach * static_cast<double>(codec_.range.clip) * headroom(ratio) / limit,
                  bound * unit * 0x1p-23);
       out.push_back(step < 0x1p-100 ? 0 : step);
     }

@@ -8,7 +8,8 @@
 
 #include "exchange_fixture.hpp"
 
-#include <tersum/collective/served_sum.hpp>
+#include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/served_sum.hpp>
 #include <tersum/presets.hpp>
 
 #include <doctest/doctest.h>

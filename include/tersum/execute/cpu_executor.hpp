@@ -6,17 +6,17 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/block_lookup.hpp>
+#include <tersum/baseline/detail/cpu_top_coordinates.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/codec.hpp>
-#include <tersum/execute/cpu/cpu_stages.hpp>
-#include <tersum/execute/cpu/cpu_top_coordinates.hpp>
-#include <tersum/execute/cpu/cpu_two_shot.hpp>
-#include <tersum/execute/cpu/reduce_array.hpp>
-#include <tersum/execute/cpu/vector_kernels.hpp>
-#include <tersum/execute/cpu/with_subnormals.hpp>
+#include <tersum/exchange/detail/cpu/cpu_parts.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/execute/detail/reduce_array.hpp>
+#include <tersum/execute/detail/with_subnormals.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/lowrank/cpu_low_rank.hpp>
-#include <tersum/reduce/block_lookup.hpp>
+#include <tersum/lowrank/detail/cpu_low_rank.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>
@@ -77,8 +77,8 @@ struct cpu_executor {
     } else if constexpr (Codec::agrees) {
       stages.measure();
     } else if constexpr (scattering<Codec>) {
-      detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
-    } else if constexpr (recoding<Codec>) {
+      detail::cpu_parts<Codec, Element>{threads, instructions, args}.encode();
+    } else if constexpr (requantizing<Codec>) {
       return encode_for_hops(plan, args);
     } else {
       stages.select();
@@ -97,8 +97,8 @@ struct cpu_executor {
       stages.select();
       stages.settle();
       if constexpr (scattering<Codec>) {
-        detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
-      } else if constexpr (recoding<Codec>) {
+        detail::cpu_parts<Codec, Element>{threads, instructions, args}.encode();
+      } else if constexpr (requantizing<Codec>) {
         return encode_for_hops(plan, args);
       } else if constexpr (Codec::casts) {
         stages.encode_cast();
@@ -114,7 +114,7 @@ struct cpu_executor {
                                   detail::exchange_args<Codec, Element> const& args) const
   {
     detail::with_subnormals const scope;
-    detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.recompress();
+    detail::cpu_parts<Codec, Element>{threads, instructions, args}.recompress();
     return {};
   }
 
@@ -128,7 +128,7 @@ struct cpu_executor {
     if constexpr (gathering<Codec>) {
       detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
     } else if constexpr (detail::has_parts<Codec>) {
-      detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.decode();
+      detail::cpu_parts<Codec, Element>{threads, instructions, args}.decode();
     } else if constexpr (Codec::casts) {
       stages.decode_cast();
     } else {
@@ -182,7 +182,7 @@ struct cpu_executor {
                                        detail::exchange_args<Codec, Element> const& args) const
   {
     std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
-    detail::cpu_two_shot<Codec, Element>{threads, instructions, args}.encode();
+    detail::cpu_parts<Codec, Element>{threads, instructions, args}.encode();
     return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
   }
 };

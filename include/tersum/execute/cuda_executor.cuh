@@ -12,8 +12,8 @@
 #endif
 
 #include <tersum/codec.hpp>
-#include <tersum/execute/cuda_kernels.cuh>
-#include <tersum/execute/exchange_launches.hpp>
+#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
@@ -85,5 +85,5 @@ static_assert(executor<cuda_executor>, "tersum: must model tersum::executor");
 
 }  // namespace tersum::inline v0
 
-#include <tersum/execute/cuda_launch.ipp>
-#include <tersum/execute/cuda_reduce.ipp>
+#include <tersum/execute/detail/cuda_launch.ipp>
+#include <tersum/execute/detail/cuda_reduce.ipp>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <tersum/execute/cuda_executor.cuh>
-#include <tersum/lowrank/grouped_products.hpp>
+#include <tersum/lowrank/detail/grouped_products.hpp>
 #include <tersum/status.hpp>
 
 #include <cublas_v2.h>

@@ -97,4 +97,4 @@ static_assert(transport<gloo_transport>, "tersum: must model tersum::transport")
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/gloo.ipp>
+#include <tersum/interop/detail/gloo.ipp>

@@ -104,4 +104,4 @@ static_assert(transport<mpi_transport>, "tersum: must model tersum::transport");
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/mpi.ipp>
+#include <tersum/interop/detail/mpi.ipp>

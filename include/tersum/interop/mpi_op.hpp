@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include <tersum/execute/cpu/reduce_array.hpp>
-#include <tersum/execute/cpu/vector_kernels.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/reduce/native.hpp>
 

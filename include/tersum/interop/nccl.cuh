@@ -132,4 +132,4 @@ static_assert(transport<nccl_transport>, "tersum: must model tersum::transport")
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/nccl.ipp>
+#include <tersum/interop/detail/nccl.ipp>

@@ -91,4 +91,4 @@ class nccl_pieces {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/nccl_pieces.ipp>
+#include <tersum/interop/detail/nccl_pieces.ipp>

@@ -7,10 +7,10 @@
 
 #pragma once
 
-#include <tersum/collective/rank_blocks.hpp>
+#include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/execute/cuda_executor.cuh>
+#include <tersum/interop/detail/nccl_symmetric_kernels.cuh>
 #include <tersum/interop/nccl.cuh>
-#include <tersum/interop/nccl_symmetric_kernels.cuh>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -78,6 +78,6 @@ class nccl_symmetric {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/nccl_symmetric.ipp>
+#include <tersum/interop/detail/nccl_symmetric.ipp>
 
 #endif  // NCCL_VERSION_CODE >= 22800

@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include <tersum/chunk/top_coordinates.hpp>
+#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>
@@ -39,4 +39,4 @@ template <transport Transport, class Codec>
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/plan_fingerprint.ipp>
+#include <tersum/interop/detail/plan_fingerprint.ipp>

@@ -10,10 +10,10 @@
 
 #pragma once
 
-#include <tersum/chunk/top_coordinates.hpp>
-#include <tersum/collective/exchange.hpp>
-#include <tersum/collective/rank_blocks.hpp>
+#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/exchange.hpp>
+#include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/status.hpp>
@@ -102,4 +102,4 @@ template <schedule Schedule = schedule::automatic, transport Transport, class Ex
 
 }  // namespace tersum::inline v0
 
-#include <tersum/interop/reduce_over.ipp>
+#include <tersum/interop/detail/reduce_over.ipp>

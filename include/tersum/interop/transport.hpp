@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/collective/rank_blocks.hpp>
+#include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/status.hpp>
 #include <tersum/wire.hpp>
 

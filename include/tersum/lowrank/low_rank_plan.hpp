@@ -202,4 +202,4 @@ class plan<low_rank_codec<LowRank, Wire, Schedule, Feedback>> {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/lowrank/low_rank_plan.ipp>
+#include <tersum/lowrank/detail/low_rank_plan.ipp>

@@ -6,15 +6,15 @@
 
 #pragma once
 
-#include <tersum/chunk/block_chunk.hpp>
+#include <tersum/block/block_chunk.hpp>
+#include <tersum/block/block_context.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/execute/block_context.hpp>
-#include <tersum/quantize/block_decode.hpp>
-#include <tersum/quantize/block_lane_values.hpp>
-#include <tersum/quantize/block_round.hpp>
+#include <tersum/exchange/detail/block_decode.hpp>
+#include <tersum/quantize/detail/block_lane_sums.hpp>
+#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -122,7 +122,7 @@ struct block_codes {
 
  private:
   using codec_type =
-    codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<literal>, Quantizer, Reducer>;
+    codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<no_headroom>, Quantizer, Reducer>;
 
   //! The number of this thread's 32 coordinates among those of all chunks.
   [[nodiscard]] TERSUM_BODY static std::uint64_t share(chunk const& mine)

@@ -8,7 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/lloyd_max_levels.hpp>
+#include <tersum/quantize/detail/lloyd_max_levels.hpp>
 
 #include <array>
 #include <cstdint>

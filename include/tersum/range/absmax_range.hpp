@@ -20,9 +20,9 @@ namespace tersum::inline v0 {
 //! The magnitude is known only after the rotation. The rotation is done twice, once to measure and once to encode,
 //! which is cheaper than writing the rotated gradient out. With `tracked_correlation` one more scalar per tensor
 //! travels, its squared norm.
-//! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
+//! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire; bfloat16 is rounded up, so that nothing clips.
-template <headroom Headroom = literal, gradient_element Scalar = float>
+template <headroom Headroom = no_headroom, gradient_element Scalar = float>
 struct absmax_range {
   static_assert(!std::is_same_v<Scalar, half>,
                 "tersum: the agreed scalars travel as float or bfloat16");
@@ -31,10 +31,10 @@ struct absmax_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_magnitude;
 
-  float spread = 1.0f;  //!< The range in units of the largest magnitude.
+  float clip = 1.0f;  //!< The range in units of the largest magnitude.
   Headroom headroom{};
 };
 
-static_assert(range<absmax_range<>>, "tersum: must model tersum::range");
+static_assert(quantization_range<absmax_range<>>, "tersum: must model tersum::quantization_range");
 
 }  // namespace tersum::inline v0

@@ -15,14 +15,14 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The ranks take the maximum of the squared norm of each tensor; the range is `spread` root mean squares.
+//! @brief The ranks take the maximum of the squared norm of each tensor; the range is `clip` root mean squares.
 //!
 //! One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy clip and those of little
-//! waste levels. Source: the released code of THC (NSDI'24), whose `spread` leaves 1/1024 of a normal distribution
+//! waste levels. Source: the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a normal distribution
 //! outside.
-//! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
+//! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire.
-template <headroom Headroom = literal, gradient_element Scalar = float>
+template <headroom Headroom = no_headroom, gradient_element Scalar = float>
 struct global_range {
   static_assert(!std::is_same_v<Scalar, half>,
                 "tersum: squared norms underflow and overflow in half: use float or bfloat16");
@@ -31,10 +31,10 @@ struct global_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::tensor_square_norm;
 
-  float spread = 3.2971933f;  //!< Root mean squares from zero to the end of the grid.
+  float clip = 3.2971933f;  //!< Root mean squares from zero to the end of the grid.
   Headroom headroom{};
 };
 
-static_assert(range<global_range<>>, "tersum: must model tersum::range");
+static_assert(quantization_range<global_range<>>, "tersum: must model tersum::quantization_range");
 
 }  // namespace tersum::inline v0

@@ -19,7 +19,7 @@ namespace tersum::inline v0 {
 //! @brief No head-room: one rank's range is mapped to the whole lane, as Han et al. (HotNets'24) describe it.
 //!
 //! Right for exact reducers, whose lanes are wide enough for the sum. Saturating sums clip whatever does not cancel.
-struct literal {
+struct no_headroom {
   static constexpr bool tracked = false;
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int, float) const noexcept
   {
@@ -74,7 +74,7 @@ struct tracked_correlation {
   }
 };
 
-static_assert(headroom<literal>, "tersum: must model tersum::headroom");
+static_assert(headroom<no_headroom>, "tersum: must model tersum::headroom");
 static_assert(headroom<fixed_headroom>, "tersum: must model tersum::headroom");
 static_assert(headroom<tracked_correlation>, "tersum: must model tersum::headroom");
 

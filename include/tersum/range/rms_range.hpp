@@ -14,11 +14,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The ranks sum the squared norm of each chunk; the range is `spread` root mean squares.
+//! @brief The ranks sum the squared norm of each chunk; the range is `clip` root mean squares.
 //!
 //! The agreement needs only norms, which a rotation does not change, so rotation, quantization and packing are one
 //! pass. Coordinates beyond the range clip.
-//! @tparam Headroom  `literal`, `fixed_headroom` or `tracked_correlation`.
+//! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire (never half: squares underflow and overflow it).
 template <headroom Headroom = tracked_correlation, gradient_element Scalar = float>
 struct rms_range {
@@ -31,10 +31,10 @@ struct rms_range {
 
   //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 takes the best value for the world
   //! and the lanes, as `allocated_chunks` do whatever this is.
-  float spread = 2.0f;
+  float clip = 2.0f;
   Headroom headroom{};
 };
 
-static_assert(range<rms_range<>>, "tersum: must model tersum::range");
+static_assert(quantization_range<rms_range<>>, "tersum: must model tersum::quantization_range");
 
 }  // namespace tersum::inline v0

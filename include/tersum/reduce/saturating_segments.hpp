@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/chunk/selection.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/reduce/saturating_sum.hpp>

@@ -19,7 +19,7 @@ namespace detail {
 
 //! @brief How well saturating lanes carry the sum of independent normal coordinates.
 struct lane_profile {
-  float spread;      //!< Root mean squares of the sum from zero to the end of the lanes.
+  float clip;        //!< Root mean squares of the sum from zero to the end of the lanes.
   float distortion;  //!< Mean squared error of the sum over its mean square.
 };
 
@@ -96,12 +96,12 @@ struct saturating_sum {
   }
 
   //! @brief Root mean squares of the sum from zero to the end of the lanes, with least error for that world.
-  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr float best_spread(int world) noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr float best_clip(int world) noexcept
   {
-    return detail::saturating_profile(Bits, world).spread;
+    return detail::saturating_profile(Bits, world).clip;
   }
 
-  //! @brief The error of the sum at that spread, over the energy of the sum.
+  //! @brief The error of the sum at that clip, over the energy of the sum.
   [[nodiscard]] static constexpr float distortion(int world) noexcept
   {
     return detail::saturating_profile(Bits, world).distortion;

@@ -6,11 +6,11 @@
 
 #pragma once
 
-#include <tersum/chunk/block_chunk.hpp>
+#include <tersum/block/block_chunk.hpp>
+#include <tersum/block/block_context.hpp>
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/execute/block_context.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/types.hpp>
 

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What the library is compared with: older codecs and exchanges, made of the same pieces. <tersum/tersum.hpp> has the
+//! codecs that it recommends.
+
+#pragma once
+
+#include <tersum/baseline/full_hadamard.hpp>
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
+#include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/served_sum.hpp>
+#include <tersum/baseline/top_coordinates.hpp>

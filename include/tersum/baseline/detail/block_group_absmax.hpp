@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codes of a thread's 32 coordinates in blocks with scales of their own: kernel body parts.
+//!
+//! A thread has eight neighbouring coordinates in each quarter of its chunk, a block belongs to B / 8 neighbouring threads.
+//! The scales of the four blocks that start with the same thread are in one word, or two.
+
+#pragma once
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/block_codebook.hpp>
+#include <tersum/random/philox.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Levels and marks of a block quantizer in words.
+template <group_quantizer Quantizer>
+struct codebook_words<Quantizer> {
+  static constexpr int half  = Quantizer::magnitudes;
+  static constexpr int count = 2 * half + 1;
+  static constexpr int first = 3 * (half - 1);  //!< Where it lies among those of all widths.
+
+  std::uint32_t word[count];
+
+  [[nodiscard]] static constexpr codebook_words make() noexcept
+  {
+    codebook_words out{};
+    for (unsigned i = 0; i < half; ++i) {
+      out.word[i]        = float_bits(Quantizer::level[i]);
+      out.word[half + i] = Quantizer::mark[i];
+    }
+    out.word[2 * half] = Quantizer::mark[half];
+    return out;
+  }
+};
+
+//! @brief The first word of the scales of this thread's blocks, counted from the first of the chunk's codes.
+template <class Quantizer>
+[[nodiscard]] TERSUM_INLINE unsigned group_scale_word(int size, unsigned thread) noexcept
+{
+  return static_cast<unsigned>(size / 32 * Quantizer::bits) +
+         thread / (Quantizer::block / 8) * (Quantizer::scale::bits / 8);
+}
+
+//! @brief The bits of the largest magnitude of each of a thread's four blocks. All threads of the warp must call.
+template <class Quantizer, class Context>
+TERSUM_BODY void block_maxima(Context const& ctx, float const (&v)[32], std::uint32_t (&most)[4])
+{
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    most[r] = 0;
+    TERSUM_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      most[r] = maximum(most[r], Context::bits(v[8 * r + i]) & 0x7fffffffu);
+    }
+    TERSUM_UNROLL
+    for (unsigned step = 1; step < Quantizer::block / 8; step *= 2) {
+      most[r] = maximum(most[r], ctx.shuffle_xor(most[r], step));
+    }
+  }
+}
+
+//! @brief Codes and block scales of a thread's values.
+//!
+//! `most` are the bits of its blocks' largest magnitudes, `whole` is that of the chunk; `draws` is the number of the first of
+//! its two draws of dither.
+template <class Quantizer, class Dither, class Context>
+TERSUM_BODY void code_blocks(Context const&,
+                             std::uint32_t const* tables,
+                             dither_key const& key,
+                             std::uint64_t draws,
+                             std::uint32_t const (&most)[4],
+                             float whole,
+                             float const (&v)[32],
+                             std::uint32_t (&words)[Quantizer::bits],
+                             std::uint32_t (&scales)[Quantizer::scale::bits / 8])
+{
+  using scale             = typename Quantizer::scale;
+  constexpr int bits      = Quantizer::bits;
+  constexpr int in_a_word = 32 / scale::bits;
+  std::uint32_t const* const marks =
+    tables + codebook_words<Quantizer>::first + Quantizer::magnitudes;
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) { words[w] = 0; }
+  TERSUM_UNROLL
+  for (int w = 0; w < scale::bits / 8; ++w) { scales[w] = 0; }
+  philox_block draw{};
+  std::uint32_t mask = 0;
+  if constexpr (Dither::rounds > 0) { mask = Dither::mask(key); }
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    if constexpr (Dither::rounds > 0) {
+      if (r % 2 == 0) {
+        draw = philox4x32<Dither::rounds, typename Context::product>(
+          Dither::counter(draws + static_cast<unsigned>(r / 2), key), key.seed);
+      }
+    }
+    std::uint32_t const code = scale::encode(Context::divide(Context::from_bits(most[r]), whole));
+    scales[r / in_a_word] |= code << (r % in_a_word * scale::bits);
+    float const scaled = Context::multiply(scale::decode(code), whole);
+    float const inverse =
+      scaled >= least_block ? Context::divide(static_cast<float>(block_one), scaled) : 0.0f;
+    TERSUM_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      int const k               = 8 * r + i;
+      std::uint32_t const value = Context::bits(v[k]);
+      auto const magnitude      = static_cast<std::uint32_t>(
+        Context::multiply(Context::from_bits(value & 0x7fffffffu), inverse));
+      std::uint32_t const number = Quantizer::round(
+        minimum(magnitude, block_one), threshold_of<Dither>(draw, mask, k % 16), marks);
+      std::uint32_t const coded = number | (value >> 31) << (bits - 1);
+      int const word            = k * bits / 32;
+      int const shift           = k * bits % 32;
+      words[word] |= coded << shift;
+      if (shift + bits > 32) { words[word + 1] |= coded >> (32 - shift); }
+    }
+  }
+}
+
+//! @brief Adds what a thread's codes say to its values; `whole` is the chunk's scale times some factor.
+template <class Quantizer, class Context>
+TERSUM_BODY void add_blocks(Context const& ctx,
+                            std::uint32_t const* tables,
+                            std::uint32_t const* codes,
+                            std::uint32_t const* scales,
+                            float whole,
+                            float (&v)[32])
+{
+  using scale             = typename Quantizer::scale;
+  constexpr int in_a_word = 32 / scale::bits;
+  std::uint32_t packed[scale::bits / 8];
+  TERSUM_UNROLL
+  for (int w = 0; w < scale::bits / 8; ++w) { packed[w] = ctx.load(scales + w); }
+  std::uint32_t words[Quantizer::bits];
+  load_codes(ctx, codes, words);
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    constexpr std::uint32_t full = (1u << scale::bits) - 1;
+    std::uint32_t const code     = packed[r / in_a_word] >> (r % in_a_word * scale::bits) & full;
+    float const scaled           = Context::multiply(scale::decode(code), whole);
+    TERSUM_UNROLL
+    for (int i = 0; i < 8; ++i) { add_level<Quantizer>(ctx, tables, words, 8 * r + i, scaled, v); }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

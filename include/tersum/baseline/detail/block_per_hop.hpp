@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One hop of a per-hop codec: kernel body. Its other rounds are those of two_shot, whose parts are the elements here.
+
+#pragma once
+
+#include <tersum/baseline/per_hop_codec.hpp>
+#include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_parts.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Loads the head of a tile.
+template <class Context>
+[[nodiscard]] TERSUM_BODY tile_head load_head(Context const& ctx, tile_head const& from)
+{
+  tile_head head;
+  TERSUM_UNROLL
+  for (int w = 0; w < tile_head::words; w += 4) {
+    word4 const four = ctx.load(reinterpret_cast<word4 const*>(from.word + w));
+    head.word[w]     = four.x;
+    head.word[w + 1] = four.y;
+    head.word[w + 2] = four.z;
+    head.word[w + 3] = four.w;
+  }
+  return head;
+}
+
+//! @brief Writes what is neither codes nor scales of a tile: its head, and zeros. A chunk's threads must call.
+template <class Op, class Context>
+TERSUM_BODY void write_rest(Context const& ctx,
+                            unsigned thread,
+                            tile_head const& head,
+                            tile_counts<Op> const& counts,
+                            typename Op::element& to)
+{
+  if (thread < tile_head::words) {
+    ctx.store(to.about.word + thread, ctx.load(head.word + thread));
+  }
+  std::uint32_t const chunks = counts.chunks();
+  for (std::uint64_t at = counts.place(chunks).word + thread; at < Op::element::room - chunks;
+       at += Op::chunk_size / 32) {
+    ctx.store(to.word + at, 0u);
+  }
+}
+
+//! @brief to[i] = op(a[i], b[i]) for `count` elements, all arrays aligned to 16 bytes; `to` may be `a` or `b`. One
+//! pass.
+//!
+//! Chunks are numbered as if all elements held as many as one can. Heads are the same in both, so that it is of no
+//! account which thread writes one when.
+template <requantizing Op, class Context>
+TERSUM_BODY void requantize_elements(Context const& ctx,
+                                     typename Op::element* to,
+                                     typename Op::element const* a,
+                                     typename Op::element const* b,
+                                     std::size_t count)
+{
+  using codec   = codec_of_op<Op>;
+  using element = typename Op::element;
+  exchange_args<codec, float> const args{};
+  part_share<codec, float, Context> own{ctx, args, tile_map<Op>{}};
+  own.mine                   = number_share<codec>(ctx, 0);
+  std::uint64_t const number = own.mine.chunk / element::chunks;
+  auto const index           = static_cast<std::uint32_t>(own.mine.chunk % element::chunks);
+  own.mine.active            = number < count;
+  dither_key key{};
+  if (own.mine.active) {
+    if constexpr (Op::tiles) {
+      tile_head const head         = load_head(ctx, a[number].about);
+      tile_counts<Op> const counts = Op::counts_of(head);
+      own.place                    = counts.place(index);
+      own.mine.active              = own.place.level > 0;
+      own.mine.chunk               = Op::number_of(head, index);
+      if (own.mine.active) {
+        key = Op::key_of(head, own.scale_in(a[number].word), own.scale_in(b[number].word));
+      }
+      if (index == 0) { write_rest<Op>(ctx, own.mine.thread, a[number].about, counts, to[number]); }
+    } else {
+      own.place = tile_counts<Op>{{0, element::chunks}}.place(index);
+    }
+  }
+  if (all_idle(ctx, own.mine)) { return; }
+  float v[32] = {}, other[32] = {};
+  own.add(a[number].word, 1.0f, v);
+  own.add(b[number].word, 1.0f, other);
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) { v[k] = Context::add(v[k], other[k]); }
+  own.template encode<typename Op::dither>(v, key, 1.0f, to[number].word);
+}
+
+}  // namespace tersum::inline v0::detail

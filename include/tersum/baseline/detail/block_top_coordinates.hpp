@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! TopK: chosen coordinates to index and value, and the sum of what all ranks sent. Kernel bodies, one coordinate a thread.
+
+#pragma once
+
+#include <tersum/baseline/top_coordinates.hpp>
+#include <tersum/config.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int coordinate_threads = 256;  //!< Threads of a block.
+
+//! @brief One rank's part of the gathered payload.
+struct coordinate_part {
+  std::uint32_t* index;
+  half* value;
+};
+
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE coordinate_part part_of(exchange_args<Codec, Element> const& args,
+                                                    std::uint64_t rank)
+{
+  std::uint64_t const chosen   = args.selection.rule.capacity;
+  std::uint32_t* const indices = args.payload + rank * (chosen + chosen / 2);
+  return {indices, reinterpret_cast<half*>(indices + chosen)};
+}
+
+template <class Context>
+[[nodiscard]] TERSUM_BODY std::uint64_t own_coordinate(Context const& ctx)
+{
+  return static_cast<std::uint64_t>(ctx.block_rank()) * coordinate_threads + ctx.thread_rank();
+}
+
+//! @brief The chosen coordinates to this rank's part, ascending; with feedback what is left stays.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const i = own_coordinate(ctx);
+  if (i >= args.chunks) { return; }
+  std::uint32_t const place = ctx.load(args.selection.places + i);
+  bool const sent           = place != 0;
+  if (!sent && !Codec::feeds_back) { return; }
+  float value = Context::value(ctx.load(args.gradient + i));
+  float kept  = 0.0f;
+  if constexpr (Codec::feeds_back) {
+    kept  = ctx.load(args.residual + i);
+    value = Context::add(value, kept);
+  }
+  half const rounded = Context::template element<half>(value);
+  if (sent) {
+    coordinate_part const part = part_of(args, args.rank);
+    ctx.store(part.index + (place >> place_shift), static_cast<std::uint32_t>(i));
+    ctx.store(part.value + (place >> place_shift), rounded);
+  }
+  if constexpr (Codec::feeds_back) {
+    float const rest = sent ? Context::subtract(value, Context::value(rounded)) : value;
+    ctx.store(args.residual + i, is_finite(rest) ? rest : kept);
+  }
+}
+
+//! @brief Clears the sums, which take the place of the places.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void clear_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const i = own_coordinate(ctx);
+  if (i < args.chunks) { ctx.store(args.selection.places + i, 0u); }
+}
+
+//! @brief Adds one rank's part. Its indices differ, so no two threads meet.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void add_coordinates(Context const& ctx,
+                                 exchange_args<Codec, Element> const& args,
+                                 std::uint64_t rank)
+{
+  std::uint64_t const k = own_coordinate(ctx);
+  if (k >= args.selection.rule.capacity) { return; }
+  coordinate_part const part = part_of(args, rank);
+  float* const sums          = reinterpret_cast<float*>(args.selection.places);
+  std::uint32_t const i      = ctx.load(part.index + k);
+  if (i >= args.chunks) { return; }  // not what a rank of this plan sends
+  ctx.store(sums + i, Context::add(ctx.load(sums + i), Context::value(ctx.load(part.value + k))));
+}
+
+//! @brief The sums to the mean, and the flag of values that are not finite.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void receive_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const i = own_coordinate(ctx);
+  if (i >= args.chunks) { return; }
+  float const sum   = ctx.load(reinterpret_cast<float const*>(args.selection.places) + i);
+  float const share = Context::divide(1.0f, static_cast<float>(args.world));
+  if (!is_finite(sum)) { raise_flag(args); }
+  ctx.store(args.gradient + i, Context::template element<Element>(Context::multiply(sum, share)));
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The marks of `group_absmax` in the order in which a binary search meets them, for searches in many lanes at once.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace tersum::inline v0::detail {
+
+//! @brief What such a search reads of a quantizer's marks, in floats, which hold them exactly.
+template <class Quantizer>
+struct mark_tree {
+  static constexpr int count = Quantizer::magnitudes;
+
+  //! Step d of the search compares with one of the 2^d marks from 2^d on: the one whose number the results so far spell.
+  static constexpr std::array<float, count> nodes = [] {
+    std::array<float, count> out{};
+    for (std::size_t step = 1; step < count; step *= 2) {
+      for (std::size_t i = 0; i < step; ++i) {
+        out[step + i] = static_cast<float>(Quantizer::mark[(2 * i + 1) * count / (2 * step)]);
+      }
+    }
+    return out;
+  }();
+
+  //! All marks but the last, ascending.
+  static constexpr std::array<float, count> marks = [] {
+    std::array<float, count> out{};
+    for (std::size_t i = 0; i < count; ++i) { out[i] = static_cast<float>(Quantizer::mark[i]); }
+    return out;
+  }();
+
+  //! From each of them to the next.
+  static constexpr std::array<float, count> gaps = [] {
+    std::array<float, count> out{};
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = static_cast<float>(Quantizer::mark[i + 1] - Quantizer::mark[i]);
+    }
+    return out;
+  }();
+};
+
+}  // namespace tersum::inline v0::detail

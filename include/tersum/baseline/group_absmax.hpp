@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codes between the largest magnitudes of short blocks, for schedules that decode before they add.
+
+#pragma once
+
+#include <tersum/baseline/levels_and_scales.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/random/philox.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+inline constexpr std::uint32_t block_one = 1u << 20;  //!< A block's scale in fixed point.
+
+}  // namespace detail
+
+//! @brief Every block of a chunk has a scale near its largest magnitude; a value is rounded between two levels of the
+//! scale.
+//!
+//! The chunk's largest magnitude travels as a float, each block's as a fraction of it, rounded up. There is no
+//! rotation, so a large coordinate affects only its own block. Gradients whose energy differs from place to place lose
+//! little; normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased in units of 1/256 of the
+//! distance between two levels; with `no_dither` rounding is to nearest.
+//!
+//! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023) and DynamiQ (SIGCOMM'26).
+//! @tparam Bits    Width of a code, its sign included, 2 to 8.
+//! @tparam Block   Coordinates with one scale, 16 to 128; a chunk has 16 of them or a multiple.
+//! @tparam Levels  `linear_levels` or `geometric_levels<Hundredths>`.
+//! @tparam Scale   `power_of_two_scale`, `byte_scale` or `bfloat16_scale`.
+//! @tparam Dither  `stratified`, `independent` or `no_dither`.
+template <int Bits,
+          int Block,
+          class Levels         = linear_levels,
+          class Scale          = power_of_two_scale,
+          dither_source Dither = stratified>
+struct group_absmax {
+  static_assert(Bits >= 2 && Bits <= 8, "tersum: group_absmax<Bits, Block> needs 2 <= Bits <= 8");
+  static_assert(Block == 16 || Block == 32 || Block == 64 || Block == 128,
+                "tersum: group_absmax<Bits, Block> has blocks of 16, 32, 64 or 128");
+
+  using dither = Dither;
+  using scale  = Scale;
+  template <int Other>
+  using with_bits =
+    group_absmax<Other, Block, Levels, Scale, Dither>;  //!< The same with other codes.
+
+  static constexpr int bits       = Bits;             //!< Width of a code.
+  static constexpr int block      = Block;            //!< Coordinates with one scale.
+  static constexpr int magnitudes = 1 << (Bits - 1);  //!< Levels of one sign, zero included.
+  static constexpr bool unbiased  = Dither::rounds > 0;
+  static constexpr bool uniform   = Levels::uniform;  //!< Whether levels have equal distances.
+
+  //! @brief Levels from 0 to 1, ascending.
+  static constexpr std::array<float, magnitudes> level = [] {
+    std::array<float, magnitudes> out{};
+    for (int i = 0; i < magnitudes; ++i) {
+      out[static_cast<unsigned>(i)] = Levels::level(i, magnitudes - 1);
+    }
+    return out;
+  }();
+
+  //! @brief The same in units of 1 / block_one, and one more that nothing reaches.
+  static constexpr std::array<std::uint32_t, magnitudes + 1> mark = [] {
+    std::array<std::uint32_t, magnitudes + 1> out{};
+    for (unsigned i = 0; i < magnitudes; ++i) {
+      out[i] = static_cast<std::uint32_t>(level[i] * detail::block_one + 0.5f);
+    }
+    out[magnitudes] = 2 * out[magnitudes - 1];
+    return out;
+  }();
+
+  //! @brief The number of the level that a magnitude is rounded to. All of it in integers.
+  //! @param magnitude  Over the block's scale, in units of 1 / block_one, at most 1.
+  //! @param threshold  Of 512 parts of a distance, what must be exceeded to round up: an odd number at random, or 256.
+  //! @param marks      `mark`, wherever it lies.
+  [[nodiscard]] TERSUM_INLINE static std::uint32_t round(std::uint32_t magnitude,
+                                                         std::uint32_t threshold,
+                                                         std::uint32_t const* marks) noexcept
+  {
+    if constexpr (Levels::uniform) {
+      std::uint32_t const fine = magnitude * (magnitudes - 1);
+      return fine / detail::block_one +
+             (fine % detail::block_one > threshold * (detail::block_one / 512) ? 1u : 0u);
+    } else {
+      std::uint32_t number = 0;
+      TERSUM_UNROLL
+      for (std::uint32_t step = magnitudes / 2; step > 0; step /= 2) {
+        number += magnitude >= marks[number + step] ? step : 0u;
+      }
+      std::uint32_t const from = marks[number];
+      return number + ((magnitude - from) * 512 > (marks[number + 1] - from) * threshold ? 1u : 0u);
+    }
+  }
+
+  //! @brief About the error of normal values over their energy; it weighs widths against each other.
+  [[nodiscard]] static constexpr float distortion() noexcept
+  {
+    // The mean square of the largest of Block normal magnitudes, and how normal values lie below it.
+    constexpr float most = Block == 16 ? 4.55f : Block == 32 ? 5.71f : Block == 64 ? 6.91f : 8.15f;
+    constexpr float largest = most * Scale::excess;
+    float lost = 0, mass = 0;
+    for (unsigned i = 0; i + 1 < magnitudes; ++i) {
+      float const wide   = level[i + 1] - level[i];
+      float const middle = 0.5f * (level[i + 1] + level[i]);
+      float const weight = wide * detail::falling_exponential(0.5f * largest * middle * middle);
+      lost += weight * wide * wide;
+      mass += weight;
+    }
+    return largest * lost / (mass * (unbiased ? 6.0f : 12.0f));
+  }
+};
+
+static_assert(group_quantizer<group_absmax<4, 16>>, "tersum: must model tersum::group_quantizer");
+
+namespace detail {
+
+//! @brief Words of the scales of a chunk's blocks: those of the blocks that start together in its four quarters share
+//! one.
+template <class Quantizer>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr int scale_words(int chunk_size) noexcept
+{
+  if constexpr (group_quantizer<Quantizer>) {
+    return chunk_size / (4 * Quantizer::block) * (Quantizer::scale::bits / 8);
+  }
+  return 0;
+}
+
+//! @brief Words of a chunk's codes with the scales of its blocks, without its own.
+template <class Quantizer>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t code_words(int chunk_size) noexcept
+{
+  return static_cast<std::uint32_t>(chunk_size / 32 * Quantizer::bits +
+                                    scale_words<Quantizer>(chunk_size));
+}
+
+//! @brief Blocks with smaller scales are zero: one over it would not be finite.
+inline constexpr float least_block = 0x1p-120f;
+
+//! @brief The dither of an owner's second encoding: drawn for the mean, of which there is one.
+template <class Dither>
+struct second_dither_of {
+  using type = independent_dither<Dither::rounds>;
+};
+
+template <>
+struct second_dither_of<no_dither> {
+  using type = no_dither;
+};
+
+inline constexpr std::uint32_t second_rank =
+  65534;  //!< Whose dither it is: no rank has this number.
+
+//! @brief What must be exceeded to round up, from a byte of a draw of sixteen; with no dither half of the distance.
+template <class Dither>
+[[nodiscard]] TERSUM_INLINE std::uint32_t threshold_of(philox_block const& draw,
+                                                       std::uint32_t mask,
+                                                       int byte) noexcept
+{
+  if constexpr (Dither::rounds == 0) {
+    return 256;
+  } else {
+    std::uint32_t const word = draw.word[byte / 4] ^ mask;
+    return ((word >> (8 * (byte % 4))) & 0xffu) * 2 + 1;
+  }
+}
+
+}  // namespace detail
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codecs whose payload is decoded, added and encoded again at every hop of the caller's all-reduce.
+
+#pragma once
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/requantizing_sum.hpp>
+#include <tersum/baseline/requantizing_tiles.hpp>
+#include <tersum/chunk/allocated_chunks.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/codebook_codec.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/types.hpp>
+
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief What hops do to the payload: `requantizing_sum` to chunks of a codebook, all of one width, otherwise
+//! `requantizing_tiles`.
+template <class Chunker, class Quantizer>
+struct hop_op {
+  using type = requantizing_tiles<Quantizer, Chunker::chunk_size>;
+};
+
+template <class Chunker, codebook Quantizer>
+struct hop_op<Chunker, Quantizer> {
+  using type = requantizing_sum<Quantizer, Chunker::chunk_size>;
+};
+
+template <int Size, int... Widths, class Quantizer>
+struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
+  using type = requantizing_tiles<Quantizer, Size, Widths...>;
+};
+
+template <int Size, int... Widths, codebook Quantizer>
+struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
+  using type = requantizing_tiles<Quantizer, Size, Widths...>;
+};
+
+//! Whether a chunker is `allocated_chunks`, whose widths are part of the type of a tile.
+template <class Chunker>
+inline constexpr bool is_allocated = false;
+
+template <int Size, int... Widths>
+inline constexpr bool is_allocated<allocated_chunks<Size, Widths...>> = true;
+
+}  // namespace detail
+
+//! @brief Chunks are rounded to codes, and the payload's reduction (`requantizing_sum` or `requantizing_tiles`) decodes two of
+//! them, adds, and encodes the sum.
+//!
+//! Use it if an all-reduce that calls a function is all that the transport has: MPI, Gloo, a ring of your own. Where
+//! the transport can move parts, `two_shot_codec` has less error at the same traffic.
+//!
+//! The payload is an array of `coded_block` or `coded_tile`. Every rank's chunk has a scale of its own. With
+//! `allocated_chunks` there is a round of norms before, which decides the widths; tiles have one size and say which
+//! widths they hold. With a codebook all ranks rotate a chunk by the same signs, so hops add without rotating.
+//!
+//! Each hop loses a share of the partial sum's energy, the codes' distortion, so the error grows with the number of
+//! ranks: in a ring n independent gradients lose about (n + 3) / 2 - 1 / n encodings, two shots lose two. What is lost
+//! depends on the order of the reduction.
+//!
+//! Feedback keeps what a rank's own codes lost, not what hops lose.
+//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
+//! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
+//! @tparam Feedback   `no_feedback` or `error_feedback`.
+template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
+requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec {
+  using chunker_type   = Chunker;
+  using rotator_type   = Rotator;
+  using quantizer_type = Quantizer;
+  using feedback_type  = Feedback;
+  using dither_type    = typename detail::dither_of<Quantizer>::type;
+  using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
+  using norm_scalar    = bfloat16;
+  using agreed_op      = norm_sum<norm_scalar>;
+
+  static constexpr bool casts            = false;
+  static constexpr bool requantizes      = true;  //!< Hops decode, add and encode again.
+  static constexpr bool tiles            = payload_op::tiles;  //!< Their elements have heads.
+  static constexpr bool selects          = selecting_chunker<Chunker>;
+  static constexpr bool agrees           = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits     = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_chunks   = codebook<Quantizer>;
+  static constexpr bool rotates_all      = false;
+  static constexpr bool tracks           = false;
+  static constexpr bool saturates        = false;
+  static constexpr bool feeds_back       = Feedback::enabled;
+  static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
+  static constexpr int chunk_size        = Chunker::chunk_size;
+
+  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(
+    !several_bits || detail::is_allocated<Chunker>,
+    "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");
+
+  Chunker chunker{};
+  Rotator rotator{};
+  Quantizer quantizer{};
+  Feedback feedback{};
+
+  //! The same schedule of other codes.
+  template <class OtherChunker, class OtherQuantizer>
+  using with_codes = per_hop_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
+
+  //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
+  template <int Level>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
+  {
+    return detail::coded_at_level<Level>(*this);
+  }
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<per_hop_codec> plan(layout const& gradient,
+                                                           world const& ranks) const
+  {
+    return tersum::plan<per_hop_codec>{*this, gradient, ranks};
+  }
+};
+
+static_assert(reduce_op<requantizing_sum<lloyd_max<4>, 1024>>,
+              "tersum: must model tersum::reduce_op");
+
+namespace detail {
+
+//! @brief The codec whose chunks a reduction adds.
+template <requantizing Op>
+struct codec_of_requantizing;
+
+template <class Quantizer, int Size>
+using hop_rotation = std::conditional_t<codebook<Quantizer>, partial_hadamard<Size>, no_rotation>;
+
+template <class Quantizer, int Size>
+struct codec_of_requantizing<requantizing_sum<Quantizer, Size>> {
+  using type = per_hop_codec<fixed_chunks<Size>, hop_rotation<Quantizer, Size>, Quantizer>;
+};
+
+template <class Quantizer, int Size>
+struct codec_of_requantizing<requantizing_tiles<Quantizer, Size>> {
+  using type = per_hop_codec<fixed_chunks<Size>, hop_rotation<Quantizer, Size>, Quantizer>;
+};
+
+template <class Quantizer, int Size, int First, int... Widths>
+struct codec_of_requantizing<requantizing_tiles<Quantizer, Size, First, Widths...>> {
+  using type = per_hop_codec<allocated_chunks<Size, First, Widths...>,
+                             hop_rotation<Quantizer, Size>,
+                             Quantizer>;
+};
+
+template <requantizing Op>
+using codec_of_op = typename codec_of_requantizing<Op>::type;
+
+}  // namespace detail
+
+}  // namespace tersum::inline v0

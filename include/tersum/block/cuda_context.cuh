@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The block context of CUDA: what kernel bodies are written against, as intrinsics.
+
+#pragma once
+
+#if !defined(__CUDACC__)
+#error "tersum/block/cuda_context.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
+#endif
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "tersum: kernels need sm_80 or later"
+#endif
+
+#include <tersum/block/block_context.hpp>
+#include <tersum/config.hpp>
+#include <tersum/types.hpp>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! @brief This thread of a CUDA kernel; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
+//!
+//! Members beyond those of `block_context` serve the library's own kernels.
+struct cuda_context {
+  __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
+  __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
+  __device__ __forceinline__ std::uint32_t block_rank() const { return blockIdx.x; }
+  __device__ __forceinline__ std::uint32_t grid_blocks() const { return gridDim.x; }
+
+  __device__ __forceinline__ void sync_block() const { __syncthreads(); }
+  __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
+
+  template <class T>
+  __device__ __forceinline__ T shuffle_xor(T value, unsigned mask) const
+  {
+    return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
+  }
+
+  //! The value of lane `from` modulo 32.
+  template <class T>
+  __device__ __forceinline__ T shuffle(T value, std::uint32_t from) const
+  {
+    return __shfl_sync(0xffffffffu, value, static_cast<int>(from));
+  }
+
+  __device__ __forceinline__ std::uint32_t warp_sum(std::uint32_t value) const
+  {
+    return __reduce_add_sync(0xffffffffu, value);
+  }
+
+  __device__ __forceinline__ std::uint32_t warp_max(std::uint32_t value) const
+  {
+    return __reduce_max_sync(0xffffffffu, value);
+  }
+
+  //! c += a b on tensor cores, of tiles 16 x 16, 16 x 8 and 16 x 8 that the warp holds as PTX's `mma.m16n8k16` wants
+  //! them: two elements a word.
+  template <class Element>
+  __device__ __forceinline__ void multiply_tiles(float (&c)[4],
+                                                 std::uint32_t const (&a)[4],
+                                                 std::uint32_t b0,
+                                                 std::uint32_t b1) const
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                   "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                   "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+  }
+
+  //! a b on tensor cores, of tiles of halves laid out as for `multiply_tiles`, summed in half: rows l/4 and l/4 + 8 of
+  //! columns 2 (l % 4) and the next, for lane l, a row in a word.
+  __device__ __forceinline__ void multiply_tiles_to_half(std::uint32_t (&d)[2],
+                                                         std::uint32_t const (&a)[4],
+                                                         std::uint32_t b0,
+                                                         std::uint32_t b1) const
+  {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 "
+                 "{%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%8};"
+                 : "=r"(d[0]), "=r"(d[1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(0));
+  }
+
+  //! Sums of two pairs of halves.
+  static __device__ __forceinline__ std::uint32_t add_halves(std::uint32_t a, std::uint32_t b)
+  {
+    std::uint32_t sum;
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+  }
+
+  __device__ __forceinline__ void* shared() const
+  {
+    extern __shared__ word4 tersum_shared[];
+    return tersum_shared;
+  }
+
+  //! One access. Structures of 16 bytes go through a vector register, whatever their members.
+  template <class T>
+  __device__ __forceinline__ T load(T const* p) const
+  {
+    if constexpr (sizeof(T) == 16) {
+      uint4 const four = *reinterpret_cast<uint4 const*>(p);
+      return __builtin_bit_cast(T, four);
+    } else {
+      return *p;
+    }
+  }
+
+  template <class T>
+  __device__ __forceinline__ void store(T* p, T value) const
+  {
+    if constexpr (sizeof(T) == 16) {
+      *reinterpret_cast<uint4*>(p) = __builtin_bit_cast(uint4, value);
+    } else {
+      *p = value;
+    }
+  }
+
+  //! 16 bytes of global memory in one access, also where the compiler does not see that `store` can be one.
+  __device__ __forceinline__ void store_global(word4* p, word4 const& value) const
+  {
+    asm volatile(
+      "st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+      :
+      : "l"(__cvta_generic_to_global(p)), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
+      : "memory");
+  }
+
+  __device__ __forceinline__ void atomic_add(std::uint32_t* to, std::uint32_t value) const
+  {
+    atomicAdd(to, value);
+  }
+
+  static __device__ __forceinline__ float add(float a, float b) { return __fadd_rn(a, b); }
+  static __device__ __forceinline__ float subtract(float a, float b) { return __fsub_rn(a, b); }
+  static __device__ __forceinline__ float multiply(float a, float b) { return __fmul_rn(a, b); }
+  static __device__ __forceinline__ float fma(float a, float b, float c)
+  {
+    return __fmaf_rn(a, b, c);
+  }
+  static __device__ __forceinline__ double fma(double a, double b, double c)
+  {
+    return __fma_rn(a, b, c);
+  }
+  static __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
+  static __device__ __forceinline__ float square_root(float a) { return __fsqrt_rn(a); }
+
+  //! The value, or zero when it is negative or NaN.
+  static __device__ __forceinline__ float positive(float a) { return fmaxf(a, 0.0f); }
+
+  static __device__ __forceinline__ std::uint32_t bits(float a) { return __float_as_uint(a); }
+  static __device__ __forceinline__ float from_bits(std::uint32_t a) { return __uint_as_float(a); }
+
+  static __device__ __forceinline__ std::uint32_t select_bytes(std::uint32_t a,
+                                                               std::uint32_t b,
+                                                               std::uint32_t selector)
+  {
+    return __byte_perm(a, b, selector);
+  }
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  static constexpr bool clamps_at_once = false;  //!< `add_clamp` is three instructions here.
+#endif
+
+  static __device__ __forceinline__ std::int32_t add_clamp(std::int32_t a,
+                                                           std::int32_t b,
+                                                           std::int32_t high)
+  {
+    return __viaddmin_s32_relu(a, b, high);
+  }
+
+  //! For `philox4x32`: one wide multiplication, which nvcc makes two or three instructions of when left to itself.
+  struct product {
+    static __device__ __forceinline__ std::uint64_t of(std::uint32_t a, std::uint32_t b)
+    {
+      std::uint64_t result;
+      asm("mul.wide.u32 %0, %1, %2;" : "=l"(result) : "r"(a), "r"(b));
+      return result;
+    }
+  };
+
+  static __device__ __forceinline__ std::uint32_t population(std::uint32_t a)
+  {
+    return static_cast<std::uint32_t>(__popc(a));
+  }
+
+  //! sum + the scalar product of the unsigned bytes of a and b.
+  static __device__ __forceinline__ std::uint32_t dot_bytes(std::uint32_t a,
+                                                            std::uint32_t b,
+                                                            std::uint32_t sum)
+  {
+    return __dp4a(a, b, sum);
+  }
+
+  static __device__ __forceinline__ float value(float a) { return a; }
+  static __device__ __forceinline__ float value(half a)
+  {
+    return __half2float(__ushort_as_half(a.bits));
+  }
+  static __device__ __forceinline__ float value(bfloat16 a)
+  {
+    return __uint_as_float(static_cast<std::uint32_t>(a.bits) << 16);
+  }
+
+  template <class Element>
+  static __device__ __forceinline__ Element element(float a)
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      return {__half_as_ushort(__float2half_rn(a))};
+    } else if constexpr (std::is_same_v<Element, bfloat16>) {
+      return {__bfloat16_as_ushort(__float2bfloat16_rn(a))};
+    } else {
+      return a;
+    }
+  }
+
+  //! A mean: a half that would be infinite is the largest one.
+  template <class Element>
+  static __device__ __forceinline__ Element finite_element(float a)
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      std::uint16_t bits;
+      asm("cvt.rn.satfinite.f16.f32 %0, %1;" : "=h"(bits) : "f"(a));
+      return {bits};
+    } else {
+      return element<Element>(a);
+    }
+  }
+
+  //! Two 16-bit elements in one word, the first in the low half.
+  template <class Element>
+  static __device__ __forceinline__ std::uint32_t pack(float first, float second)
+  {
+    std::uint32_t word;
+    if constexpr (std::is_same_v<Element, half>) {
+      __half2 const both = __floats2half2_rn(first, second);
+      memcpy(&word, &both, sizeof(word));
+    } else {
+      __nv_bfloat162 const both = __floats2bfloat162_rn(first, second);
+      memcpy(&word, &both, sizeof(word));
+    }
+    return word;
+  }
+
+  //! Two means.
+  template <class Element>
+  static __device__ __forceinline__ std::uint32_t pack_finite(float first, float second)
+  {
+    if constexpr (std::is_same_v<Element, half>) {
+      std::uint32_t word;
+      asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+      return word;
+    } else {
+      return pack<Element>(first, second);
+    }
+  }
+};
+
+static_assert(block_context<cuda_context>, "tersum: must model tersum::block_context");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Chunks of `group_absmax` on one CPU thread. Values lie as in the gradient: a group of 32
+//! positions of the wire has eight coordinates of each quarter of the chunk.
+
+//! @brief The word with the scale of a block, and how far up in it, from the block's first coordinate.
+template <class Quantizer, int Size>
+TERSUM_SIMD int scale_place(int first, int& shift)
+{
+  constexpr int in_a_word = 32 / Quantizer::scale::bits;
+  int const r             = first / (Size / 4);
+  shift                   = r % in_a_word * Quantizer::scale::bits;
+  return Size / 32 * Quantizer::bits +
+         (4 * (first % (Size / 4) / Quantizer::block) + r) / in_a_word;
+}
+
+//! @brief How many marks a value reaches, from the second on; `number` is what earlier steps of the search have found.
+template <class Quantizer, int Step = 1>
+TERSUM_SIMD words marks_below(floats value, words number = words{})
+{
+  using tree = mark_tree<Quantizer>;
+  if constexpr (Step == tree::count) {
+    return number;
+  } else {
+    floats const mark = look_up<Step>(tree::nodes.data() + Step, number);
+    return marks_below<Quantizer, 2 * Step>(value, number + number - (words)(value >= mark));
+  }
+}
+
+//! @brief As `group_absmax::round`, of magnitudes and thresholds in every lane.
+template <class Quantizer>
+TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
+{
+  if constexpr (Quantizer::uniform) {
+    words const fine = (words)magnitude * (Quantizer::magnitudes - 1u);
+    words const rest = fine & (block_one - 1u);
+    return (fine >> log2_exact(block_one)) -
+           (words)((integers)rest > (integers)((words)threshold * (block_one / 512u)));
+  } else {
+    using tree           = mark_tree<Quantizer>;
+    floats const value   = __builtin_convertvector(magnitude, floats);
+    words const number   = marks_below<Quantizer>(value);
+    floats const mark    = look_up<tree::count>(tree::marks.data(), number);
+    floats const gap     = look_up<tree::count>(tree::gaps.data(), number);
+    integers const above = __builtin_convertvector((value - mark) * 512.0f, integers);
+    return number - (words)(above > __builtin_convertvector(gap, integers) * threshold);
+  }
+}
+
+//! @brief The bits of the largest magnitude; NaN is above infinity.
+template <int Count>
+TERSUM_SIMD std::uint32_t largest_of(float const* values)
+{
+  integers largest{};
+  for (int i = 0; i < Count; i += width) {
+    integers const size = (integers)(to_bits(load(values + i)) & 0x7fffffffu);
+    largest             = size > largest ? size : largest;
+  }
+  std::int32_t result = 0;
+  for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }
+  return static_cast<std::uint32_t>(result);
+}
+
+typedef std::uint8_t bytes __attribute__((vector_size(TERSUM_SIMD_WIDTH)));
+
+//! @brief Numbers of a byte each.
+TERSUM_SIMD words load_bytes(std::uint8_t const* from)
+{
+  // g++ 12 widens a vector of bytes element by element.
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_maskz_cvtepu8_epi32(0xffff,
+                                           _mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (words)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from)));
+#else
+  bytes v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return __builtin_convertvector(v, words);
+#endif
+}
+
+//! @brief Eight codes, a byte each, to as many bytes as they have bits.
+template <int Bits>
+TERSUM_SIMD std::uint64_t pack_bytes(std::uint64_t codes)
+{
+  codes = (codes & 0x00ff00ff00ff00ffu) | (codes >> 8 & 0x00ff00ff00ff00ffu) << Bits;
+  codes = (codes & 0x0000ffff0000ffffu) | (codes >> 16 & 0x0000ffff0000ffffu) << 2 * Bits;
+  return (codes & 0xffffffffu) | codes >> 32 << 4 * Bits;
+}
+
+//! @brief Undoes it.
+template <int Bits>
+TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
+{
+  constexpr std::uint64_t one = (1u << Bits) - 1;
+  constexpr std::uint64_t two = (one << 16 | one) * 0x0000000100000001u;
+  constexpr std::uint64_t low = (std::uint64_t{1} << 4 * Bits) - 1;
+  std::uint64_t const halves  = (packed & low) | (packed >> 4 * Bits & low) << 32;
+  constexpr std::uint64_t mid = ((std::uint64_t{1} << 2 * Bits) - 1) * 0x0000000100000001u;
+  std::uint64_t const pairs   = (halves & mid) | (halves >> 2 * Bits & mid) << 16;
+  return (pairs & two) | (pairs >> Bits & two) << 8;
+}
+
+//! @brief What dithers the values of a chunk, a byte each.
+template <class Dither, int Size>
+TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
+{
+  philox_block const counter = Dither::counter(chunk * (Size / 16), key);
+  std::uint32_t drawn[Size / 4 < 4 * width ? 4 * width : Size / 4];
+  for (int first = 0; first < Size / 16; first += width) {
+    words draw[1][4];
+    draw[0][0] = lane_index() + (counter.word[0] + static_cast<std::uint32_t>(first));
+    philox<Dither::rounds>(counter, key.seed, draw);
+    zip(draw[0]);
+    TERSUM_UNROLL
+    for (int w = 0; w < 4; ++w) {
+      store(drawn + 4 * first + w * width, draw[0][w] ^ Dither::mask(key));
+    }
+  }
+  // A draw serves eight neighbours in each of two quarters.
+  for (int i = 0; i < Size / 8; ++i) {
+    int const quarter = i % 4;
+    __builtin_memcpy(to + quarter * (Size / 4) + i / 4 * 8, drawn + 2 * i, 8);
+  }
+}
+
+//! @brief Codes and block scales of values. Returns the chunk's scale: its largest magnitude, zero where there is next to
+//! nothing, NaN where a value is not finite, with zero codes.
+template <class Quantizer, int Size>
+TERSUM_TARGET float encode_blocks(float const* values,
+                                  [[maybe_unused]] std::uint8_t const* random,
+                                  std::uint32_t* to)
+{
+  using scale        = typename Quantizer::scale;
+  constexpr int bits = Quantizer::bits;
+  for (std::uint32_t i = 0; i < code_words<Quantizer>(Size); ++i) { to[i] = 0; }
+  float const whole = bits_float(largest_of<Size>(values));
+  if (!is_finite(whole)) { return bits_float(0x7fffffffu); }
+  if (whole < 0x1p-100f) { return 0.0f; }
+  std::uint8_t codes[Size];
+  for (int first = 0; first < Size; first += Quantizer::block) {
+    int shift                = 0;
+    int const word           = scale_place<Quantizer, Size>(first, shift);
+    float const most         = bits_float(largest_of<Quantizer::block>(values + first));
+    std::uint32_t const code = scale::encode(most / whole);
+    to[word] |= code << shift;
+    float const scaled  = scale::decode(code) * whole;
+    float const inverse = scaled >= least_block ? static_cast<float>(block_one) / scaled : 0.0f;
+    for (int i = first; i < first + Quantizer::block; i += width) {
+      words const value        = to_bits(load(values + i));
+      floats const size        = from_bits(value & 0x7fffffffu) * broadcast(inverse);
+      integers const magnitude = __builtin_convertvector(size, integers);
+      integers const one       = (integers)broadcast(block_one);
+      words threshold          = broadcast(256u);
+      if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + i) * 2 + 1; }
+      words const number =
+        round_lanes<Quantizer>(magnitude < one ? magnitude : one, (integers)threshold);
+      bytes const out = __builtin_convertvector(number | (value >> 31) << (bits - 1), bytes);
+      __builtin_memcpy(codes + i, &out, sizeof(out));
+    }
+  }
+  auto* packed = reinterpret_cast<std::uint8_t*>(to);
+  for (int first = 0; first < Size / 4; first += 8) {
+    TERSUM_UNROLL
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      std::uint64_t eight;
+      __builtin_memcpy(&eight, codes + quarter * (Size / 4) + first, sizeof(eight));
+      eight = pack_bytes<bits>(eight);
+      __builtin_memcpy(packed, &eight, bits);
+      packed += bits;
+    }
+  }
+  return whole;
+}
+
+//! @brief Adds what codes say to values, `whole` being the chunk's scale times some factor.
+template <class Quantizer, int Size>
+TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
+{
+  constexpr int bits = Quantizer::bits;
+  std::uint8_t codes[Size];
+  auto const* packed = reinterpret_cast<std::uint8_t const*>(from);
+  for (int first = 0; first < Size / 4; first += 8) {
+    TERSUM_UNROLL
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      std::uint64_t eight = 0;
+      __builtin_memcpy(&eight, packed, bits);
+      eight = unpack_bytes<bits>(eight);
+      __builtin_memcpy(codes + quarter * (Size / 4) + first, &eight, sizeof(eight));
+      packed += bits;
+    }
+  }
+  for (int first = 0; first < Size; first += Quantizer::block) {
+    int shift                    = 0;
+    int const word               = scale_place<Quantizer, Size>(first, shift);
+    constexpr std::uint32_t full = (1u << Quantizer::scale::bits) - 1;
+    float const scale            = Quantizer::scale::decode(from[word] >> shift & full) * whole;
+    for (int i = first; i < first + Quantizer::block; i += width) {
+      words const code   = load_bytes(codes + i);
+      floats const level = look_up<Quantizer::magnitudes>(Quantizer::level.data(),
+                                                          code & (Quantizer::magnitudes - 1u));
+      floats const value = from_bits(to_bits(level) | (code >> (bits - 1)) << 31);
+      store(values + i, fma(broadcast(scale), value, load(values + i)));
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Arrays of elements: sums and conversions.
+
+//! @brief to[i] = factor * a[i] + b[i] with one rounding.
+TERSUM_TARGET inline void fused_add(
+  float factor, float const* a, float const* b, int count, float* to)
+{
+  int i = 0;
+  for (; i + width <= count; i += width) {
+    store(to + i, fma_of_few_bits(broadcast(factor), load(a + i), load(b + i)));
+  }
+  for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
+}
+
+//! @brief to[i] = from[i] + residual[i] in float.
+template <class Element>
+TERSUM_TARGET inline void add_residual(Element const* from,
+                                       float const* residual,
+                                       float* to,
+                                       std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(from + i);
+    fetch_beyond<false>(residual + i);
+    store(to + i, load_values(from + i) + load(residual + i));
+  }
+  for (; i < count; ++i) { to[i] = to_float(from[i]) + residual[i]; }
+}
+
+//! @brief residual[i] = whole[i] - sent[i] (whole[i] where nothing was sent), or as it was where that is not finite.
+template <class Sent>
+TERSUM_TARGET inline void keep_finite_residual(float const* whole,
+                                               Sent const* sent,
+                                               float* residual,
+                                               std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    floats rest = load(whole + i);
+    if (sent != nullptr) { rest = rest - load_values(sent + i); }
+    words const size = to_bits(rest) & 0x7fffffffu;
+    store(residual + i, size < 0x7f800000u ? rest : load(residual + i));
+  }
+  for (; i < count; ++i) {
+    float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+    if (is_finite(rest)) { residual[i] = rest; }
+  }
+}
+
+//! @brief to[i] = from[i] * factor, converted. Returns whether all of from[i] are finite.
+template <class From, class To>
+TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor, std::size_t count)
+{
+  words largest           = {};
+  std::size_t const whole = count - count % width;
+  for (std::size_t i = 0; i < whole; i += width) {
+    floats const v   = load_values(from + i);
+    words const size = to_bits(v) & 0x7fffffffu;
+    largest          = size > largest ? size : largest;
+    store_values(to + i, v * broadcast(factor));
+  }
+  std::uint32_t most = 0;
+  for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
+  for (std::size_t i = whole; i < count; ++i) {
+    float const v = to_float(from[i]);
+    most          = maximum(most, float_bits(v) & 0x7fffffffu);
+    to[i]         = from_float<To>(v * factor);
+  }
+  return most < 0x7f800000u;
+}
+
+//! @brief Sums of elements in float, rounded to the element: all that fits a vector.
+template <class Element>
+TERSUM_SIMD void add_vector(Element const* a, Element const* b, Element* to)
+{
+  store_values(to, load_any_nan(a) + load_any_nan(b));
+}
+
+//! @brief Two in a word, each in the upper half of a float: nothing is widened or narrowed.
+TERSUM_SIMD void add_vector(bfloat16 const* a, bfloat16 const* b, bfloat16* to)
+{
+  constexpr std::uint32_t upper = 0xffff0000u;
+  words left, right;
+  __builtin_memcpy(&left, a, sizeof(left));
+  __builtin_memcpy(&right, b, sizeof(right));
+  words const high = to_bfloat16s(from_bits(left & upper) + from_bits(right & upper));
+  words const low  = to_bfloat16s(from_bits(left << 16) + from_bits(right << 16));
+  words const sums = (high & upper) | (low >> 16);
+  __builtin_memcpy(to, &sums, sizeof(sums));
+}
+
+//! @brief to[i] = a[i] + b[i] in float, rounded to the element.
+template <class Element>
+TERSUM_TARGET inline void add_values(Element const* a,
+                                     Element const* b,
+                                     Element* to,
+                                     std::size_t count)
+{
+  constexpr std::size_t step = std::is_same_v<Element, bfloat16> ? 2 * width : width;
+  std::size_t i              = 0;
+  for (; i + step <= count; i += step) {
+    fetch_beyond<false, 4096>(a + i);
+    fetch_beyond<false, 4096>(b + i);
+    add_vector(a + i, b + i, to + i);
+  }
+  for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
+}

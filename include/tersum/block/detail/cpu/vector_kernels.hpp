@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The chunk kernels of the CPU, compiled for each instruction set from one source, and the choice among them.
+
+#pragma once
+
+#include <tersum/baseline/detail/mark_tree.hpp>
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/execute/instruction_set.hpp>
+#include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/range/chunk_step.hpp>
+#include <tersum/types.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tersum::inline v0::detail {
+
+//! @brief Where the rounding of a row leaves its code: this many bits up, above the fraction if there is one.
+template <class Quantizer>
+inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
+
+//! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
+//! pages end. Nothing is accessed, whatever lies there.
+template <bool Write,
+          std::uintptr_t Distance = Write ? 4096 : 8192>  // of these two what measured better
+TERSUM_HOST_INLINE void fetch_beyond(void const* at)
+{
+  std::uintptr_t const beyond = reinterpret_cast<std::uintptr_t>(at) + Distance;
+  __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
+}
+
+//! @brief Where a chunk comes from, so that a kernel which computes with a copy of it asks for those that follow.
+template <class Element>
+struct chunk_source {
+  Element const* gradient;
+  float const* residual;  //!< Not used without feedback.
+
+  template <bool Feedback>
+  TERSUM_HOST_INLINE void fetch_beyond(int index) const
+  {
+    detail::fetch_beyond<false>(gradient + index);
+    if constexpr (Feedback) { detail::fetch_beyond<false>(residual + index); }
+  }
+};
+
+//! @brief What a chunk becomes that has not travelled: zeros, or NaNs.
+template <class Element>
+void fill_chunk(Element* to, std::uint32_t count, float value)
+{
+  constexpr std::uint32_t line = 64 / sizeof(Element);
+  for (std::uint32_t i = 0; i < count; i += line) { fetch_beyond<true>(to + i); }
+  std::fill_n(to, count, from_float<Element>(value));
+}
+
+namespace cpu_baseline {
+#define TERSUM_SIMD_WIDTH 4
+#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE
+#define TERSUM_TARGET     [[maybe_unused]]
+#include <tersum/block/detail/cpu/vector_kernels.inl>
+#undef TERSUM_SIMD_WIDTH
+#undef TERSUM_SIMD
+#undef TERSUM_TARGET
+}  // namespace cpu_baseline
+
+#if defined(__x86_64__)
+namespace cpu_avx2 {
+#define TERSUM_SIMD_WIDTH 8
+#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE __attribute__((target("avx2,fma,f16c")))
+#define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
+#include <tersum/block/detail/cpu/vector_kernels.inl>
+#undef TERSUM_SIMD_WIDTH
+#undef TERSUM_SIMD
+#undef TERSUM_TARGET
+}  // namespace cpu_avx2
+
+namespace cpu_avx512 {
+#define TERSUM_SIMD_WIDTH 16
+#define TERSUM_SIMD                                                                                \
+  [[maybe_unused]] TERSUM_HOST_INLINE                                                              \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#define TERSUM_TARGET                                                                              \
+  [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
+#include <tersum/block/detail/cpu/vector_kernels.inl>
+#undef TERSUM_SIMD_WIDTH
+#undef TERSUM_SIMD
+#undef TERSUM_TARGET
+}  // namespace cpu_avx512
+#endif
+
+//! @brief Calls one kernel of the instruction set; `wide` says whether there is one for vectors of 16. The rows of codes need
+//! chunks of 256 coordinates for that; those of codebooks, whose lanes hold 32 positions of the wire, 512.
+#if defined(__x86_64__)
+#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
+  do {                                                                                             \
+    if constexpr (wide) {                                                                          \
+      if ((instructions) == instruction_set::avx512) { return cpu_avx512::__VA_ARGS__; }           \
+    }                                                                                              \
+    if ((instructions) != instruction_set::baseline) { return cpu_avx2::__VA_ARGS__; }             \
+    return cpu_baseline::__VA_ARGS__;                                                              \
+  } while (false)
+#else
+#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
+  do {                                                                                             \
+    static_cast<void>(instructions);                                                               \
+    return cpu_baseline::__VA_ARGS__;                                                              \
+  } while (false)
+#endif
+
+template <class Codec, class Value, class Element>
+void encode_chunk(instruction_set set,
+                  Codec const& codec,
+                  dither_key const& key,
+                  std::uint64_t sign_key,
+                  std::uint64_t chunk,
+                  float scale,
+                  Value const* from,
+                  chunk_source<Element> const& source,
+                  std::uint32_t* chunk_words,
+                  float* own)
+{
+  TERSUM_DISPATCH(set,
+                  Codec::chunk_size >= 256,
+                  encode_chunk(codec, key, sign_key, chunk, scale, from, source, chunk_words, own));
+}
+
+template <class Codec, class Element>
+void decode_chunk(instruction_set set,
+                  int world,
+                  std::uint64_t sign_key,
+                  std::uint64_t chunk,
+                  float scale,
+                  std::uint32_t const* chunk_words,
+                  Element* to,
+                  chunk_step& step)
+{
+  TERSUM_DISPATCH(set,
+                  Codec::chunk_size >= 256,
+                  decode_chunk<Codec>(world, sign_key, chunk, scale, chunk_words, to, step));
+}
+
+template <int Size, class Element>
+[[nodiscard]] float square_norm(instruction_set set, Element const* from)
+{
+  TERSUM_DISPATCH(set, true, square_norm<Size>(from));
+}
+
+template <class Codec, class Element>
+[[nodiscard]] std::uint32_t largest_magnitude(instruction_set set,
+                                              std::uint64_t sign_key,
+                                              std::uint64_t chunk,
+                                              Element const* from)
+{
+  TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
+}
+
+inline void full_pass(instruction_set set,
+                      float* data,
+                      std::uint64_t begin,
+                      std::uint64_t end,
+                      int first,
+                      int levels,
+                      std::uint64_t share,
+                      std::uint64_t shares)
+{
+  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
+}
+
+inline void fused_add(
+  instruction_set set, float factor, float const* a, float const* b, int count, float* to)
+{
+  TERSUM_DISPATCH(set, true, fused_add(factor, a, b, count, to));
+}
+
+template <class Element>
+void add_residual(
+  instruction_set set, Element const* from, float const* residual, float* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
+}
+
+template <class Sent>
+void keep_finite_residual(
+  instruction_set set, float const* whole, Sent const* sent, float* residual, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, keep_finite_residual(whole, sent, residual, count));
+}
+
+template <class From, class To>
+[[nodiscard]] bool convert_values(
+  instruction_set set, From const* from, To* to, float factor, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, convert_values(from, to, factor, count));
+}
+
+template <class Element>
+void add_values(
+  instruction_set set, Element const* a, Element const* b, Element* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
+}
+
+template <int Size>
+void flip_signs(
+  instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
+{
+  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
+}
+
+template <int Size, class Element>
+void rotate_to_rows(instruction_set set,
+                    std::uint64_t sign_key,
+                    std::uint64_t chunk,
+                    Element const* from,
+                    float* rows)
+{
+  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size>(sign_key, chunk, from, rows));
+}
+
+template <int Size, class Element>
+void rotate_from_rows(instruction_set set,
+                      std::uint64_t sign_key,
+                      std::uint64_t chunk,
+                      float scale,
+                      float* rows,
+                      Element* to)
+{
+  TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+}
+
+template <class Quantizer, int Size>
+[[nodiscard]] float quantize_rows(instruction_set set, float const* rows, std::uint32_t* to)
+{
+  TERSUM_DISPATCH(set, Size >= 512, quantize_rows<Quantizer, Size>(rows, to));
+}
+
+template <class Quantizer, int Size>
+void add_levels(
+  instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
+{
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
+}
+
+template <class Dither, int Size>
+void draw_bytes(instruction_set set, dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
+{
+  TERSUM_DISPATCH(set, true, draw_bytes<Dither, Size>(key, chunk, to));
+}
+
+template <class Quantizer, int Size>
+[[nodiscard]] float encode_blocks(instruction_set set,
+                                  float const* values,
+                                  std::uint8_t const* random,
+                                  std::uint32_t* to)
+{
+  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, random, to));
+}
+
+template <class Quantizer, int Size>
+void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
+{
+  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size>(from, whole, values));
+}
+
+#undef TERSUM_DISPATCH
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The selection of chunks on the CPU.
+
+#pragma once
+
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief What all steps of a chunk have in common: 0 without energy, otherwise a key of a step is value + offset - 1.
+[[nodiscard]] inline std::uint32_t selection_value(selection_rule const& rule, std::uint32_t energy)
+{
+  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
+  return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + 1u;
+}
+
+//! @brief The least value with which a step has that key or a larger one; 2^32 - 1, which no chunk has, if none does.
+[[nodiscard]] inline std::uint32_t first_value(selection_rule const& rule,
+                                               std::uint32_t step,
+                                               std::uint64_t key)
+{
+  if (key == 0) { return 0; }
+  std::uint64_t const above = key < rule.offset[step] ? 0 : key - rule.offset[step];
+  return static_cast<std::uint32_t>(minimum<std::uint64_t>(above + 1, 0xffffffffu));
+}
+
+//! @brief Applies a rule to the chunks 0 .. count-1, in a few passes over their energies, each thread to a share of them.
+//! What comes out does not depend on the number of threads; nothing is sorted.
+class chunk_selection {
+ public:
+  static constexpr int max_shares = 64;
+  //! Chunks that a thread has at least: fewer take less time than to wake it up.
+  static constexpr std::uint64_t least_share = 8192;
+
+  //! @param histogram  `digit_count` words of scratch memory.
+  //! @param places     Out: each chunk's level and number, see `place_shift`.
+  chunk_selection(int threads,
+                  selection_rule const& rule,
+                  std::uint64_t count,
+                  std::uint32_t* histogram,
+                  std::uint32_t* places)
+    : rule_(rule), count_(count), histogram_(histogram), places_(places)
+  {
+    auto const wanted = static_cast<std::uint64_t>(minimum(threads, max_shares));
+    shares_ = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least_share)));
+  }
+
+  //! energy(chunk) is an integer that ascends with the chunk's energy.
+  template <class Energy>
+  void run(Energy const& energy, selection_header& header)
+  {
+    std::uint32_t prefix    = 0;
+    std::uint32_t remaining = rule_.capacity;
+    for (int pass = 0; pass < digit_passes; ++pass) {
+      add_histograms([&](std::uint64_t begin, std::uint64_t end, std::uint32_t* histogram) {
+        if (pass == 0) {
+          first_digits(energy, begin, end, histogram);
+        } else {
+          more_digits(pass, prefix, begin, end, histogram);
+        }
+      });
+      std::uint32_t digit = pass == 2 ? 1023 : 2047;
+      while (digit > 0 && histogram_[digit] <= remaining) { remaining -= histogram_[digit--]; }
+      prefix |= digit << digit_shift(pass);
+    }
+    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+      tie_[step]        = first_value(rule_, step, prefix);
+      above_[step]      = first_value(rule_, step, std::uint64_t{prefix} + 1);
+      level_[step + 1u] = rule_.level[step];
+    }
+    header           = {};
+    header.threshold = prefix;
+    header.remaining = remaining;
+    number_chunks(find_cutoff(remaining), header.count);
+    place_levels(rule_, header);
+  }
+
+ private:
+  //! body(share, first chunk, end) for all shares, each on a thread.
+  template <class Body>
+  void each_share(Body const& body) const
+  {
+    auto const shares = static_cast<std::uint64_t>(shares_);
+    parallel_for(shares_, shares, [&](std::uint64_t share) {
+      body(share, count_ * share / shares, count_ * (share + 1) / shares);
+    });
+  }
+
+  //! The histogram of body(first chunk, end, histogram) for all shares.
+  template <class Body>
+  void add_histograms(Body const& body) const
+  {
+    std::fill_n(histogram_, digit_count, 0u);
+    if (shares_ == 1) { return body(0, count_, histogram_); }
+    each_share([&](std::uint64_t, std::uint64_t begin, std::uint64_t end) {
+      std::uint32_t own[digit_count] = {};
+      body(begin, end, own);
+      for (int digit = 0; digit < digit_count; ++digit) {
+        if (own[digit] != 0) {
+          __atomic_fetch_add(histogram_ + digit, own[digit], __ATOMIC_RELAXED);
+        }
+      }
+    });
+  }
+
+  //! Energies to values, which wait where the places will be, and the first digits of their keys.
+  template <class Energy>
+  void first_digits(Energy const& energy,
+                    std::uint64_t begin,
+                    std::uint64_t end,
+                    std::uint32_t* histogram) const
+  {
+    for (std::uint64_t chunk = begin; chunk < end; ++chunk) {
+      std::uint32_t const value = selection_value(rule_, energy(chunk));
+      places_[chunk]            = value;
+      // The search never asks what keys of 0 cost: nothing is left below them.
+      if (value == 0) { continue; }
+      for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+        std::uint32_t const key = value + (rule_.offset[step] - 1);
+        histogram[key >> digit_shift(0)] += rule_.cost[step];
+      }
+    }
+  }
+
+  //! The next digits of the keys that begin with those of `prefix`.
+  void more_digits(int pass,
+                   std::uint32_t prefix,
+                   std::uint64_t begin,
+                   std::uint64_t end,
+                   std::uint32_t* histogram) const
+  {
+    std::uint32_t first[max_levels], width[max_levels];
+    std::uint64_t const next = std::uint64_t{prefix} + (1u << digit_shift(pass - 1));
+    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+      first[step] = maximum(first_value(rule_, step, prefix), 1u);
+      width[step] = first_value(rule_, step, next) - first[step];
+    }
+    for (std::uint64_t chunk = begin; chunk < end; ++chunk) {
+      std::uint32_t const value = places_[chunk];
+      for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+        if (value - first[step] < width[step]) {
+          std::uint32_t const key = value + (rule_.offset[step] - 1);
+          histogram[(key - prefix) >> digit_shift(pass)] += rule_.cost[step];
+        }
+      }
+    }
+  }
+
+  //! What the step of a chunk that equals the threshold costs; the first one, should there be several.
+  [[nodiscard]] std::uint32_t tie_cost(std::uint64_t chunk) const
+  {
+    std::uint32_t const value = places_[chunk];
+    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+      if (value - tie_[step] < above_[step] - tie_[step]) { return rule_.cost[step]; }
+    }
+    return 0;
+  }
+
+  //! The first chunk whose step equals the threshold and does not fit: none behind it does.
+  [[nodiscard]] std::uint64_t find_cutoff(std::uint64_t remaining) const
+  {
+    std::uint64_t ties[max_shares] = {};
+    if (shares_ > 1) {
+      each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
+        std::uint64_t sum = 0;
+        for (std::uint64_t chunk = begin; chunk < end; ++chunk) { sum += tie_cost(chunk); }
+        ties[share] = sum;
+      });
+    }
+    std::uint64_t share = 0;
+    std::uint64_t spent = 0;
+    for (; share + 1 < static_cast<std::uint64_t>(shares_) && spent + ties[share] <= remaining;
+         ++share) {
+      spent += ties[share];
+    }
+    for (std::uint64_t chunk = count_ * share / static_cast<std::uint64_t>(shares_); chunk < count_;
+         ++chunk) {
+      spent += tie_cost(chunk);
+      if (spent > remaining) { return chunk; }
+    }
+    return count_;
+  }
+
+  //! Values to places; counts the chunks of each level.
+  void number_chunks(std::uint64_t cutoff, std::uint32_t (&total)[max_levels + 1]) const
+  {
+    // The next place of each level, in a share and then before it.
+    std::uint32_t next[max_shares][max_levels + 1];
+    each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
+      for (std::uint32_t level = 0; level <= max_levels; ++level) { next[share][level] = level; }
+      std::uint64_t const middle = minimum(maximum(begin, cutoff), end);
+      number_range<true>(begin, middle, next[share]);
+      number_range<false>(middle, end, next[share]);
+    });
+    total[0] = static_cast<std::uint32_t>(count_);
+    for (int share = 0; share < shares_; ++share) {
+      for (int level = 1; level <= max_levels; ++level) {
+        std::uint32_t const own = next[share][level] >> place_shift;
+        next[share][level]      = total[level] << place_shift;
+        total[level] += own;
+        total[0] -= own;
+      }
+    }
+    if (shares_ == 1) { return; }
+    each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t chunk = begin; chunk < end; ++chunk) {
+        places_[chunk] += next[share][places_[chunk] & ((1u << place_shift) - 1)];
+      }
+    });
+  }
+
+  //! Places in the share alone. `Ties` tells whether steps that equal the threshold are taken.
+  template <bool Ties>
+  void number_range(std::uint64_t begin,
+                    std::uint64_t end,
+                    std::uint32_t (&next)[max_levels + 1]) const
+  {
+    constexpr std::uint64_t block = 128;
+    for (; begin < end; begin += block) {
+      std::uint64_t const here   = minimum(block, end - begin);
+      std::uint32_t* const place = places_ + begin;
+      std::uint32_t taken[block] = {}, reached[block] = {};
+      for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+        for (std::uint64_t i = 0; i < here; ++i) {
+          taken[i] += place[i] >= above_[step] ? 1u : 0u;
+          if constexpr (Ties) { reached[i] += place[i] >= tie_[step] ? 1u : 0u; }
+        }
+      }
+      // Counters of a byte in one register: those in memory would make every chunk wait for the one before. Nothing here
+      // branches, since levels are hard to predict; what has no level is not counted.
+      std::uint64_t seen = 0;
+      for (std::uint64_t i = 0; i < here; ++i) {
+        std::uint32_t const level = level_[taken[i] + (reached[i] > taken[i] ? 1u : 0u)];
+        auto const before         = static_cast<std::uint32_t>(seen >> 8 * level & 255u);
+        place[i]                  = next[level] + (before << place_shift);
+        seen += (std::uint64_t{1} << 8 * level) & ~std::uint64_t{1};
+      }
+      for (int level = 1; level <= max_levels; ++level) {
+        next[level] += static_cast<std::uint32_t>(seen >> 8 * level & 255u) << place_shift;
+      }
+    }
+  }
+
+  selection_rule const& rule_;
+  std::uint64_t count_;
+  std::uint32_t* histogram_;
+  std::uint32_t* places_;
+  int shares_;
+  std::uint32_t tie_[max_levels]       = {};  // values from which on a step equals the threshold,
+  std::uint32_t above_[max_levels]     = {};  // and is above it
+  std::uint32_t level_[max_levels + 1] = {};  // after so many steps
+};
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a level of a codec costs and is worth, and the steps from level to level that pay: arithmetic of plans.
+
+#pragma once
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/bits.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The distortion of a level of a codec with several widths.
+template <class Codec, int Level = 1>
+[[nodiscard]] constexpr float level_distortion(int level, int world) noexcept
+{
+  if constexpr (Level < Codec::chunker_type::level_count) {
+    if (level > Level) { return level_distortion<Codec, Level + 1>(level, world); }
+  }
+  constexpr int width = Codec::chunker_type::widths[Level - 1];
+  if constexpr (has_parts<Codec>) {
+    // Each rank's encoding, whose errors average like the gradients do, and that of the mean; or those of a ring's
+    // hops, of partial sums of 2 to n ranks.
+    float const once   = Codec::quantizer_type::template with_bits<width>::distortion();
+    double const times = requantizing<Codec> ? (world + 3) / 2.0 - 1.0 / world : 2.0;
+    return world > 1 ? static_cast<float>(times * static_cast<double>(once)) : once;
+  } else {
+    return Codec::reducer_type::template with_bits<width>::distortion(world);
+  }
+}
+
+//! @brief Words of a chunk on a level of a codec with several widths, its scales included.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t level_words(int level) noexcept
+{
+  if (level == 0) { return 0; }
+  auto const codes =
+    static_cast<std::uint32_t>(Codec::chunk_size / 32 * Codec::chunker_type::widths[level - 1]);
+  if constexpr (has_parts<Codec>) {
+    constexpr int scales = scale_words<typename Codec::quantizer_type>(Codec::chunk_size) + 1;
+    return codes + static_cast<std::uint32_t>(scales);
+  }
+  return codes;
+}
+
+//! @brief Words of the payload that a unit of a selection's cost stands for.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t selection_unit() noexcept
+{
+  if constexpr (has_parts<Codec>) {
+    return 1;
+  } else if constexpr (Codec::several_bits) {
+    return Codec::chunk_size / 16;  // two bits a coordinate
+  } else if constexpr (Codec::casts) {
+    return Codec::chunk_size * sizeof(typename Codec::quantizer_type::element) / 4;
+  } else {
+    return Codec::chunk_size / 32 * Codec::reducer_type::lane_bits;
+  }
+}
+
+//! @brief The steps from width to width of a codec with several, those that pay: the convex hull of the distortions.
+template <class Codec>
+constexpr void rule_steps(selection_rule& rule, int world) noexcept
+{
+  using chunker = typename Codec::chunker_type;
+  int level     = 0;
+  float lost    = 1.0f;  // without bits
+  while (level < chunker::level_count) {
+    int best    = 0;
+    float worth = 0;
+    for (int next = level + 1; next <= chunker::level_count; ++next) {
+      float const less  = lost - level_distortion<Codec>(next, world);
+      auto const words  = static_cast<float>(level_words<Codec>(next) - level_words<Codec>(level));
+      float const a_bit = less / (words * (32.0f / Codec::chunk_size));
+      if (a_bit > worth) {
+        worth = a_bit;
+        best  = next;
+      }
+    }
+    if (best == 0) { break; }
+    rule.level[rule.steps] = static_cast<std::uint32_t>(best);
+    rule.cost[rule.steps] =
+      (level_words<Codec>(best) - level_words<Codec>(level)) / selection_unit<Codec>();
+    rule.offset[rule.steps] = key_bias + float_bits(worth) - float_bits(1.0f);
+    lost                    = level_distortion<Codec>(best, world);
+    ++rule.steps;
+    level = best;
+  }
+  for (int l = 1; l <= chunker::level_count; ++l) {
+    rule.words[l] = level_words<Codec>(l) - (has_parts<Codec> ? 1 : 0);
+  }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What `two_shot_codec` and `per_hop_codec` ask of their policies alike: chunks in codes with scales of their own.
+
+#pragma once
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+
+namespace tersum::inline v0::detail {
+
+//! @brief True, or a sentence of the compiler that says which policy does not fit.
+template <chunker Chunker, rotator Rotator, class Quantizer>
+[[nodiscard]] constexpr bool suits_coded_chunks() noexcept
+{
+  static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
+                "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
+  static_assert(
+    Quantizer::bits >= 1 && Quantizer::bits <= 8 &&
+      Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
+    "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
+  if constexpr (group_quantizer<Quantizer>) {
+    static_assert(Quantizer::block == 16 || Quantizer::block == 32 || Quantizer::block == 64 ||
+                    Quantizer::block == 128,
+                  "tersum: a block with a scale of its own has 16, 32, 64 or 128 coordinates");
+    static_assert(Quantizer::scale::bits == 8 || Quantizer::scale::bits == 16,
+                  "tersum: the scale of a block has 8 or 16 bits");
+  }
+  static_assert(has_widths_of<Chunker, Quantizer>(),
+                "tersum: two_shot_codec and per_hop_codec with allocated_chunks need a quantizer "
+                "with with_bits: lloyd_max, group_absmax");
+  static_assert(Chunker::chunk_size >= 256,
+                "tersum: two_shot_codec and per_hop_codec need chunks of at least 256");
+  static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size,
+                "tersum: two_shot_codec and per_hop_codec rotate whole chunks for a codebook: use "
+                "partial_hadamard of the chunk size");
+  static_assert(codebook<Quantizer> || Rotator::rotation_size == 1,
+                "tersum: two_shot_codec and per_hop_codec leave blocks with scales of their own "
+                "where they are: use no_rotation");
+  static_assert(scale_words<Quantizer>(Chunker::chunk_size) % 4 == 0,
+                "tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a "
+                "chunk needs 16 blocks or a multiple");
+  return true;
+}
+
+//! @brief The codec of chunks on a level, level 1 being the narrowest width: this one unless widths differ.
+template <int Level, has_parts Codec>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr auto coded_at_level(Codec const& codec) noexcept
+{
+  if constexpr (Codec::several_bits) {
+    constexpr int width = Codec::chunker_type::widths[Level - 1];
+    using narrow        = typename Codec::quantizer_type::template with_bits<width>;
+    return typename Codec::template with_codes<fixed_chunks<Codec::chunk_size>, narrow>{};
+  } else {
+    return codec;
+  }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The whole exchange in one call.
+
+#pragma once
+
+#include <tersum/exchange/exchange.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! @brief Replaces the gradient by the mean of all ranks' gradients, compressed on the way.
+//!
+//! Every rank calls it, with plans that differ in the rank only. After the exchange all ranks hold the same bits.
+//! Everything is enqueued on the executor; the library neither allocates nor synchronizes, so with `cuda_executor` and
+//! a stream-ordered collective the call can be captured in a CUDA graph.
+//!
+//! If a codec chooses chunks and its budget does not even pay for the norms, nothing is sent and the mean is zeros.
+//! That is no error: ask `plan::travels` first.
+//!
+//! All memory is the executor's: the host's, or the device's. Gradient, state and workspace do not overlap.
+//! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
+//! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and
+//!                   residual.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
+//! @param reduce     Your collective, called once for each round, with a `wire`. It must replace wire.data[0 ..
+//!                   wire.count) by the reduction over the ranks by `wire.op`, with the same bits on every rank. (Under
+//!                   `codec` with `allocated_chunks` the operation also takes the element's position.) It must run after what the
+//!                   executor has enqueued, and before what the executor enqueues next. Under `two_shot_codec` it is
+//!                   also called with a `scatter_wire` and a `gather_wire`, under `top_coordinates_codec` with a
+//!                   `gather_wire`; their parts it must exchange and gather. If it accepts a `scatter_wire`, a
+//!                   `gather_wire` and a `part_recompression` in one call, it is called so instead, and can move the
+//!                   parts in pieces. It returns nothing, a `status`, or a transport's integer or enumerator of which 0
+//!                   means success.
+//! @return  The first error. If a single rank finds a fault in its arguments, such as a null pointer, it returns before
+//!          its first round, and the other ranks wait for it as long as their transport does. If `reduce` fails, the
+//!          gradient is unchanged, but the residual of a codec with feedback has moved on: restore the state from a
+//!          copy or `initialize` it.
+template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
+status all_reduce_mean(Executor const& exec,
+                       plan<Codec> const& plan,
+                       Gradient&& gradient,
+                       std::span<std::byte> state,
+                       std::span<std::byte> workspace,
+                       Reduce&& reduce);
+
+}  // namespace tersum::inline v0
+
+#include <tersum/exchange/detail/all_reduce_mean.ipp>

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Summed codes to the mean gradient, one pass: unpacking, inverse rotation, signs, scaling. Kernel body.
+
+#pragma once
+
+#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/quantize/detail/fragment_decode.hpp>
+#include <tersum/random/sign_bits.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief A thread's words, and what they say of themselves. Reads nothing and counts zeros unless `exists`.
+template <class Codec, int Bits, class Context>
+TERSUM_BODY void load_words(Context const& ctx,
+                            std::uint32_t const* from,
+                            bool exists,
+                            std::uint32_t (&words)[Bits],
+                            std::uint32_t& squares,
+                            std::uint32_t& at_limit)
+{
+  constexpr int bits = Bits;
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) { words[w] = 0; }
+  if (exists) {
+    if constexpr (bits == 2) {
+      std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
+      words[0]                 = static_cast<std::uint32_t>(both);
+      words[1]                 = static_cast<std::uint32_t>(both >> 32);
+    } else {
+      TERSUM_UNROLL
+      for (int w = 0; w < bits; w += 4) {
+        word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
+        words[w]         = four.x;
+        words[w + 1]     = four.y;
+        words[w + 2]     = four.z;
+        words[w + 3]     = four.w;
+      }
+    }
+  }
+  if constexpr (Codec::saturates) {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
+  }
+}
+
+//! @brief The same, to floats.
+template <class Codec, class Values, class Context>
+TERSUM_BODY void unpack_share(Context const& ctx,
+                              std::uint32_t const* from,
+                              bool exists,
+                              float (&v)[32],
+                              std::uint32_t& squares,
+                              std::uint32_t& at_limit)
+{
+  std::uint32_t words[Codec::lanes::bits];
+  load_words<Codec>(ctx, from, exists, words, squares, at_limit);
+  Values::unpack(ctx, words, v);
+}
+
+//! @brief Decodes a thread's share of a chunk by butterflies and an exchange through shared memory.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void decode_share(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              chunk_share<Codec> const& mine,
+                              payload_place const& place,
+                              float* storage,
+                              std::uint32_t& squares,
+                              std::uint32_t& at_limit)
+{
+  using hadamard = typename chunk_share<Codec>::hadamard;
+  float v[32];
+  if constexpr (Codec::several_bits) {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
+    if (place.level > 0) {
+      at_level(args.codec, place.level, [&](auto const& codec) {
+        using level_codec   = std::remove_cvref_t<decltype(codec)>;
+        using values        = lane_values<level_codec, true>;
+        constexpr int words = level_codec::lanes::bits;
+        unpack_share<level_codec, values>(
+          ctx, args.payload + place.word + mine.thread * words, true, v, squares, at_limit);
+        float const zero = values::zero(args.world);
+        TERSUM_UNROLL
+        for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+      });
+    }
+    hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+  } else {
+    using lanes        = typename Codec::lanes;
+    using values       = lane_values<Codec>;
+    constexpr int bits = lanes::bits;
+    unpack_share<Codec, values>(ctx,
+                                args.payload + place.word + mine.thread * bits,
+                                mine.active && (!Codec::selects || place.level > 0),
+                                v,
+                                squares,
+                                at_limit);
+    // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the
+    // remaining butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are
+    // registers.
+    float const zero       = values::zero(args.world);
+    constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
+    if constexpr (!gathers) {
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+    }
+    hadamard::template to_loaded<values::low_levels, values::high_levels>(
+      ctx, v, storage, mine.thread, mine.first);
+    if constexpr (gathers) {
+      constexpr unsigned done = ((1u << values::low_levels) - 1) |
+                                (values::packed ? 0x1fu & ~(0x1fu >> values::high_levels) : 0u);
+      constexpr float times = static_cast<float>(Codec::chunk_size >> values::levels);
+      v[0] = Context::subtract(v[0], (mine.thread & ~done) == 0 ? zero * times : 0.0f);
+    }
+  }
+
+  std::uint32_t step_bits =
+    mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
+  if (Codec::selects && place.level == 0) {
+    // Zeros, or NaN where a gradient was not finite.
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
+  }
+  std::uint32_t const word =
+    Codec::rotates_chunks && (!Codec::selects || place.level > 0)
+      ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, args.header->sign_key)
+      : 0;
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    v[i] =
+      Context::multiply(v[i], Context::from_bits(step_bits ^ ((word << (31 - i)) & 0x80000000u)));
+  }
+  if constexpr (Codec::rotates_all) {
+    store_share<false>(ctx, args.rotated, mine, v);
+  } else {
+    store_share<Edge>(ctx, args.gradient, mine, v);
+  }
+}
+
+//! @brief Decodes the chunks from `first_chunk` on; block and thread say which.
+//!
+//! Reads lane_bits/8 bytes a coordinate, writes the mean. Same launch as `encode_chunks`.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void decode_chunks(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first_chunk)
+{
+  using hadamard          = typename chunk_share<Codec>::hadamard;
+  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  if (all_idle(ctx, mine)) { return; }
+  float* const storage =
+    static_cast<float*>(ctx.shared()) +
+    (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
+  payload_place place{};
+  if (!Codec::selects || mine.active) { place = find_place(args, mine.chunk); }
+
+  std::uint32_t squares = 0, at_limit = 0;
+  if constexpr (!Edge && decodes_on_tiles<Codec>) {
+    constexpr int bits = Codec::lanes::bits;
+    std::uint32_t words[bits];
+    load_words<Codec>(
+      ctx, args.payload + place.word + mine.thread * bits, true, words, squares, at_limit);
+    float v[32];
+    tile_decode<Codec>::to_rows(ctx, words, mine.thread, v);
+    std::uint32_t const signs =
+      tile_decode<Codec>::signs(ctx, mine.chunk, args.header->sign_key, mine.thread);
+    float const step = ctx.load(&args.steps[mine.chunk].decode);
+    store_rows<Codec>(ctx, args.gradient + mine.offset, signs, step, mine.thread, v);
+  } else {
+    decode_share<Edge>(ctx, args, mine, place, storage, squares, at_limit);
+  }
+
+  if constexpr (Codec::saturates) {
+    hadamard::synchronize(ctx);
+    at_limit = chunk_sum(ctx, at_limit, mine, storage);
+    if constexpr (Codec::tracks) { squares = chunk_sum(ctx, squares, mine, storage); }
+    if (mine.active && mine.thread == 0) {
+      ctx.store(&args.steps[mine.chunk].saturated, at_limit);
+      if constexpr (Codec::tracks) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
+    }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The squared norm of every chunk. Kernel body.
+
+#pragma once
+
+#include <tersum/exchange/detail/block_squares.hpp>
+#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/steps.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! Whether the norms of chunks are what the ranks agree on.
+template <class Codec>
+inline constexpr bool norms_travel = true;
+
+template <class Codec>
+requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
+  Codec::range_type::measurement == statistic::chunk_square_norm;
+
+//! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void store_norm(Context const& ctx,
+                            exchange_args<Codec, Element> const& args,
+                            std::uint64_t chunk,
+                            float norm)
+{
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args.agreed);
+  if constexpr (norms_travel<Codec>) {
+    ctx.store(agreed + chunk, to_agreed_norm<scalar>(norm, args.world));
+  } else {
+    ctx.store(&args.steps[chunk].encode, norm);
+  }
+  if constexpr (std::is_same_v<scalar, norm_log>) {
+    // Half an element is left when the chunks are odd.
+    if (chunk + 1 == args.chunks && args.chunks % 2 != 0) {
+      ctx.store(agreed + args.chunks, scalar{});
+    }
+  }
+}
+
+//! @brief The norms of a warp's chunks from `first` on, one after the other for each group of lanes: whole or not.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void edge_norms(Context const& ctx,
+                            exchange_args<Codec, Element> const& args,
+                            std::uint32_t first)
+{
+  using share           = norm_share<Codec, Element>;
+  unsigned const member = ctx.thread_rank() % share::lanes;
+  for (int i = 0; i < share::chunks; ++i) {
+    std::uint32_t const chunk = first + static_cast<unsigned>(i * (32 / share::lanes)) +
+                                ctx.thread_rank() % 32 / share::lanes;
+    bool const active    = chunk < args.chunks;
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;  // of lanes without a chunk, which must shuffle
+    if (active) {
+      word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + chunk));
+      offset            = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
+      length            = entry.z;
+    }
+    float parts[1][share::rows];
+    std::uint64_t const begin = offset + member * share::row;
+    int const left            = static_cast<int>(length) - static_cast<int>(member * share::row);
+    if (is_regular(args, offset, length)) {
+      add_squares<false>(ctx, args, begin, left, parts[0]);
+    } else {
+      add_squares<true>(ctx, args, begin, left, parts[0]);
+    }
+    add_lanes<share::lanes>(ctx, member, parts);
+    if (active && member == 0) { store_norm(ctx, args, chunk, parts[0][0]); }
+  }
+}
+
+//! @brief Squared norms: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in steps of 256, then
+//! added pairwise from the lowest index bit up. That tree is part of the wire format.
+//!
+//! Reads the gradient (and residual) once. 128 threads a block, `norm_share::chunks_per_block` chunks a block, no shared
+//! memory. A warp's chunks are regular if they lie one after the other in one tensor, whole and aligned to 16 bytes;
+//! otherwise all of them are edges.
+//! @param first_chunk  Where edges begin, a multiple of `chunks_per_block`; regular chunks begin at 0.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void chunk_norms(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint64_t first_chunk)
+{
+  using share           = norm_share<Codec, Element>;
+  constexpr int size    = share::size;
+  unsigned const member = ctx.thread_rank() % share::lanes;
+  unsigned const group  = ctx.thread_rank() % 32 / share::lanes;
+  // A plan has less than 2^31 chunks.
+  std::uint32_t const first =
+    (Edge ? static_cast<std::uint32_t>(first_chunk) : 0) +
+    (ctx.block_rank() * 4 + ctx.thread_rank() / 32) * static_cast<unsigned>(share::chunks_per_warp);
+  std::uint64_t offset = group * (share::chunks * size) + member * share::row;
+  if constexpr (Codec::rotates_all) {
+    if (first >= args.chunks) { return; }
+  } else {
+    bool regular = first + static_cast<unsigned>(share::chunks_per_warp - 1) < args.chunks;
+    if (regular) {
+      auto const* const entries = reinterpret_cast<word4 const*>(args.table) + first;
+      word4 const begin         = ctx.load(entries);
+      word4 const end           = ctx.load(entries + (share::chunks_per_warp - 1));
+      offset += begin.x | static_cast<std::uint64_t>(begin.y) << 32;
+      bool const whole = is_regular(args, offset, end.z);
+      regular          = whole & (begin.w == end.w);  // not &&: one branch is enough
+    }
+    if (regular == Edge) { return; }
+  }
+  if constexpr (Edge) {
+    if (!Codec::rotates_all && first < args.chunks) { edge_norms(ctx, args, first); }
+  } else {
+    float parts[share::chunks][share::rows];
+    TERSUM_UNROLL
+    for (int i = 0; i < share::chunks; ++i) {
+      std::uint64_t begin = offset + static_cast<unsigned>(i * size);
+      if constexpr (Codec::rotates_all) {
+        // What has no chunk takes the last one again: all must shuffle.
+        std::uint64_t const number = first + group * share::chunks + static_cast<unsigned>(i);
+        begin                      = minimum(number, args.chunks - 1) * size + member * share::row;
+      }
+      add_squares<false>(ctx, args, begin, size, parts[i]);
+    }
+    add_lanes<share::lanes>(ctx, member, parts);
+    if (share::lanes > share::chunks && member >= static_cast<unsigned>(share::chunks)) { return; }
+    std::uint64_t const chunk = first + (group * share::chunks + member);
+    TERSUM_UNROLL
+    for (int i = 0; i < share::chunks; i += share::lanes) {
+      std::uint64_t const number = chunk + static_cast<unsigned>(i);
+      float norm                 = parts[i / share::lanes][0];
+      if constexpr (Codec::rotates_all) {
+        if (number >= args.chunks) { return; }
+        // The rotated copy is not normalized; its length is a power of two, so this is exact.
+        std::uint64_t const padded = args.records[args.table[number].tensor].chunks * size;
+        norm                       = Context::divide(norm, static_cast<float>(padded));
+      }
+      store_norm(ctx, args, number, norm);
+    }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

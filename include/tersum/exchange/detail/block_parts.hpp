@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A thread's share of a chunk that is coded in parts, which two shots and hops decode, add and encode: kernel body parts.
+//! Every kernel that rotates has the blocks of `encode_chunks`.
+
+#pragma once
+
+#include <tersum/baseline/detail/block_group_absmax.hpp>
+#include <tersum/exchange/detail/block_chunk_totals.hpp>
+#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/quantize/detail/block_codebook.hpp>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The grid of these kernels: shared memory holds codebooks besides.
+template <class Codec>
+inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunks_a_block,
+                                          .threads        = grid_of<Codec>.threads,
+                                          .shared =
+                                            grid_of<Codec>.shared + codebook_room<Codec>() * 4};
+
+//! @brief What a thread of these kernels works with.
+template <class Codec, class Element, class Context>
+struct part_share {
+  using args_type = exchange_args<Codec, Element>;
+  using share     = chunk_share<Codec>;
+  using hadamard  = typename share::hadamard;
+
+  static constexpr int size = Codec::chunk_size;
+  static constexpr float unit =
+    1.0f / static_cast<float>(size);  //!< Rotated values are unnormalized.
+
+  //! Whether all lanes of a warp encode and decode codes of the same width; those that have none left before: see
+  //! `all_idle`.
+  static constexpr bool in_step =
+    hadamard::threads >= 32 && !Codec::several_bits && !Codec::selects;
+
+  using map_type = decltype(make_part_map(std::declval<args_type const&>()));
+
+  Context const& ctx;
+  args_type const& args;
+  map_type map;
+  std::uint32_t* tables;
+  float* storage;
+  share mine{};
+  part_place place{};
+
+  TERSUM_BODY part_share(Context const& context, args_type const& arguments)
+    : part_share(context, arguments, make_part_map(arguments))
+  {
+  }
+
+  TERSUM_BODY part_share(Context const& context, args_type const& arguments, map_type const& parts)
+    : ctx(context), args(arguments), map(parts),
+      tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
+      storage(static_cast<float*>(context.shared()) +
+              (hadamard::in_warp ? context.thread_rank() / 32 * hadamard::storage_floats : 0))
+  {
+    fill_codebooks<Codec>(ctx, tables);
+  }
+
+  //! A part of an array of parts.
+  [[nodiscard]] TERSUM_BODY std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
+  {
+    return parts + map.begin(part);
+  }
+
+  //! The scale of this chunk in a part.
+  [[nodiscard]] TERSUM_BODY float scale_in(std::uint32_t const* part) const
+  {
+    return Context::from_bits(ctx.load(part + map.scale_word(place.index)));
+  }
+
+  //! Adds factor times what a part says of this chunk to the values in wire order.
+  TERSUM_BODY void add(std::uint32_t const* part, float factor, float (&v)[32]) const
+  {
+    if constexpr (!in_step) {
+      if (!mine.active || place.level == 0) { return; }
+    }
+    float const scale = Context::multiply(scale_in(part), factor);
+    at_level(args.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      std::uint32_t const* const codes = part + place.word;
+      if constexpr (group_quantizer<quantizer>) {
+        add_blocks<quantizer>(ctx,
+                              tables,
+                              codes + mine.thread * quantizer::bits,
+                              codes + group_scale_word<quantizer>(size, mine.thread),
+                              scale,
+                              v);
+      } else {
+        add_codes<quantizer, in_step>(ctx, tables, codes + mine.thread * quantizer::bits, scale, v);
+      }
+    });
+  }
+
+  //! Encodes values in wire order as this chunk of a part, dithered by `key`; the scale is multiplied by `share_of`.
+  template <class Dither>
+  TERSUM_BODY void encode(float const (&v)[32],
+                          [[maybe_unused]] dither_key const& key,
+                          float share_of,
+                          std::uint32_t* part) const
+  {
+    if constexpr (group_quantizer<typename Codec::quantizer_type>) {
+      encode_blocks<Dither>(v, key, share_of, part);
+    } else {
+      encode_codebook(v, share_of, part);
+    }
+  }
+
+  TERSUM_BODY void encode_codebook(float const (&v)[32], float share_of, std::uint32_t* part) const
+  {
+    float squares = 0.0f;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { squares = Context::fma(v[k], v[k], squares); }
+    float const energy = chunk_total(ctx, squares, mine, storage);
+    bool const sound   = energy >= 0x1p-100f && is_finite(energy);
+    float const root =
+      Context::square_root(Context::divide(static_cast<float>(size), sound ? energy : 1.0f));
+    float product = 0.0f;
+    if (in_step || (mine.active && place.level > 0)) {
+      at_level(args.codec, place.level, [&](auto const& codec) {
+        using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+        std::uint32_t words[quantizer::bits];
+        product = code_values<quantizer, in_step>(ctx, tables, root, v, words);
+        TERSUM_UNROLL
+        for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+        store_codes(ctx, part + (place.word + mine.thread * quantizer::bits), words);
+      });
+    }
+    float const products = chunk_total(ctx, product, mine, storage);
+    float scale          = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
+    if (sound) { scale = Context::divide(energy, products); }
+    if (mine.active && place.level > 0 && mine.thread == 0) {
+      ctx.store(part + map.scale_word(place.index),
+                Context::bits(Context::multiply(scale, share_of)));
+    }
+  }
+
+  template <class Dither>
+  TERSUM_BODY void encode_blocks(float const (&v)[32],
+                                 dither_key const& key,
+                                 float share_of,
+                                 std::uint32_t* part) const
+  {
+    std::uint32_t most[4];
+    block_maxima<typename Codec::quantizer_type>(ctx, v, most);
+    float const whole = Context::from_bits(chunk_maximum(
+      ctx, maximum(maximum(most[0], most[1]), maximum(most[2], most[3])), mine, storage));
+    bool const sound  = is_finite(whole) && whole >= 0x1p-100f;
+    if (!mine.active || place.level == 0) { return; }
+    if (mine.thread == 0) {
+      // NaN for what is not finite.
+      float const said = is_finite(whole) ? 0.0f : Context::from_bits(0x7fffffffu);
+      ctx.store(part + map.scale_word(place.index),
+                Context::bits(Context::multiply(sound ? whole : said, share_of)));
+    }
+    std::uint64_t const draws = mine.chunk * (size / 16) + 2 * mine.thread;
+    at_level(args.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      std::uint32_t words[quantizer::bits];
+      std::uint32_t scales[quantizer::scale::bits / 8];
+      code_blocks<quantizer, Dither>(
+        ctx, tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
+      TERSUM_UNROLL
+      for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+      std::uint32_t* const codes = part + place.word;
+      store_codes(ctx, codes + mine.thread * quantizer::bits, words);
+      if (mine.thread % (quantizer::block / 8) == 0) {
+        TERSUM_UNROLL
+        for (int w = 0; w < quantizer::scale::bits / 8; ++w) {
+          ctx.store(codes + group_scale_word<quantizer>(size, mine.thread) + w,
+                    sound ? scales[w] : 0u);
+        }
+      }
+    });
+  }
+
+  //! Signs and rotates the loaded arrangement; without a rotation it is the order of the wire.
+  TERSUM_BODY void to_wire(float (&v)[32]) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      apply_signs(ctx, args.header->sign_key, mine, v);
+      hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
+    }
+  }
+
+  //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
+  TERSUM_BODY void rotate_back(float (&v)[32]) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+      apply_signs(ctx, args.header->sign_key, mine, v);
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
+    }
+  }
+
+  //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0.
+  template <bool Edge>
+  TERSUM_BODY void find(std::uint64_t first_chunk)
+  {
+    mine = find_share<Edge>(ctx, args, first_chunk);
+    if (mine.active) { place = find_part(args, map, mine.chunk); }
+  }
+
+  //! Finds a chunk that this rank owns.
+  TERSUM_BODY void find_owned()
+  {
+    mine        = number_share<Codec>(ctx, 0);
+    mine.active = mine.chunk < map.chunks_of(args.rank);
+    if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
+    mine.chunk =
+      place.index * map.world + args.rank;  // under fixed chunks; otherwise no other has it
+  }
+
+  //! The sum over the ranks of an owned chunk, and what the owner kept of it, in wire order.
+  TERSUM_BODY void add_ranks(float (&v)[32]) const
+  {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
+    if constexpr (Codec::owner_feeds_back) {
+      if (mine.active) {
+        TERSUM_UNROLL
+        for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
+      }
+      to_wire(v);
+    }
+    for (std::uint32_t rank = 0; rank < map.world; ++rank) {
+      add(part_of(args.parts.received, rank), 1.0f, v);
+    }
+  }
+
+  //! Where the owner keeps a thread's eight coordinates of quarter r.
+  [[nodiscard]] TERSUM_BODY float* kept(int r) const
+  {
+    return args.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size +
+           (static_cast<unsigned>(r * (size / 4)) + mine.thread * 8);
+  }
+};
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! From agreed scalars to steps, and from decoded sums to the head-room of the next exchange. Kernel bodies.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_norms.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/steps.hpp>
+#include <tersum/random/sign_bits.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int step_threads = 128;  //!< Threads of a block of `derive_steps`, one chunk each.
+inline constexpr int tensor_threads =
+  1024;  //!< Threads of a block of the tensor bodies, one block a tensor.
+inline constexpr int tensor_shared = tensor_threads * 8;  //!< Their shared memory, bytes.
+
+//! @brief The step of every chunk from the agreed scalars, and the flag of a gradient that is not finite. One thread a
+//! chunk.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using scalar               = typename Codec::norm_scalar;
+  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+  std::uint64_t const chunk =
+    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads + ctx.thread_rank();
+  if constexpr (Codec::selects && !has_parts<Codec>) {
+    // What the chosen chunks leave free of the payload travels as zeros.
+    std::uint64_t const words =
+      static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
+    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
+    for (std::uint64_t at = args.selection.scratch->header.base[0] + chunk; at < words;
+         at += threads) {
+      ctx.store(args.payload + at, 0u);
+    }
+  }
+  if constexpr (moves_with_codes<Codec>) {
+    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
+    for (std::uint64_t at = chunk; at < args.bypassed.count; at += threads) {
+      if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
+    }
+  }
+  if (chunk >= args.chunks) { return; }
+  bool poisoned = false;
+  if constexpr (!has_steps<Codec>) {
+    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
+  } else {
+    std::uint32_t const tensor  = args.table[chunk].tensor;
+    tensor_record const& record = args.records[tensor];
+    float const measured =
+      has_agreed(args) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+    // Where code for host and device calls a policy of the host alone, nvcc only warns, and leaves the kernel empty. Called
+    // from here, that is an error.
+    static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
+    chunk_step const step = step_on_level(
+      args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
+    poisoned          = is_poisoned(step);
+    args.steps[chunk] = step;
+  }
+  if (poisoned) { raise_flag(args); }
+}
+
+//! @brief Adds one double a thread over the block, halving from the top; the result is on thread 0.
+template <class Context>
+[[nodiscard]] TERSUM_BODY double block_sum(Context const& ctx, double value)
+{
+  double* const sums = static_cast<double*>(ctx.shared());
+  unsigned const t   = ctx.thread_rank();
+  sums[t]            = value;
+  ctx.sync_block();
+  for (unsigned width = tensor_threads / 2; width > 0; width /= 2) {
+    if (t < width) { sums[t] = sums[t] + sums[t + width]; }
+    ctx.sync_block();
+  }
+  double const total = sums[0];
+  ctx.sync_block();
+  return total;
+}
+
+//! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a tensor.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using scalar                = typename Codec::range_type::scalar;
+  tensor_record const& record = args.records[ctx.block_rank()];
+  double sum                  = 0;
+  for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += tensor_threads) {
+    sum = sum + static_cast<double>(args.steps[record.first_chunk + i].encode);
+  }
+  sum                         = block_sum(ctx, sum);
+  std::uint64_t const element = (Codec::per_tensor ? 0 : args.chunks) + ctx.block_rank();
+  if (ctx.thread_rank() == 0) {
+    static_cast<scalar*>(args.agreed)[element] = to_agreed<scalar>(static_cast<float>(sum), true);
+  }
+}
+
+//! @brief Ends an exchange: counts saturated lanes, measures the correlation, advances the step. One block a tensor,
+//! one block when there is none.
+//!
+template <class Codec, class Element, class Context>
+TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  unsigned const t = ctx.thread_rank();
+  if constexpr (has_steps<Codec>) {
+    if (ctx.block_rank() < args.tensors) {
+      using range                = typename Codec::range_type;
+      using scalar               = typename range::scalar;
+      tensor_record& record      = args.records[ctx.block_rank()];
+      scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+      double energy = 0, of_sum = 0, saturated = 0;
+      for (std::uint64_t i = t; i < record.chunks; i += tensor_threads) {
+        chunk_step const step = args.steps[record.first_chunk + i];
+        if constexpr (Codec::saturates) {
+          saturated = saturated + static_cast<double>(step.saturated);
+        }
+        if constexpr (Codec::tracks) {
+          if (stays_behind<Codec>(step)) { continue; }
+          of_sum = add_energy(of_sum, step);
+          if constexpr (range::measurement == statistic::chunk_square_norm) {
+            energy = energy + static_cast<double>(to_float(agreed[record.first_chunk + i]));
+          }
+        }
+      }
+      if constexpr (Codec::saturates) {
+        saturated = block_sum(ctx, saturated);
+        if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
+      }
+      if constexpr (Codec::tracks) {
+        of_sum = block_sum(ctx, of_sum);
+        if constexpr (range::measurement == statistic::chunk_square_norm) {
+          energy = block_sum(ctx, energy) / args.world;
+        } else {
+          energy = static_cast<double>(
+            to_float(agreed[(Codec::per_tensor ? 0 : args.chunks) + ctx.block_rank()]));
+        }
+        if (t == 0) {
+          record.ratio =
+            correlation_ratio<Codec>(of_sum, energy, args.world, record.chunks, record.ratio);
+        }
+      }
+    }
+  }
+  if (ctx.block_rank() == 0 && t == 0) {
+    args.header->step     = args.header->step + 1;
+    args.header->sign_key = sign_key(args.header->step, args.header->seed);
+  }
+}
+
+}  // namespace tersum::inline v0::detail

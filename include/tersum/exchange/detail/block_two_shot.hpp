@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The payload rounds of a two-shot codec: kernel bodies.
+
+#pragma once
+
+#include <tersum/exchange/detail/block_pairs.hpp>
+#include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int part_threads = 256;
+
+//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the
+//! mean. Tiles get their heads.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void clear_parts(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint32_t* parts,
+                             std::uint32_t first)
+{
+  auto const map             = make_part_map(args);
+  std::uint32_t const part   = first + ctx.block_rank();
+  std::uint32_t* const words = parts + map.begin(part);
+  part_rest const rest       = map.rest_of(part);
+  for (std::uint64_t at = rest.begin + ctx.thread_rank(); at < rest.end; at += part_threads) {
+    ctx.store(words + at, 0u);
+  }
+  if constexpr (tiling<Codec>) {
+    if (ctx.thread_rank() < tile_head::words) {
+      tile_head const head = make_head(args, map, part);
+      ctx.store(words - tile_head::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
+    }
+  }
+}
+
+//! @brief Gradient to this rank's codes for all parts: one pass.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void encode_parts(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              std::uint64_t first_chunk)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.template find<Edge>(first_chunk);
+  own.mine.active = own.mine.active && own.place.level > 0;
+  if (all_idle(ctx, own.mine)) { return; }
+  float v[32];
+  load_signed<Edge>(ctx, args, own.mine, v);
+  if constexpr (Codec::rotates_chunks) {
+    decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
+  }
+  own.template encode<typename Codec::dither_type>(
+    v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));
+}
+
+//! @brief All ranks' codes of this rank's part to those of their mean: reads n payload parts, writes one. Of a range of
+//! the part only the chunks that begin there.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.find_owned();
+  own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
+  if (all_idle(ctx, own.mine)) { return; }
+  float v[32];
+  own.add_ranks(v);
+  dither_key key = key_of(args);
+  key.rank       = second_rank;
+  own.template encode<typename second_dither_of<typename Codec::dither_type>::type>(
+    v,
+    key,
+    Context::divide(1.0f, static_cast<float>(args.world)),
+    own.part_of(args.parts.gathered, args.rank));
+}
+
+//! @brief Raises the flag of the step if a chunk of the mean is not finite. A chunk a thread.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const chunk =
+    static_cast<std::uint64_t>(ctx.block_rank()) * part_threads + ctx.thread_rank();
+  if (chunk >= args.chunks) { return; }
+  auto const map         = make_part_map(args);
+  part_place const place = find_part(args, map, chunk);
+  if (place.level == 0) { return; }
+  std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
+  if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) { raise_flag(args); }
+}
+
+//! @brief What this rank's encoding lost to its residual.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void keep_residual(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first_chunk)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.template find<Edge>(first_chunk);
+  if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
+  float v[32] = {};
+  own.add(own.part_of(args.payload, own.place.part), 1.0f, v);
+  own.rotate_back(v);
+  float given[32];
+  load_share<Edge>(ctx, args, own.mine, given);
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    if (own.place.level > 0) { given[i] = Context::subtract(given[i], v[i]); }
+  }
+  store_share<Edge>(ctx, args.residual, own.mine, given);
+}
+
+//! @brief What the encoding of the mean lost to the owner's residual.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.find_owned();
+  if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
+  float v[32];
+  own.add_ranks(v);
+  own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  if constexpr (Codec::rotates_chunks) { decltype(own)::hadamard::synchronize(ctx); }
+  own.rotate_back(v);
+  if (!own.mine.active) { return; }
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+}
+
+//! @brief All parts of the mean to gradient: one pass.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void decode_parts(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              std::uint64_t first_chunk)
+{
+  part_share<Codec, Element, Context> own{ctx, args};
+  own.template find<Edge>(first_chunk);
+  if (all_idle(ctx, own.mine)) { return; }
+  std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
+  float scale                     = 0.0f;
+  if (own.mine.active && own.place.level > 0) { scale = own.scale_in(part); }
+  if constexpr (Codec::selects) {
+    if (own.mine.active && own.place.level == 0 && has_agreed(args)) {
+      using scalar = typename Codec::norm_scalar;
+      scale        = Context::multiply(
+        0.0f, to_float(ctx.load(static_cast<scalar const*>(args.agreed) + own.mine.chunk)));
+    }
+  }
+  float v[32] = {};
+  float share = 1.0f;  // owners have sent means, hops a sum
+  if constexpr (requantizing<Codec>) {
+    share = Context::divide(1.0f, static_cast<float>(args.world));
+  }
+  own.add(part, share, v);
+  own.rotate_back(v);
+  if (!(scale > 0.0f)) {
+    // Zeros, or NaN where a gradient was not finite.
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
+  }
+  store_share<Edge>(ctx, args.gradient, own.mine, v);
+}
+
+}  // namespace tersum::inline v0::detail

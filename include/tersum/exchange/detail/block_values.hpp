@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How a warp or block finds its chunk and moves it between global memory and registers: kernel body parts.
+
+#pragma once
+
+#include <tersum/block/detail/eight_values.hpp>
+#include <tersum/config.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The chunk that a thread works on, and its place in it.
+template <class Codec>
+struct chunk_share : block_chunk<Codec::chunk_size> {
+  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
+
+  bool active;  //!< false: nothing to read or write.
+};
+
+//! @brief Tiles (of `hadamard::tile` coordinates) that a block of `threads` works on.
+template <class Codec>
+inline constexpr int tiles_per_block = chunk_share<Codec>::block_tiles;
+
+//! @brief Threads of a block: four warps, or as many as a chunk above 1024 needs.
+template <class Codec>
+inline constexpr int threads_per_block = chunk_share<Codec>::block_threads;
+
+//! @brief Shared memory of a block in bytes.
+template <class Codec>
+inline constexpr int shared_bytes =
+  chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
+
+//! @brief How chunks are spread over blocks.
+struct chunk_grid {
+  std::uint64_t chunks_a_block;
+  int threads;
+  int shared;  //!< Bytes.
+};
+
+//! @brief The grid of the kernels that rotate.
+template <class Codec>
+inline constexpr chunk_grid grid_of{
+  .chunks_a_block = static_cast<std::uint64_t>(chunk_share<Codec>::hadamard::tile) *
+                    tiles_per_block<Codec> / Codec::chunk_size,
+  .threads = threads_per_block<Codec>,
+  .shared  = shared_bytes<Codec>};
+
+//! @brief Whether whole chunks at this offset can be moved sixteen bytes at a time.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_BODY bool is_regular(exchange_args<Codec, Element> const& args,
+                                          std::uint64_t offset,
+                                          std::uint32_t length)
+{
+  bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
+  bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
+  return whole && aligned &&
+         (!Codec::feeds_back || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+}
+
+//! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY chunk_share<Codec> number_share(Context const& ctx,
+                                                          std::uint64_t first_chunk)
+{
+  using chunk = block_chunk<Codec::chunk_size>;
+  chunk_share<Codec> mine{};
+  static_cast<chunk&>(mine) = chunk::numbered(ctx, first_chunk);
+  return mine;
+}
+
+//! @brief Finds this thread's chunk.
+//!
+//! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
+//! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
+template <bool Edge, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY chunk_share<Codec> find_share(Context const& ctx,
+                                                        exchange_args<Codec, Element> const& args,
+                                                        std::uint64_t first_chunk)
+{
+  using share = chunk_share<Codec>;
+  share mine  = number_share<Codec>(ctx, first_chunk);
+  mine.active = mine.chunk < args.chunks;
+  if (mine.active) {
+    if constexpr (Codec::rotates_all) {
+      mine.offset = mine.chunk * share::size;
+      mine.length = share::size;
+      mine.active = !Edge;
+    } else {
+      word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + mine.chunk));
+      mine.offset       = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
+      std::uint32_t const length = entry.z;
+      mine.length                = static_cast<int>(length);
+      mine.active                = is_regular(args, mine.offset, length) != Edge;
+    }
+  }
+  return mine;
+}
+
+//! @brief Whether no thread that synchronizes with this one has work. Where a warp shares a chunk, having work is then
+//! known to the compiler.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec>& mine)
+{
+  if constexpr (chunk_share<Codec>::hadamard::threads >= 32) {
+    bool const idle = !mine.active;
+    mine.active     = true;
+    return idle;
+  } else {
+    return ctx.warp_max(mine.active ? 1u : 0u) == 0;
+  }
+}
+
+//! @brief Whether the coordinate j places after a thread's first in quarter r exists.
+template <class Codec>
+[[nodiscard]] TERSUM_BODY bool exists(chunk_share<Codec> const& mine, int r, int j)
+{
+  int const within = r * (Codec::chunk_size / 4) + static_cast<int>(mine.thread * 8) + j;
+  return mine.active && within < mine.length;
+}
+
+//! @brief This thread's 32 coordinates in the loaded arrangement, gradient plus residual; zeros where there are none.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_share(Context const& ctx,
+                            exchange_args<Codec, Element> const& args,
+                            chunk_share<Codec> const& mine,
+                            float (&v)[32])
+{
+  constexpr int quarter     = Codec::chunk_size / 4;
+  std::uint64_t const first = mine.offset + mine.thread * 8;
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    if constexpr (Edge) {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        v[8 * r + j] = 0.0f;
+        if (exists(mine, r, j)) {
+          v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
+          if constexpr (Codec::feeds_back) {
+            v[8 * r + j] =
+              Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
+          }
+        }
+      }
+    } else if (mine.active) {
+      if constexpr (Codec::rotates_all) {
+        load_eight(ctx, args.rotated + first + r * quarter, v + 8 * r);
+      } else {
+        load_eight(ctx, args.gradient + first + r * quarter, v + 8 * r);
+      }
+      if constexpr (Codec::feeds_back) {
+        float kept[8];
+        load_eight(ctx, args.residual + first + r * quarter, kept);
+        TERSUM_UNROLL
+        for (int j = 0; j < 8; ++j) { v[8 * r + j] = Context::add(v[8 * r + j], kept[j]); }
+      }
+    } else {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) { v[8 * r + j] = 0.0f; }
+    }
+  }
+}
+
+//! @brief Writes the loaded arrangement, means if they are not floats, to an array laid out as the gradient.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void store_share(Context const& ctx,
+                             Element* to,
+                             chunk_share<Codec> const& mine,
+                             float const (&v)[32])
+{
+  constexpr int quarter = Codec::chunk_size / 4;
+  Element* const first  = to + mine.offset + mine.thread * 8;
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    if constexpr (Edge) {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        if (exists(mine, r, j)) {
+          ctx.store(first + (r * quarter + j),
+                    Context::template finite_element<Element>(v[8 * r + j]));
+        }
+      }
+    } else if (mine.active) {
+      store_eight<true>(ctx, first + r * quarter, v + 8 * r);
+    }
+  }
+}
+
+//! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
+template <class Codec, class Context>
+TERSUM_BODY void apply_signs(Context const& ctx,
+                             std::uint64_t key,
+                             chunk_share<Codec> const& mine,
+                             float (&v)[32])
+{
+  chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
+}
+
+//! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
+                                                  std::uint32_t value,
+                                                  chunk_share<Codec> const& mine,
+                                                  float* storage)
+{
+  using hadamard = typename chunk_share<Codec>::hadamard;
+  if constexpr (hadamard::threads < 32) {
+    TERSUM_UNROLL
+    for (unsigned mask = 1; mask < static_cast<unsigned>(hadamard::threads); mask *= 2) {
+      value += ctx.shuffle_xor(value, mask);
+    }
+    return value;
+  } else {
+    value = ctx.warp_sum(value);
+    if constexpr (hadamard::in_warp) { return value; }
+    std::uint32_t* const sums = reinterpret_cast<std::uint32_t*>(storage);
+    if (mine.thread % 32 == 0) { sums[mine.thread / 32] = value; }
+    ctx.sync_block();
+    value = 0;
+    if (mine.thread == 0) {
+      for (int warp = 0; warp < hadamard::threads / 32; ++warp) { value += sums[warp]; }
+    }
+    ctx.sync_block();
+    return value;
+  }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The payload rounds of a two-shot codec on the CPU.
+
+#pragma once
+
+#include <tersum/exchange/detail/cpu/cpu_coded_chunks.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The stages of two_shot on `threads` threads with one instruction set.
+template <class Codec, class Element>
+class cpu_parts : public cpu_stages<Codec, Element> {
+ public:
+  using cpu_stages<Codec, Element>::cpu_stages;
+
+  //! Gradient to this rank's codes for all parts.
+  void encode() const;
+
+  //! All ranks' codes of this rank's part to those of their mean.
+  void recompress() const;
+
+  //! All parts of the mean to gradient; what this rank's encodings lost to its residuals.
+  void decode() const;
+
+ private:
+  using base = cpu_stages<Codec, Element>;
+  using base::args_;
+  using base::set_;
+  using base::size;
+  using base::threads_;
+  using base::with_chunk;
+
+  //! Rotated values are unnormalized both ways.
+  static constexpr float unit = 1.0f / static_cast<float>(size);
+  using dither                = typename Codec::dither_type;
+  using second_dither         = typename second_dither_of<dither>::type;
+
+  using map_type = decltype(make_part_map(std::declval<exchange_args<Codec, Element>>()));
+
+  //! Clears what lies between the codes and the scales of a part; a tile gets its head.
+  void clear_rest(map_type const& map, std::uint32_t part, std::uint32_t* words) const
+  {
+    part_rest const rest = map.rest_of(part);
+    std::fill(words + rest.begin, words + rest.end, 0u);
+    if constexpr (tiling<Codec>) {
+      tile_head const head = make_head(args_, map, part);
+      std::copy_n(head.word, tile_head::words, words - tile_head::words);
+    }
+  }
+
+  //! Values of a chunk as they are added and encoded: rotated, in rows, or as they lie in the gradient.
+  template <class From>
+  void to_rows(std::uint64_t chunk, From const* from, float* rows) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      rotate_to_rows<size>(set_, args_.header->sign_key, chunk, from, rows);
+    } else {
+      for (int i = 0; i < size; ++i) { rows[i] = to_float(from[i]); }
+    }
+  }
+
+  //! The way back. Overwrites the rows.
+  template <class To>
+  void from_rows(std::uint64_t chunk, float* rows, To* to) const
+  {
+    if constexpr (Codec::rotates_chunks) {
+      rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
+    } else {
+      for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(rows[i]); }
+    }
+  }
+
+  //! Encodes rows as a chunk of a part, with what dithers them; the scale is multiplied by `share`.
+  template <class Dither>
+  void quantize(map_type const& map,
+                part_place const& place,
+                std::uint64_t chunk,
+                dither_key const& key,
+                float const* rows,
+                float share,
+                std::uint32_t* words) const
+  {
+    at_level(args_.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      float const scale =
+        encode_rows<quantizer, Dither, size>(set_, key, chunk, rows, words + place.word);
+      words[map.scale_word(place.index)] = float_bits(scale * share);
+    });
+  }
+
+  //! Adds `factor` times what a part says of a chunk to rows, or to zeros if these are fresh.
+  void add_estimate(map_type const& map,
+                    part_place const& place,
+                    std::uint32_t const* words,
+                    float factor,
+                    float* rows,
+                    bool fresh = false) const
+  {
+    float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
+    at_level(args_.codec, place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      add_rows<quantizer, size>(set_, words + place.word, scale, rows, fresh);
+    });
+  }
+
+  //! `factor` times what a part says of a chunk, all of its coordinates.
+  template <class To>
+  void estimate(map_type const& map,
+                part_place const& place,
+                std::uint64_t chunk,
+                std::uint32_t const* words,
+                float factor,
+                To* to) const
+  {
+    alignas(64) float rows[size];
+    add_estimate(map, place, words, factor, rows, true);
+    from_rows(chunk, rows, to);
+  }
+
+  //! The sum over the ranks of an owned chunk, and what the owner kept of it.
+  void add_ranks(map_type const& map, part_place const& place, float* rows) const;
+
+  //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
+  [[nodiscard]] std::uint64_t chunk_of(part_place const& place) const
+  {
+    return place.index * static_cast<std::uint64_t>(args_.world) + place.part;
+  }
+
+  //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
+  [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
+  {
+    if constexpr (Codec::selects) {
+      using scalar      = typename Codec::norm_scalar;
+      auto const agreed = static_cast<scalar const*>(args_.agreed);
+      // Without a budget no norm has travelled.
+      if (has_agreed(args_)) { return 0.0f * to_float(agreed[chunk]); }
+    }
+    return 0.0f;
+  }
+
+  void keep_residual(map_type const& map) const;
+  void keep_owner_residual(map_type const& map) const;
+};
+
+}  // namespace tersum::inline v0::detail
+
+#include <tersum/exchange/detail/cpu/cpu_parts.ipp>

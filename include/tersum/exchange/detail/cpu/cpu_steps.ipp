@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Stages of cpu_stages.hpp: from what was agreed to the places and the steps of chunks.
+
+namespace tersum::inline v0::detail {
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::select() const
+{
+  if constexpr (Codec::selects) {
+    selection_args const& selection = args_.selection;
+    auto const energy               = [&](std::uint64_t chunk) {
+      if constexpr (!Codec::chunker_type::by_norm) {
+        return random_energy(chunk, args_.header->sign_key);
+      } else {
+        using scalar = typename Codec::norm_scalar;
+        return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
+      }
+    };
+    chunk_selection{
+      threads_, selection.rule, args_.chunks, selection.scratch->histogram[0], selection.places}
+      .run(energy, selection.scratch->header);
+    if constexpr (!has_parts<Codec>) {
+      std::uint64_t const words =
+        static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
+      std::uint64_t const used = selection.scratch->header.base[0];
+      std::fill(args_.payload + used, args_.payload + words, 0u);
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::settle() const
+{
+  using scalar                    = typename Codec::norm_scalar;
+  scalar const* const agreed      = static_cast<scalar const*>(args_.agreed);
+  constexpr std::uint64_t stretch = 4096;
+  if constexpr (moves_with_codes<Codec>) {
+    float const* const bypass = args_.bypass;
+    if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {
+      raise_flag(args_);
+    }
+  }
+  parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
+    std::uint64_t const end = std::min((i + 1) * stretch, args_.chunks);
+    bool poisoned           = false;
+    for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) {
+      if constexpr (!has_steps<Codec>) {
+        poisoned =
+          poisoned || (has_agreed(args_) && energy_bits(agreed[chunk], args_.world) == 0x7f800000u);
+      } else {
+        std::uint32_t const tensor  = args_.table[chunk].tensor;
+        tensor_record const& record = args_.records[tensor];
+        float const measured =
+          has_agreed(args_) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+        args_.steps[chunk] = step_on_level(args_.codec,
+                                           find_place(args_, chunk).level,
+                                           args_.world,
+                                           measured,
+                                           record.ratio,
+                                           record.chunks);
+        poisoned           = poisoned || is_poisoned(args_.steps[chunk]);
+      }
+    }
+    if (poisoned) { raise_flag(args_); }
+  });
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What every kernel of an exchange is given: the codec, and pointers into the caller's memory.
+
+#pragma once
+
+#include <tersum/baseline/detail/tile_map.hpp>
+#include <tersum/baseline/hop_tile.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/range/chunk_step.hpp>
+#include <tersum/state.hpp>
+#include <tersum/wire.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief What kernels of a codec that selects are given besides.
+struct selection_args {
+  selection_rule rule;
+  selection_scratch* scratch;
+  std::uint32_t* places;  // one a chunk
+};
+
+//! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
+struct part_args {
+  std::uint32_t* received;   // of two_shot
+  std::uint32_t* gathered;   // what all ranks decode
+  float* owner_residual;     // chunk_size values for each owned chunk, or null
+  std::uint64_t part_words;  // of two_shot
+  part_range recompressed;   // of two_shot: where the chunks begin that are at hand
+  std::uint32_t tiles;       // of per_hop: elements of the payload
+};
+
+//! @brief What kernels of a codec whose residual moves with its codes are given besides.
+struct bypass_args {
+  std::uint64_t count;  // of bypassed values
+};
+
+struct nothing {};
+
+//! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
+//!
+//! Neither this nor a codec has [[no_unique_address]]: behind a class whose members are all empty by it, nvcc 13.0 has a
+//! kernel look for the next member where the host has not put it.
+template <class Codec, class Element>
+struct exchange_args {
+  Codec codec;
+  Element* gradient;  // plan.coordinates() values, in and out
+  state_header* header;
+  tensor_record* records;  // header->tensors
+  chunk_entry* table;      // header->chunks
+  float* residual;         // plan.coordinates() values, or null
+  chunk_step* steps;       // one a chunk
+  float* rotated;          // chunks * chunk_size values, full_hadamard only
+  std::uint32_t* payload;  // packed codes, or cast values
+  float* bypass;           // bypassed values
+  void* agreed;            // agreed scalars
+  std::uint64_t chunks;
+  std::uint64_t tensors;
+  int world;
+  std::uint32_t rank;
+  std::uint32_t dither_mask;  // of this rank
+  std::conditional_t<Codec::selects, selection_args, nothing> selection;
+  std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
+  std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
+};
+
+//! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
+struct payload_place {
+  std::uint32_t level;
+  std::uint64_t word;
+};
+
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE payload_place find_place(exchange_args<Codec, Element> const& args,
+                                                     std::uint64_t chunk)
+{
+  if constexpr (Codec::selects) {
+    std::uint32_t const place = args.selection.places[chunk];
+    std::uint32_t const level = place & ((1u << place_shift) - 1);
+    std::uint64_t const slot  = place >> place_shift;
+    return {level,
+            args.selection.scratch->header.base[level] + slot * args.selection.rule.words[level]};
+  } else {
+    return {1, chunk * static_cast<std::uint64_t>(Codec::chunk_size / Codec::lanes::lanes)};
+  }
+}
+
+//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
+                                                          std::uint64_t chunk,
+                                                          Scalar agreed)
+{
+  if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    if (args.selection.rule.weighted != 0) {
+      float const weight = args.records[args.table[chunk].tensor].weight;
+      return energy_bits(to_float(agreed) * weight, args.world);
+    }
+  }
+  return energy_bits(agreed, args.world);
+}
+
+//! @brief How the chunks of a codec with parts are dealt in the exchange under way: to the ranks, or to what hops add.
+template <requantizing Codec, class Element>
+[[nodiscard]] TERSUM_INLINE auto make_part_map(exchange_args<Codec, Element> const& args)
+{
+  tile_map<typename Codec::payload_op> map{args.parts.tiles, {}};
+  if constexpr (Codec::selects) {
+    TERSUM_UNROLL
+    for (int level = 1; level <= Codec::payload_op::levels; ++level) {
+      map.count[level] = args.selection.scratch->header.count[level];
+    }
+  } else {
+    map.count[1] = static_cast<std::uint32_t>(args.chunks);
+  }
+  return map;
+}
+
+template <scattering Codec, class Element>
+[[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
+{
+  part_map map{};
+  map.world      = static_cast<std::uint32_t>(args.world);
+  map.part_words = args.parts.part_words;
+  if constexpr (Codec::selects) {
+    TERSUM_UNROLL
+    for (int level = 1; level <= max_levels; ++level) {
+      map.count[level] = args.selection.scratch->header.count[level];
+      map.words[level] = args.selection.rule.words[level];
+    }
+  } else {
+    map.count[1] = static_cast<std::uint32_t>(args.chunks);
+    map.words[1] = code_words<typename Codec::quantizer_type>(Codec::chunk_size);
+  }
+  return map;
+}
+
+//! @brief The head of a tile of the exchange under way.
+template <tiling Codec, class Element, class Map>
+[[nodiscard]] TERSUM_INLINE tile_head make_head(exchange_args<Codec, Element> const& args,
+                                                Map const& map,
+                                                std::uint32_t tile)
+{
+  return tile_head::make<Codec::payload_op::levels>(
+    args.header->sign_key, tile, map.counts_of(tile).count);
+}
+
+//! @brief Where a chunk lies among the parts.
+template <class Codec, class Element, class Map>
+[[nodiscard]] TERSUM_INLINE part_place find_part(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args, Map const& map, std::uint64_t chunk)
+{
+  if constexpr (Codec::selects) {
+    std::uint32_t const place = args.selection.places[chunk];
+    return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
+  } else {
+    return map.of_slot(1, static_cast<std::uint32_t>(chunk));
+  }
+}
+
+//! @brief Whether the agreed scalars were summed over the ranks. Where the budget pays for nothing they were only measured,
+//! and what one rank alone knows must not tell in what all ranks decode.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool has_agreed(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
+  return true;
+}
+
+//! Whether a chunk whose codes begin at this word of the own part is to be recompressed now.
+template <scattering Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool is_at_hand(exchange_args<Codec, Element> const& args,
+                                            std::uint64_t word)
+{
+  return word >= args.parts.recompressed.begin && word < args.parts.recompressed.end;
+}
+
+//! The number that keys the signs and the dither of this step.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE dither_key key_of(exchange_args<Codec, Element> const& args)
+{
+  return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
+}
+
+//! Flags the exchange under way: a rank's gradient was found not finite. Threads that race write the same value.
+template <class Codec, class Element>
+TERSUM_INLINE void raise_flag(exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const number = args.header->step + 1;
+#if defined(__CUDA_ARCH__)
+  args.header->non_finite_step = number;
+#else
+  __atomic_store_n(&args.header->non_finite_step, number, __ATOMIC_RELAXED);
+#endif
+}
+
+//! Whether a rank's gradient was found not finite in the exchange under way.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool step_is_poisoned(exchange_args<Codec, Element> const& args)
+{
+  return args.header->non_finite_step == args.header->step + 1;
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernels of exchanges of chunks: what an executor calls with a context and arguments, its threads and its
+//! shared memory.
+
+#pragma once
+
+#include <tersum/baseline/detail/block_full_hadamard.hpp>
+#include <tersum/baseline/detail/block_top_coordinates.hpp>
+#include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_cast.hpp>
+#include <tersum/exchange/detail/block_decode.hpp>
+#include <tersum/exchange/detail/block_encode.hpp>
+#include <tersum/exchange/detail/block_initialize.hpp>
+#include <tersum/exchange/detail/block_magnitudes.hpp>
+#include <tersum/exchange/detail/block_norms.hpp>
+#include <tersum/exchange/detail/block_select.hpp>
+#include <tersum/exchange/detail/block_steps.hpp>
+#include <tersum/exchange/detail/block_two_shot.hpp>
+
+#include <cstdint>
+
+//! The body of a kernel: a call that names its context `ctx` and the arguments of the exchange `args`.
+#define TERSUM_RUNS(...)                                                                           \
+  template <class Context, class Codec, class Element>                                             \
+  TERSUM_BODY void operator()(Context const& ctx, exchange_args<Codec, Element> const& args) const \
+  {                                                                                                \
+    __VA_ARGS__;                                                                                   \
+  }
+
+namespace tersum::inline v0::detail {
+
+//! @brief A kernel of so many threads a block, of which at least so many share a multiprocessor (which bounds
+//! registers; 0: no matter how many).
+template <int Threads, int Blocks = 0>
+struct kernel_of_threads {
+  static constexpr int blocks = Blocks;
+  template <class Codec>
+  static constexpr int threads = Threads;
+  template <class Codec>
+  static constexpr int shared = 0;  //!< Bytes of shared memory, unless the kernel says otherwise.
+};
+
+//! @brief A kernel of as many threads as chunks need.
+struct kernel_of_chunks {
+  static constexpr int blocks = 0;
+  template <class Codec>
+  static constexpr int threads = grid_of<Codec>.threads;
+  template <class Codec>
+  static constexpr int shared = grid_of<Codec>.shared;
+};
+
+//! @brief The same with codebooks.
+struct kernel_of_parts : kernel_of_chunks {
+  template <class Codec>
+  static constexpr int shared = two_shot_grid<Codec>.shared;
+};
+
+//! @brief Of a kernel on chunks: the first of them.
+struct first_chunk {
+  std::uint64_t first;
+};
+
+//! One block a tensor of the batch.
+struct initialize_kernel : kernel_of_threads<256> {
+  record_batch batch;
+  std::uint64_t seed;
+  std::uint64_t coordinates;
+  std::uint64_t fingerprint;
+  TERSUM_RUNS(initialize_tensors(ctx, args, batch, seed, coordinates, fingerprint))
+};
+
+//! One block a tensor.
+template <bool Encode>
+struct bypass_kernel : kernel_of_threads<256> {
+  TERSUM_RUNS(bypass_tensors<Encode>(ctx, args))
+};
+
+//! @name Kernels on chunks
+//! Without `Edge`: on those that are regular.
+//! @{
+template <bool Edge>
+struct norms_kernel : first_chunk, kernel_of_threads<128> {
+  TERSUM_RUNS(chunk_norms<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct magnitudes_kernel : first_chunk, kernel_of_chunks {
+  TERSUM_RUNS(chunk_magnitudes<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct encode_kernel : first_chunk, kernel_of_chunks {
+  TERSUM_RUNS(encode_chunks<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct decode_kernel : first_chunk, kernel_of_chunks {
+  TERSUM_RUNS(decode_chunks<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct encode_parts_kernel : first_chunk, kernel_of_parts {
+  TERSUM_RUNS(encode_parts<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct keep_residual_kernel : first_chunk, kernel_of_parts {
+  TERSUM_RUNS(keep_residual<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct decode_parts_kernel : first_chunk, kernel_of_parts {
+  TERSUM_RUNS(decode_parts<Edge>(ctx, args, first))
+};
+//! @}
+
+//! @name Kernels on the chunks that a rank owns
+//! @{
+struct recompress_kernel : kernel_of_parts {
+  TERSUM_RUNS(recompress_part(ctx, args))
+};
+
+struct keep_owner_residual_kernel : kernel_of_parts {
+  TERSUM_RUNS(keep_owner_residual(ctx, args))
+};
+//! @}
+
+//! One block a tensor.
+struct tensor_norms_kernel : kernel_of_threads<tensor_threads> {
+  template <class Codec>
+  static constexpr int shared = tensor_shared;
+  TERSUM_RUNS(tensor_norms(ctx, args))
+};
+
+struct select_kernel : kernel_of_threads<select_threads> {
+  int first_phase;
+  int last_phase;  //!< The one after the last.
+  template <class Codec>
+  static constexpr int shared = select_shared;
+  TERSUM_RUNS(select_phases_of(ctx, args, first_phase, last_phase))
+};
+
+//! One thread a chunk.
+struct steps_kernel : kernel_of_threads<step_threads> {
+  TERSUM_RUNS(derive_steps(ctx, args))
+};
+
+//! Eight coordinates a thread of chunks that were chosen, else one block a chunk.
+template <bool Encode>
+struct cast_kernel : kernel_of_threads<cast_threads> {
+  TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
+              else cast_chunks<Encode>(ctx, args))
+};
+
+//! @name Kernels of full_hadamard
+//! 32 coordinates a thread.
+//! @{
+struct full_forward_kernel : kernel_of_threads<full_pass_threads> {
+  int pass;
+  TERSUM_RUNS(full_forward_pass(ctx, args, pass))
+};
+
+struct full_backward_kernel : kernel_of_threads<full_pass_threads> {
+  int pass;
+  TERSUM_RUNS(full_backward_pass(ctx, args, pass))
+};
+//! @}
+
+//! @name Kernels of top_coordinates
+//! One thread a coordinate.
+//! @{
+struct send_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  TERSUM_RUNS(send_coordinates(ctx, args))
+};
+
+struct clear_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  TERSUM_RUNS(clear_coordinates(ctx, args))
+};
+
+struct add_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  std::uint64_t rank;
+  TERSUM_RUNS(add_coordinates(ctx, args, rank))
+};
+
+struct receive_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  TERSUM_RUNS(receive_coordinates(ctx, args))
+};
+//! @}
+
+//! One block a part.
+struct clear_parts_kernel : kernel_of_threads<part_threads> {
+  std::uint32_t* parts;
+  std::uint32_t first;
+  TERSUM_RUNS(clear_parts(ctx, args, parts, first))
+};
+
+//! One thread a chunk.
+struct inspect_parts_kernel : kernel_of_threads<part_threads> {
+  TERSUM_RUNS(inspect_parts(ctx, args))
+};
+
+//! One block a tensor, and one where there is none.
+struct finish_kernel : kernel_of_threads<tensor_threads> {
+  template <class Codec>
+  static constexpr int shared = tensor_shared;
+  TERSUM_RUNS(finish_exchange(ctx, args))
+};
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Which rank owns a chunk under two_shot, and where in that rank's part it lies. Part of the wire format.
+
+#pragma once
+
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/config.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief A chunk's place: rank `part` owns it, as its chunk number `index`, whose codes begin at `word` of the part.
+struct part_place {
+  std::uint32_t level;  //!< 0: it does not travel.
+  std::uint32_t part;
+  std::uint32_t index;
+  std::uint64_t word;
+};
+
+//! @brief Words of a part between its codes and its scales.
+struct part_rest {
+  std::uint64_t begin, end;
+};
+
+//! @brief The chunks that travel, widest first and each width in order, are dealt to the parts like cards.
+//!
+//! So the parts' sizes differ by at most one chunk. Codes fill a part from its front, the chunks' scales from its back.
+struct part_map {
+  std::uint32_t world;
+  std::uint64_t part_words;  //!< Words of a part, a multiple of 4.
+  std::uint32_t
+    count[max_levels + 1];  //!< Chunks on each level from 1 on, less than 2^31 together.
+  std::uint32_t words[max_levels + 1];  //!< Words of codes of a chunk on each level.
+
+  [[nodiscard]] TERSUM_INLINE std::uint32_t parts() const { return world; }
+
+  //! @brief The first word of a part in an array of parts.
+  [[nodiscard]] TERSUM_INLINE std::uint64_t begin(std::uint64_t part) const
+  {
+    return part * part_words;
+  }
+
+  //! @brief The place of number `slot` among the chunks of a level.
+  [[nodiscard]] TERSUM_INLINE part_place of_slot(std::uint32_t level, std::uint32_t slot) const
+  {
+    if (level == 0) { return {}; }
+    std::uint32_t position = slot;
+    TERSUM_UNROLL
+    for (std::uint32_t wider = 1; wider <= max_levels; ++wider) {
+      position += wider > level ? count[wider] : 0u;
+    }
+    return of_index(position % world, position / world);
+  }
+
+  //! @brief The place of number `index` of a part.
+  [[nodiscard]] TERSUM_INLINE part_place of_index(std::uint32_t part, std::uint32_t index) const
+  {
+    part_place place{0, part, index, 0};
+    std::uint32_t dealt = 0;  // chunks of wider levels
+    std::uint32_t first = 0;  // those in this part
+    TERSUM_UNROLL
+    for (std::uint32_t level = max_levels; level > 0; --level) {
+      if (count[level] == 0) { continue; }
+      dealt += count[level];
+      std::uint32_t const end  = in_part(part, dealt);
+      std::uint32_t const here = minimum(end, index) - minimum(first, index);
+      place.word += static_cast<std::uint64_t>(here) * words[level];
+      if (index >= first && index < end) { place.level = level; }
+      first = end;
+    }
+    return place;
+  }
+
+  //! @brief Chunks of a part.
+  [[nodiscard]] TERSUM_INLINE std::uint32_t chunks_of(std::uint32_t part) const
+  {
+    std::uint32_t all = 0;
+    TERSUM_UNROLL
+    for (std::uint32_t level = 1; level <= max_levels; ++level) { all += count[level]; }
+    return in_part(part, all);
+  }
+
+  //! @brief What neither codes nor scales of a part take.
+  [[nodiscard]] TERSUM_INLINE part_rest rest_of(std::uint32_t part) const
+  {
+    std::uint32_t const chunks = chunks_of(part);
+    return {of_index(part, chunks).word, part_words - chunks};
+  }
+
+  //! @brief The word of a part in which the scale of its chunk number `index` lies.
+  [[nodiscard]] TERSUM_INLINE std::uint64_t scale_word(std::uint32_t index) const
+  {
+    return part_words - 1 - index;
+  }
+
+ private:
+  //! Those of the first `dealt` chunks that a part gets.
+  [[nodiscard]] TERSUM_INLINE std::uint32_t in_part(std::uint32_t part, std::uint32_t dealt) const
+  {
+    return (dealt + world - 1 - part) / world;
+  }
+};
+
+}  // namespace tersum::inline v0::detail

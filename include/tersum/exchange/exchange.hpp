@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! An exchange in parts, for callers that overlap its rounds with other work.
+//!
+//!     initialize(exec, plan, state, seed)                 once
+//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire and bypass_wire
+//!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
+//!     decode(exec, plan, gradient, state, workspace)
+//!
+//! A two-shot codec has one part more, between its two payload rounds:
+//!
+//!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
+//!
+//! Codecs without agreement have no agreed wire and need no `advance`: their payload_wire, scattered_wire (two shots)
+//! or gathered_wire (TopK) is ready after `encode`. `Codec::agrees` is false for them: casts of all or of random
+//! coordinates, two shots and hops of fixed chunks, alternating factors, TopK. Quantized factors have parts of their
+//! own: see `quantized_low_rank_codec`.
+//!
+//! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
+//! reduced after `advance`, feedback does not see values in it that are not finite. The gradient must not change
+//! between `encode` and `decode`, which overwrites it with the mean.
+
+#pragma once
+
+#include <tersum/baseline/top_coordinates.hpp>
+#include <tersum/exchange/detail/make_args.hpp>
+#include <tersum/execute/executor.hpp>
+#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/lowrank/quantized_low_rank_codec.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/status.hpp>
+#include <tersum/two_shot_codec.hpp>
+#include <tersum/wire.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! Elements that can be written: those of a std::span<float>, not of a std::span<float const>.
+template <class T>
+concept writable_memory = std::ranges::contiguous_range<T> &&
+  !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
+
+//! Writable memory of float, half or bfloat16: a vector, an array, a span over memory of the executor.
+template <class T>
+concept gradient_memory = writable_memory<T> && gradient_element<std::ranges::range_value_t<T>>;
+
+//! @brief Fills a state for its first exchange: seed, table of chunks, zero residual.
+//!
+//! Enqueued on the executor; does not synchronize. Call it once, with the same seed on every rank, before the first
+//! exchange of a plan, and again after the plan has changed.
+//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
+template <executor Executor, class Codec>
+status initialize(Executor const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte> state,
+                  std::uint64_t seed);
+
+template <executor Executor, nesting Codec>
+status initialize(Executor const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte> state,
+                  std::uint64_t seed);
+
+//! @brief Begins an exchange. Afterwards `agreed_wire` is ready, or, for codecs without agreement, the first payload
+//! round.
+//!
+//! Enqueued on the executor; does not synchronize. If an argument is at fault, nothing was written.
+//! @param gradient   plan.coordinates() elements.
+//! @param state      As `initialize` or the last exchange left it.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
+template <executor Executor, class Codec, gradient_memory Gradient>
+status encode(Executor const& exec,
+              plan<Codec> const& plan,
+              Gradient&& gradient,
+              std::span<std::byte> state,
+              std::span<std::byte> workspace);
+
+//! @brief Call it when the agreed wire has been reduced. Afterwards the codes are ready in `payload_wire` (two shots:
+//! `scattered_wire`). Same arguments as `encode`.
+template <executor Executor, class Codec, gradient_memory Gradient>
+status advance(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace);
+
+//! @brief Call it when the scattered wire has been exchanged. Afterwards this rank's part of the mean is ready in
+//! `gathered_wire`. Same arguments as `encode`.
+//! @param range  Which words of the part: see `part_recompression`.
+template <executor Executor, scattering Codec, gradient_memory Gradient>
+status recompress(Executor const& exec,
+                  plan<Codec> const& plan,
+                  Gradient&& gradient,
+                  std::span<std::byte> state,
+                  std::span<std::byte> workspace,
+                  part_range range = {});
+
+//! @brief Call it when all wires have been reduced. The gradient becomes the mean over the ranks. Same arguments as
+//! `encode`.
+template <executor Executor, class Codec, gradient_memory Gradient>
+status decode(Executor const& exec,
+              plan<Codec> const& plan,
+              Gradient&& gradient,
+              std::span<std::byte> state,
+              std::span<std::byte> workspace);
+
+//! @name What a state holds
+//! Pointers into memory of the executor: the host's, or the device's.
+//! @{
+
+//! The first bytes of the state: seed, step and the flag of values that are not finite.
+template <class Codec>
+[[nodiscard]] state_header const* header_of(plan<Codec> const&,
+                                            std::span<std::byte const> state) noexcept
+{
+  return reinterpret_cast<state_header const*>(state.data());
+}
+
+//! @brief All that feedback keeps, in the unit of the gradient.
+//!
+//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
+//! with fixed chunks, what the rank keeps as an owner comes before them; only the same rank of the same world can use
+//! it.
+//! @param state  plan.state_bytes() bytes, initialized.
+template <class Codec>
+[[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
+                                            std::span<std::byte> state) noexcept
+{
+  static_assert(Codec::feeds_back,
+                "tersum: this codec has no feedback, so that its state has no residuals");
+  if constexpr (nesting<Codec>) {
+    return residuals_of(plan.factors(), plan.factors_state(state));
+  } else {
+    std::size_t first = plan.residual_offset();
+    if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
+    std::size_t const end = plan.residual_offset() + plan.coordinates() * sizeof(float);
+    return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
+  }
+}
+//! @}
+
+//! @name The rounds of an exchange
+//! @{
+
+//! The agreed scalars: norms or magnitudes; of paired low-rank factors P.
+template <class Codec>
+[[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  static_assert(
+    Codec::agrees,
+    "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
+  using op = typename Codec::agreed_op;
+  return wire<op>{
+    .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
+    .count = plan.agreed_bytes() / sizeof(typename op::element),
+    .ranks = plan.ranks().size};
+}
+
+//! Two shots: this rank's codes of all parts, to be sent to the owners of the parts.
+template <scattering Codec>
+[[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
+                                                         std::span<std::byte> workspace) noexcept
+{
+  return {.sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+          .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
+          .count    = plan.part_bytes() / sizeof(std::uint32_t),
+          .ranks    = plan.ranks().size};
+}
+
+//! What all ranks get from every rank: its part of the mean (two shots), or its coordinates (TopK).
+template <class Codec>
+requires(gathering<Codec> || scattering<Codec>)
+  [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
+                                                         std::span<std::byte> workspace) noexcept
+{
+  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
+          .count = plan.part_bytes() / sizeof(std::uint32_t),
+          .ranks = plan.ranks().size};
+}
+
+//! The codes, or the converted coordinates; of low-rank factors Q, or the one of an alternating exchange.
+template <class Codec>
+[[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  using op           = typename Codec::payload_op;
+  std::size_t offset = plan.payload_offset();
+  if constexpr (requantizing<Codec>) { offset = plan.gathered_offset(); }
+  wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
+                   .count = plan.payload_bytes() / sizeof(typename op::element),
+                   .ranks = plan.ranks().size};
+  if constexpr (has_combine_at<op>) {
+    payload.op.parts =
+      reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());
+  }
+  return payload;
+}
+
+//! The coordinates that bypass the codec, summed in float.
+template <class Codec>
+[[nodiscard]] auto bypass_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  return wire<native_sum<float>>{
+    .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
+    .count = plan.bypassed(),
+    .ranks = plan.ranks().size};
+}
+//! @}
+
+}  // namespace tersum::inline v0
+
+#include <tersum/exchange/detail/exchange.ipp>

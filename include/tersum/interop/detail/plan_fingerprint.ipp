@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of plan_fingerprint.hpp.
+
+#include <bit>
+#include <concepts>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief A hash of 64 bits over numbers: FNV-1a a byte, then a finalizer.
+class fingerprint_hash {
+ public:
+  constexpr void add(std::uint64_t value) noexcept
+  {
+    for (int byte = 0; byte < 8; ++byte) {
+      hash_ = (hash_ ^ (value >> (8 * byte) & 0xff)) * 0x100000001b3ull;
+    }
+  }
+  constexpr void add(float value) noexcept
+  {
+    add(static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(value)));
+  }
+  template <class T>
+  requires(std::integral<T> || std::is_enum_v<T>) constexpr void add(T value) noexcept
+  {
+    add(static_cast<std::uint64_t>(value));
+  }
+
+  [[nodiscard]] constexpr std::uint64_t result() const noexcept
+  {
+    std::uint64_t const mixed = (hash_ ^ hash_ >> 32) * 0xd6e8feb86659fd93ull;
+    return mixed ^ mixed >> 32;
+  }
+
+ private:
+  std::uint64_t hash_ = 0xcbf29ce484222325ull;
+};
+
+//! An element of a wire: its bytes, and how they are read.
+template <class T>
+constexpr void add_element(fingerprint_hash& hash) noexcept
+{
+  hash.add(sizeof(T));
+  hash.add(std::is_same_v<T, bfloat16> ? 3 : std::is_floating_point_v<T> ? 2 : std::is_signed_v<T>);
+}
+
+template <class Op>
+void add_op(fingerprint_hash& hash) noexcept
+{
+  add_element<typename Op::element>(hash);
+  hash.add(Op::native);
+  hash.add(Op::associative);
+  hash.add(Op::exact);
+  if constexpr (std::integral<typename Op::element> && has_combine<Op>) {
+    // What tells a sum from a maximum, and lanes of one width from others.
+    auto const word = static_cast<typename Op::element>(0x6712345667123456ull);
+    hash.add(Op{}(word, word));
+  } else if constexpr (std::same_as<typename Op::element, float>) {
+    hash.add(Op{}(1.0f, 1.0f));
+  }
+}
+
+template <class Dither>
+void add_dither(fingerprint_hash& hash)
+{
+  hash.add(Dither::rounds);
+  if constexpr (requires(dither_key const& key) { Dither::mask(key); }) {
+    dither_key const key{.seed = 1, .step = 2, .rank = 3};
+    hash.add(Dither::mask(key));
+    for (std::uint32_t const word : Dither::counter(5, key).word) { hash.add(word); }
+  }
+}
+
+//! Policies are told apart by what they do to a few values, so that ranks of different compilers agree.
+template <class Quantizer>
+void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
+{
+  if constexpr (requires { typename Quantizer::element; }) {
+    add_element<typename Quantizer::element>(hash);
+  } else if constexpr (codebook<Quantizer>) {
+    hash.add(Quantizer::bits);
+    for (int i = 0; i < Quantizer::magnitudes; ++i) {
+      hash.add(Quantizer::levels()[i]);
+      hash.add(Quantizer::boundaries()[i]);
+    }
+  } else if constexpr (group_quantizer<Quantizer>) {
+    hash.add(Quantizer::bits);
+    hash.add(Quantizer::block);
+    for (float const level : Quantizer::level) { hash.add(level); }
+    hash.add(Quantizer::scale::bits);
+    hash.add(Quantizer::scale::encode(0.7f));
+    add_dither<typename Quantizer::dither>(hash);
+  } else {
+    using dither = typename Quantizer::dither;
+    hash.add(Quantizer::bits);
+    hash.add(Quantizer::max_level);
+    hash.add(Quantizer::fraction_bits);
+    for (int i = 0; i < 64; ++i) {
+      float const value = static_cast<float>(Quantizer::max_level * (i - 32)) / 29.0f;
+      auto const random = static_cast<std::uint32_t>(i) * 37u & 0xffu;
+      hash.add(quantizer.encode(value, static_cast<float>(1 << Quantizer::fraction_bits), random));
+    }
+    add_dither<dither>(hash);
+  }
+}
+
+template <class Codec>
+void add_codec(fingerprint_hash& hash, Codec const& codec)
+{
+  if constexpr (nesting<Codec>) {
+    add_codec(hash, codec.factors);
+    add_codec(hash, codec.inner);
+  } else {
+    hash.add(Codec::casts);
+    hash.add(Codec::agrees);
+    hash.add(Codec::selects);
+    hash.add(Codec::rotates_all);
+    hash.add(Codec::feeds_back);
+    hash.add(Codec::chunk_size);
+    hash.add(gathering<Codec>);
+    if constexpr (scattering<Codec>) { hash.add(Codec::scatters); }
+    if constexpr (requires { typename Codec::payload_op; }) {
+      add_op<typename Codec::payload_op>(hash);
+    }
+    if constexpr (requires { typename Codec::agreed_op; }) {
+      add_op<typename Codec::agreed_op>(hash);
+    }
+    if constexpr (is_low_rank<Codec>) {
+      hash.add(Codec::rank);
+      hash.add(codec.low_rank.least_saving);
+      using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
+      if constexpr (requires { orthogonalizer::max_passes; }) {
+        hash.add(orthogonalizer::max_passes);
+      }
+    }
+    if constexpr (requires { typename Codec::rotator_type; }) {
+      hash.add(Codec::rotator_type::rotation_size);
+    }
+    if constexpr (requires { typename Codec::range_type; }) {
+      hash.add(Codec::range_type::measurement);
+      hash.add(Codec::tracks);
+      hash.add(codec.range.clip);
+      // In a small and a large world, which is what cuts a factor off; a multiple is the root of one of them at most.
+      auto const& headroom = codec.range.headroom;
+      for (int const ranks : {5, 65521}) {
+        for (float const ratio : {3.0f, 3000.0f}) {
+          hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
+        }
+      }
+      add_element<typename Codec::range_type::scalar>(hash);
+    }
+    if constexpr (requires { typename Codec::reducer_type; }) {
+      hash.add(Codec::reducer_type::lane_bits);
+      hash.add(Codec::zero_word);
+    }
+    if constexpr (requires { codec.quantizer; }) {
+      add_quantizer(hash, codec.quantizer);
+    } else if constexpr (requires { typename Codec::quantizer_type; }) {
+      add_quantizer(hash, typename Codec::quantizer_type{});
+    }
+    if constexpr (Codec::selects) {
+      hash.add(codec.chunker.bits);
+      hash.add(Codec::chunker_type::by_norm);
+      if constexpr (Codec::several_bits) {
+        hash.add(codec.chunker.weighting);
+        for (int const width : Codec::chunker_type::widths) { hash.add(width); }
+      }
+    }
+  }
+}
+
+}  // namespace detail
+
+template <class Codec>
+std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
+{
+  detail::fingerprint_hash hash;
+  hash.add(TERSUM_VERSION_MAJOR);
+  hash.add(TERSUM_VERSION_MINOR);
+  hash.add(seed);
+  hash.add(plan.ranks().size);
+  hash.add(plan.wire_bytes());
+  layout const& gradient = plan.gradient();
+  hash.add(gradient.coordinates);
+  hash.add(gradient.bypass_below);
+  hash.add(gradient.bypass_vectors);
+  hash.add(gradient.tensors.size());
+  for (tensor const& t : gradient.tensors) {
+    hash.add(t.rows);
+    hash.add(t.columns);
+    hash.add(t.offset);
+    hash.add(t.weight);
+  }
+  detail::add_codec(hash, plan.codec());
+  return hash.result();
+}
+
+template <transport Transport, class Codec>
+status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+{
+  if (status const s = over.check(); !s.ok()) { return s; }
+  int const n             = over.size();
+  int const me            = over.rank();
+  status outcome          = plan.check();
+  bool const of_this_rank = plan.ranks().size == n && plan.ranks().rank == me;
+  if (outcome.ok() && !of_this_rank) {
+    outcome = {error_code::invalid_argument,
+               "plan: its world is not {.size = over.size(), .rank = over.rank()}"};
+  }
+  // A rank that is at fault sends a number of its own, so that the others notice.
+  std::uint64_t const mine = outcome.ok() ? fingerprint(plan, seed)
+                                          : 0x9e3779b97f4a7c15ull * (static_cast<unsigned>(me) + 1);
+  std::uint64_t passing    = mine;
+  for (int hop = 1; hop < n; ++hop) {
+    std::uint64_t received = 0;
+    if (status const s = over.exchange_word((me + 1) % n, passing, (me + n - 1) % n, received);
+        !s.ok()) {
+      return s;
+    }
+    if (outcome.ok() && received != mine) {
+      outcome = {
+        error_code::invalid_argument,
+        "another rank has another plan or seed: codec, layout, world.size and seed must be the same"};
+    }
+    passing = received;
+  }
+  return outcome;
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How a block finds its matrix, and moves rows of it and of factors between memory and registers: kernel body parts.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_cast.hpp>
+#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
+inline constexpr int product_stride  = 68;   //!< Of 64 values in shared memory, in floats.
+
+//! @brief The turn under way: its factor is the one that this exchange sends last.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
+{
+  return Codec::agrees ? 1 : static_cast<int>(args.matrices[0].turns % 2);
+}
+
+//! @brief Number of the matrix that a block belongs to: the last one with first(matrix) <= number.
+template <class Codec, class Element, class First>
+[[nodiscard]] TERSUM_BODY std::uint64_t find_matrix(exchange_args<Codec, Element> const& args,
+                                                    std::uint64_t number,
+                                                    First const& first)
+{
+  std::uint64_t low = 0, high = args.chunks;
+  while (high - low > 1) {
+    std::uint64_t const middle = (low + high) / 2;
+    if (first(args.matrices[middle]) <= number) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+//! @brief Up to eight values of one row of a matrix, gradient plus residual; zeros beyond the row.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void load_values(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint64_t at,
+                             int count,
+                             float (&v)[8])
+{
+  load_some(ctx, args.gradient + at, count, v);
+  if constexpr (Codec::feeds_back) {
+    float kept[8];
+    load_some(ctx, args.residual + at, count, kept);
+    TERSUM_UNROLL
+    for (int i = 0; i < 8; ++i) { v[i] = Context::add(v[i], kept[i]); }
+  }
+}
+
+//! @brief Up to eight values of one row of a matrix: means, or floats.
+template <class Element, class Context>
+TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
+{
+  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+    auto* const vector = reinterpret_cast<word4*>(to);
+    if constexpr (sizeof(Element) == 4) {
+      ctx.store_global(
+        vector,
+        {Context::bits(v[0]), Context::bits(v[1]), Context::bits(v[2]), Context::bits(v[3])});
+      ctx.store_global(
+        vector + 1,
+        {Context::bits(v[4]), Context::bits(v[5]), Context::bits(v[6]), Context::bits(v[7])});
+    } else {
+      ctx.store_global(vector,
+                       {Context::template pack_finite<Element>(v[0], v[1]),
+                        Context::template pack_finite<Element>(v[2], v[3]),
+                        Context::template pack_finite<Element>(v[4], v[5]),
+                        Context::template pack_finite<Element>(v[6], v[7])});
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      if (j < count) { ctx.store(to + j, Context::template finite_element<Element>(v[j])); }
+    }
+  }
+}
+
+//! @brief How many of eight values from `begin` on exist.
+[[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
+{
+  return begin < length ? static_cast<int>(minimum<std::uint64_t>(8, length - begin)) : 0;
+}
+
+//! @brief 64 values of each of the columns of a factor to shared memory, zeros where there are none.
+template <int Columns, class Context>
+TERSUM_BODY void load_factor(Context const& ctx,
+                             float const* from,
+                             std::uint64_t length,
+                             int rank,
+                             std::uint64_t begin,
+                             float* to)
+{
+  for (int i = static_cast<int>(ctx.thread_rank()); i < Columns * 8; i += product_threads) {
+    int const k             = i / 8;
+    std::uint64_t const row = begin + static_cast<unsigned>(i % 8 * 8);
+    int const count         = k < rank ? count_of_eight(length, row) : 0;
+    float v[8];
+    load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
+    store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
+  }
+}
+
+}  // namespace tersum::inline v0::detail

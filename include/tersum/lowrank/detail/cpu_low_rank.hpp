@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The stages of an exchange of low-rank factors on the CPU.
+
+#pragma once
+
+#include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/lowrank/detail/cpu_factor.hpp>
+#include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
+#include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/random/philox.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The stages on `threads` threads with one instruction set. Work is cut by matrix and by blocks of 64 rows or
+//! columns, each with its own sums, so that threads are without effect on the bits.
+template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
+class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
+ public:
+  using codec_type = low_rank_codec<LowRank, Wire, Schedule, Feedback>;
+  using args_type  = exchange_args<codec_type, Element>;
+
+  cpu_stages(int threads, instruction_set set, args_type const& args)
+    : threads_(threads), set_(set), args_(args)
+  {
+  }
+
+  //! Fills header, records and warm start, clears the residual.
+  void initialize(plan<codec_type> const& plan, std::uint64_t seed) const;
+
+  void select() const {}  //!< All matrices travel.
+
+  //! @name Paired
+  //! @{
+  void measure() const { multiply(0, args_.warm); }      //!< Gradient to P.
+  void settle() const;                                   //!< Reduced P to orthonormal P.
+  void encode() const { multiply(1, args_.factor[0]); }  //!< Gradient to Q.
+  //! @}
+
+  //! Alternating: warm start to orthonormal factor, gradient to the other factor.
+  void encode_cast() const;
+
+  //! Reduced factor to gradient, residual and warm start.
+  void decode() const;
+  void decode_cast() const { decode(); }
+
+  //! Bypassing tensors to the wire and back, as a codec that only converts does it.
+  void encode_bypass() const;
+  void decode_bypass() const;
+
+  //! Advances the step.
+  void finish() const { args_.header->step = args_.header->step + 1; }
+
+ private:
+  static constexpr int block   = low_rank_block;
+  static constexpr bool paired = Schedule == low_rank_schedule::paired;
+
+  //! The turn under way: its factor is the one that this exchange sends last.
+  [[nodiscard]] int turn() const
+  {
+    if (paired || args_.chunks == 0) { return 1; }
+    return static_cast<int>(args_.matrices[0].turns % 2);
+  }
+
+  // The matrix that a block belongs to: the last one with first(matrix) <= number.
+  template <class First>
+  [[nodiscard]] matrix_record const& matrix_of(std::uint64_t number, First const& first) const
+  {
+    std::span<matrix_record const> const all{args_.matrices, args_.chunks};
+    auto const after = std::ranges::upper_bound(all, number, {}, first);
+    return *(after - 1);
+  }
+
+  // The factor of a turn for all matrices, from the orthonormal or warm factor of the other turn, to the wire.
+  void multiply(int turn, float const* from) const;
+  void multiply_columns(matrix_record const& m,
+                        int turn,
+                        std::uint64_t begin,
+                        float const* from) const;
+
+  // tile[t][lane], of 64 lanes: the block of gradient + residual whose lanes are rows or columns.
+  void load_tile(matrix_record const& m,
+                 bool lanes_are_rows,
+                 std::uint64_t lane_begin,
+                 int lanes,
+                 std::uint64_t term_begin,
+                 int terms,
+                 float* tile) const;
+
+  [[nodiscard]] float value(std::uint64_t i) const
+  {
+    float const v = to_float(args_.gradient[i]);
+    if constexpr (Feedback::enabled) { return v + args_.residual[i]; }
+    return v;
+  }
+
+  // wire -> factor times share; says whether all of it is finite.
+  [[nodiscard]] bool receive(
+    matrix_record const& m, int turn, Wire const* wire, float share, float* factor) const;
+
+  void reconstruct(matrix_record const& m, int turn, std::uint64_t begin, bool keeps) const;
+  void keep_warm(matrix_record& m, int turn) const;
+  void refresh(matrix_record const& m, int turn, std::uint64_t turns, bool normalize) const;
+
+  [[nodiscard]] exchange_args<cast_codec<float>, Element> bypass_args() const;
+
+  int threads_;
+  instruction_set set_;
+  args_type const& args_;
+};
+
+}  // namespace tersum::inline v0::detail
+
+#include <tersum/lowrank/detail/cpu_low_rank.ipp>
+#include <tersum/lowrank/detail/cpu_low_rank_products.ipp>

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What every kernel of an exchange of factors is given: pointers into the caller's memory.
+
+#pragma once
+
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/make_args.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Arguments of one rank's kernels. Factors lie column after column, matrix after matrix.
+template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
+struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
+  Element* gradient;  // plan.coordinates() values, in and out
+  state_header* header;
+  tensor_record* records;   // header->tensors
+  matrix_record* matrices;  // header->chunks
+  float* warm;              // what the next exchange starts from
+  float* residual;          // plan.coordinates() values, or null
+  std::uint32_t* poisoned;  // one a matrix: whether a reduced factor is not finite
+  Wire* wire[2];            // P and Q; both the payload when alternating
+  float*
+    factor[2];    // the same in float; what a turn starts from and what it sends when alternating
+  float* bypass;  // bypassed values
+  std::uint64_t elements;  // of the payload
+  std::uint64_t chunks;
+  std::uint64_t tensors;
+  std::uint64_t blocks[2];
+  std::uint64_t row_blocks;
+  int world;
+  int summed;  // ranks whose sum a factor on arrival is: 1 when it is a mean
+};
+
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
+                                                      Element* gradient,
+                                                      std::span<std::byte> state,
+                                                      std::span<std::byte> workspace) noexcept
+{
+  using wire              = typename Codec::wire_element;
+  std::size_t const first = Codec::casts ? plan.payload_offset() : plan.agreed_offset();
+  return {
+    .gradient = gradient,
+    .header   = place_in<state_header>(state, 0),
+    .records  = place_in<tensor_record>(state, plan.records_offset()),
+    .matrices = place_in<matrix_record>(state, plan.table_offset()),
+    .warm     = place_in<float>(state, plan.warm_offset()),
+    .residual = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .poisoned = place_in<std::uint32_t>(workspace, 0),
+    .wire   = {place_in<wire>(workspace, first), place_in<wire>(workspace, plan.payload_offset())},
+    .factor = {place_in<float>(workspace, plan.factor_offset(0)),
+               place_in<float>(workspace, plan.factor_offset(1))},
+    .bypass = place_in<float>(workspace, plan.bypass_offset()),
+    .elements   = plan.factor_elements(1),
+    .chunks     = plan.chunks(),
+    .tensors    = plan.tensors(),
+    .blocks     = {plan.blocks(0), plan.blocks(1)},
+    .row_blocks = plan.row_blocks(),
+    .world      = plan.ranks().size,
+    .summed     = plan.codec().averaged ? 1 : plan.ranks().size};
+}
+
+}  // namespace tersum::inline v0::detail

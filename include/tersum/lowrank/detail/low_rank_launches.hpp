@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernels of an exchange of factors and the order of their launches, the same for a device and its emulator.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/lowrank/detail/block_low_rank.hpp>
+#include <tersum/lowrank/detail/block_matrix.hpp>
+#include <tersum/lowrank/detail/block_products.hpp>
+#include <tersum/lowrank/detail/block_rebuild.hpp>
+#include <tersum/status.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @name Kernels
+//! @{
+struct write_header : kernel_of_threads<32, 8> {
+  std::uint64_t seed;
+  std::uint64_t coordinates;
+  std::uint64_t fingerprint;
+
+  TERSUM_RUNS(if (ctx.thread_rank() == 0) {
+    *args.header = first_header(args, seed, coordinates, 0, fingerprint);
+  })
+};
+
+struct write_records : table_batch<tensor_record>, kernel_of_threads<32, 8> {
+  TERSUM_RUNS(write_table(ctx, *this, args.records))
+};
+
+struct write_matrices : table_batch<matrix_record>, kernel_of_threads<32, 8> {
+  TERSUM_RUNS(write_table(ctx, *this, args.matrices))
+};
+
+//! One block a matrix.
+struct start_warm : kernel_of_threads<factor_threads, 8> {
+  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, Codec::agrees))
+};
+
+//! One block for 64 elements of the columns of a factor: of P when `First`, else of what the exchange sends last.
+template <bool First>
+struct multiply_all : kernel_of_threads<product_threads, 3> {
+  template <class Codec>
+  static constexpr int shared =
+    (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
+
+  TERSUM_RUNS(
+    multiply_matrices(ctx, args, First ? 0 : turn_of(args), First ? args.warm : args.factor[0]))
+};
+
+//! One block a matrix.
+struct orthonormalize_all : kernel_of_threads<factor_threads, 2> {
+  template <class Codec>
+  static constexpr int shared = block_factor<int, Codec::rank>::shared;
+
+  TERSUM_RUNS(orthonormalize_factor(ctx, args))
+};
+
+//! One block for 64 elements of the columns of a factor.
+struct receive_all : kernel_of_threads<product_threads, 8> {
+  TERSUM_RUNS(receive_factor(ctx, args))
+};
+
+//! `rebuild_splits` blocks for 64 rows of a matrix.
+struct rebuild_all : kernel_of_threads<product_threads, 4> {
+  template <class Codec>
+  static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
+
+  TERSUM_RUNS(rebuild_matrices(ctx, args))
+};
+
+//! One block a matrix.
+struct keep_all_warm : kernel_of_threads<factor_threads, 8> {
+  TERSUM_RUNS(keep_warm(ctx, args))
+};
+
+struct advance_step : kernel_of_threads<32, 8> {
+  TERSUM_RUNS(if (ctx.thread_rank() == 0) { args.header->step = args.header->step + 1; })
+};
+//! @}
+
+//! @name Launches
+//! `launch(kernel, blocks)` enqueues and returns a status; none for 0 blocks.
+//! @{
+
+//! After warm start and residual were set to zero.
+template <class Codec, class Launch>
+[[nodiscard]] status initialize_low_rank(plan<Codec> const& plan,
+                                         std::uint64_t seed,
+                                         Launch const& launch)
+{
+  status result  = launch(write_header{{}, seed, plan.coordinates(), plan.state_fingerprint()}, 1);
+  auto const add = [&](auto& batch, auto const& record) {
+    batch.records[batch.count++] = record;
+    if (batch.count < batch.capacity) { return; }
+    if (result.ok()) { result = launch(batch, 1); }
+    batch.first += static_cast<unsigned>(batch.count);
+    batch.count = 0;
+  };
+  write_records records{};
+  plan.for_each_record([&](tensor_record const& r) { add(records, r); });
+  if (result.ok()) { result = launch(records, records.count > 0 ? 1 : 0); }
+  write_matrices matrices{};
+  plan.for_each_matrix([&](matrix_record const& m) { add(matrices, m); });
+  if (result.ok()) { result = launch(matrices, matrices.count > 0 ? 1 : 0); }
+  return result.ok() ? launch(start_warm{}, plan.chunks()) : result;
+}
+
+//! The larger grid of the two turns: which one it is, only the device knows.
+template <class Codec>
+[[nodiscard]] std::uint64_t blocks_of_turn(plan<Codec> const& plan)
+{
+  return Codec::agrees ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
+}
+
+template <class Codec, class Launch>
+[[nodiscard]] status encode_low_rank(plan<Codec> const& plan, Launch const& launch)
+{
+  if (plan.bypassed() > 0) {
+    if (status const s = launch(bypass_kernel<true>{}, plan.tensors()); !s.ok()) { return s; }
+  }
+  if constexpr (Codec::agrees) {
+    return launch(multiply_all<true>{}, plan.blocks(0));
+  } else {
+    if (status const s = launch(orthonormalize_all{}, plan.chunks()); !s.ok()) { return s; }
+    return launch(multiply_all<false>{}, blocks_of_turn(plan));
+  }
+}
+
+template <class Codec, class Launch>
+[[nodiscard]] status advance_low_rank(plan<Codec> const& plan, Launch const& launch)
+{
+  if constexpr (Codec::agrees) {
+    if (status const s = launch(orthonormalize_all{}, plan.chunks()); !s.ok()) { return s; }
+    return launch(multiply_all<false>{}, blocks_of_turn(plan));
+  }
+  return {};
+}
+
+template <class Codec, class Launch>
+[[nodiscard]] status decode_low_rank(plan<Codec> const& plan, Launch const& launch)
+{
+  // All that may find a value that is not finite comes before what keeps residuals.
+  if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
+  if (plan.bypassed() > 0) {
+    if (status const s = launch(bypass_kernel<false>{}, plan.tensors()); !s.ok()) { return s; }
+  }
+  if (status const s = launch(rebuild_all{}, plan.row_blocks() * rebuild_splits); !s.ok()) {
+    return s;
+  }
+  if (status const s = launch(keep_all_warm{}, plan.chunks()); !s.ok()) { return s; }
+  return launch(advance_step{}, 1);
+}
+//! @}
+
+}  // namespace tersum::inline v0::detail

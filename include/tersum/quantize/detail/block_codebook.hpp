@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codebook codes of a thread's 32 positions, with the tables in shared memory: kernel body parts.
+
+#pragma once
+
+#include <tersum/codec.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief A codebook in words: levels, boundaries, and the cells of the points of its grid, four a word.
+template <class Quantizer>
+struct codebook_words {
+  static constexpr int half  = Quantizer::magnitudes;
+  static constexpr int count = 3 * half;
+  static constexpr int first = 3 * (half - 1);  //!< Where it lies among those of all widths.
+
+  std::uint32_t word[count];
+
+  [[nodiscard]] static constexpr codebook_words make() noexcept
+  {
+    codebook_words out{};
+    for (int i = 0; i < half; ++i) {
+      out.word[i]        = float_bits(Quantizer::levels()[i]);
+      out.word[half + i] = float_bits(Quantizer::boundaries()[i]);
+    }
+    if constexpr (half > 1) {
+      static_assert(cell_grid<Quantizer>::serves,
+                    "tersum: the cells of a codebook must be wider than a point of its grid");
+      for (unsigned i = 0; i < cell_grid<Quantizer>::cells.size(); ++i) {
+        auto const cell = static_cast<std::uint32_t>(cell_grid<Quantizer>::cells[i]);
+        out.word[2 * half + static_cast<int>(i / 4)] |= cell << (8 * (i % 4));
+      }
+    }
+    return out;
+  }
+};
+
+//! @brief Those words, made by the host's compiler; device code has copies.
+template <class Quantizer>
+inline constexpr codebook_words<Quantizer> codebook_of = codebook_words<Quantizer>::make();
+
+//! @brief The codebook of a level.
+template <class Codec, int Level>
+using level_quantizer =
+  typename std::remove_cvref_t<decltype(Codec{}.template at_level<Level>())>::quantizer_type;
+
+//! @brief Words of shared memory for the codebooks of a codec.
+template <class Codec>
+[[nodiscard]] constexpr int codebook_room() noexcept
+{
+  constexpr int levels = [] {
+    if constexpr (Codec::several_bits) { return Codec::chunker_type::level_count; }
+    return 1;
+  }();
+  using widest = codebook_words<level_quantizer<Codec, levels>>;
+  return widest::first + widest::count;
+}
+
+//! @brief Copies the codebooks of all levels to shared memory. All threads of the block must call; ends with a barrier.
+template <class Codec, int Level = 1, class Context>
+TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
+{
+  using words                   = codebook_words<level_quantizer<Codec, Level>>;
+  static constexpr words source = codebook_of<level_quantizer<Codec, Level>>;
+  for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
+    tables[static_cast<unsigned>(words::first) + i] = source.word[i];
+  }
+  if constexpr (Codec::several_bits) {
+    if constexpr (Level < Codec::chunker_type::level_count) {
+      return fill_codebooks<Codec, Level + 1>(ctx, tables);
+    }
+  }
+  ctx.sync_block();
+}
+
+//! @brief Loads or stores the words of a thread's codes, as many at a time as they are aligned.
+template <int Bits, class Context>
+TERSUM_BODY void load_codes(Context const& ctx,
+                            std::uint32_t const* from,
+                            std::uint32_t (&words)[Bits])
+{
+  if constexpr (Bits % 4 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; w += 4) {
+      word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
+      words[w]         = four.x;
+      words[w + 1]     = four.y;
+      words[w + 2]     = four.z;
+      words[w + 3]     = four.w;
+    }
+  } else if constexpr (Bits % 2 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; w += 2) {
+      std::uint64_t const two = ctx.load(reinterpret_cast<std::uint64_t const*>(from + w));
+      words[w]                = static_cast<std::uint32_t>(two);
+      words[w + 1]            = static_cast<std::uint32_t>(two >> 32);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; ++w) { words[w] = ctx.load(from + w); }
+  }
+}
+
+template <int Bits, class Context>
+TERSUM_BODY void store_codes(Context const& ctx,
+                             std::uint32_t* to,
+                             std::uint32_t const (&words)[Bits])
+{
+  if constexpr (Bits % 4 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; w += 4) {
+      ctx.store_global(reinterpret_cast<word4*>(to + w),
+                       word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
+    }
+  } else if constexpr (Bits % 2 == 0) {
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; w += 2) {
+      ctx.store(reinterpret_cast<std::uint64_t*>(to + w),
+                words[w] | static_cast<std::uint64_t>(words[w + 1]) << 32);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < Bits; ++w) { ctx.store(to + w, words[w]); }
+  }
+}
+
+//! @brief A codebook whose entries lie one a lane, where a shuffle looks up: in fewer instructions than shared memory.
+//!
+//! All lanes of the warp must look up together.
+template <class Quantizer>
+struct codebook_lanes {
+  //! Whether it fits a warp, with the points of its grid.
+  static constexpr bool serves = Quantizer::magnitudes > 1 && Quantizer::magnitudes <= 8;
+
+  std::uint32_t cell;  //!< Of the point of the grid with this lane's number.
+  float boundary;      //!< At the end of that cell.
+  float level;         //!< Of the code with this lane's number, modulo codes, with its sign.
+
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static codebook_lanes make(Context const& ctx,
+                                                       std::uint32_t const* tables)
+  {
+    constexpr unsigned half         = Quantizer::magnitudes;
+    std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
+    auto const* const values        = reinterpret_cast<float const*>(mine);
+    unsigned const lane             = ctx.thread_rank() % 32;
+    unsigned const point            = lane % static_cast<unsigned>(cell_grid<Quantizer>::count);
+    codebook_lanes out{};
+    out.cell                  = mine[2 * half + point / 4] >> 8 * (point % 4) & 0xffu;
+    out.boundary              = values[half + out.cell];
+    std::uint32_t const level = Context::bits(values[lane % half]);
+    out.level                 = Context::from_bits(level | (lane / half % 2) << 31);
+    return out;
+  }
+};
+
+//! @brief The words of a thread's values times `scale`, one over the root mean square, and the sum of |v| * level.
+//! @tparam InStep  All lanes of the warp call.
+template <class Quantizer, bool InStep = false, class Context>
+TERSUM_BODY float code_values(Context const& ctx,
+                              std::uint32_t const* tables,
+                              float scale,
+                              float const (&v)[32],
+                              std::uint32_t (&words)[Quantizer::bits])
+{
+  constexpr int bits              = Quantizer::bits;
+  constexpr int half              = Quantizer::magnitudes;
+  std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
+  auto const* const levels        = reinterpret_cast<float const*>(mine);
+  TERSUM_UNROLL
+  for (int w = 0; w < bits; ++w) { words[w] = 0; }
+  constexpr bool shuffles = InStep && codebook_lanes<Quantizer>::serves;
+  codebook_lanes<Quantizer> book{};
+  if constexpr (shuffles) { book = codebook_lanes<Quantizer>::make(ctx, tables); }
+  float product = 0.0f;
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) {
+    std::uint32_t const value = Context::bits(v[k]);
+    float const magnitude     = Context::from_bits(value & 0x7fffffffu);
+    std::uint32_t cell        = 0;
+    if constexpr (half > 1) {
+      // A point of the grid that is not above the value, and the next one is not below: see `cell_grid`.
+      constexpr int points = cell_grid<Quantizer>::points;
+      float const normal   = Context::multiply(magnitude, scale);
+      float const shifted  = Context::fma(normal, static_cast<float>(points), 8388607.5f);
+      std::int32_t const point =
+        Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
+                           -0x4b000000,
+                           cell_grid<Quantizer>::count - 1);
+      float boundary = 0.0f;
+      if constexpr (shuffles) {
+        cell     = ctx.shuffle(book.cell, static_cast<std::uint32_t>(point));
+        boundary = ctx.shuffle(book.boundary, static_cast<std::uint32_t>(point));
+      } else {
+        cell     = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
+        boundary = levels[half + static_cast<int>(cell)];
+      }
+      cell += normal >= boundary ? 1u : 0u;
+    }
+    float const level        = shuffles ? ctx.shuffle(book.level, cell) : levels[cell];
+    product                  = Context::fma(magnitude, level, product);
+    std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
+    constexpr int all        = 32;
+    int const word           = k * bits / all;
+    int const shift          = k * bits % all;
+    words[word] += code << shift;
+    if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
+  }
+  return product;
+}
+
+//! @brief Adds scale times the level of code k of a thread's words to its value k.
+template <class Quantizer, class Context>
+TERSUM_BODY void add_level(Context const&,
+                           std::uint32_t const* tables,
+                           std::uint32_t const (&words)[Quantizer::bits],
+                           int k,
+                           float scale,
+                           float (&v)[32])
+{
+  constexpr int bits = Quantizer::bits;
+  auto const* const levels =
+    reinterpret_cast<float const*>(tables + codebook_words<Quantizer>::first);
+  int const word     = k * bits / 32;
+  int const shift    = k * bits % 32;
+  std::uint32_t code = words[word] >> shift;
+  if (shift + bits > 32) { code |= words[word + 1] << (32 - shift); }
+  std::uint32_t const level = Context::bits(levels[code & (Quantizer::magnitudes - 1u)]);
+  std::uint32_t const sign  = (code >> (bits - 1) & 1u) << 31;
+  v[k]                      = Context::fma(Context::from_bits(level ^ sign), scale, v[k]);
+}
+
+//! @brief Adds scale times the levels of a thread's codes to its values.
+//! @tparam InStep  All lanes of the warp call.
+template <class Quantizer, bool InStep = false, class Context>
+TERSUM_BODY void add_codes(Context const& ctx,
+                           std::uint32_t const* tables,
+                           std::uint32_t const* from,
+                           float scale,
+                           float (&v)[32])
+{
+  std::uint32_t words[Quantizer::bits];
+  load_codes(ctx, from, words);
+  constexpr int bits = Quantizer::bits;
+  // Lanes repeat the codes, so that bits above the code's do no harm.
+  if constexpr (InStep && codebook_lanes<Quantizer>::serves && 32 % bits == 0) {
+    float const level = codebook_lanes<Quantizer>::make(ctx, tables).level;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      v[k] = Context::fma(ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32), scale, v[k]);
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

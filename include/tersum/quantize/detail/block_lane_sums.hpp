@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Packed sums of a thread as numbers, and what they say of themselves: kernel body parts.
+
+#pragma once
+
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_values.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief What a decoded word says of itself: squares of its codes, and lanes at a limit.
+template <class Codec, class Context>
+TERSUM_BODY void inspect_word(Context const&,
+                              std::uint32_t word,
+                              std::uint32_t& squares,
+                              std::uint32_t& at_limit)
+{
+  using lanes               = typename Codec::lanes;
+  std::uint32_t const minus = (word >> (lanes::bits - 1)) & lanes::ones;
+  std::uint32_t const mask  = (minus << lanes::bits) - minus;  // bits is below 32
+  std::uint32_t const size  = (word ^ mask) + minus;           // magnitudes, lane by lane
+  at_limit += Context::population((size + lanes::ones) & lanes::signs);
+  if constexpr (Codec::tracks) {
+    constexpr int interleaved = 8 / lanes::bits;
+    TERSUM_UNROLL
+    for (int s = 0; s < interleaved; ++s) {
+      std::uint32_t const bytes =
+        interleaved == 1 ? size : (size >> (lanes::bits * s)) & (0x01010101u * lanes::full);
+      squares = Context::dot_bytes(bytes, bytes, squares);
+    }
+  }
+}
+
+//! @brief How the lanes of a thread become floats.
+//!
+//! Every register ends with the same offset, because lanes are made non-negative first. Where all wire butterflies are to
+//! be done and lanes are narrow, three of them are done on packed bytes: between the lanes that share a byte, and between
+//! words. The offset then doubles in sums and differences alike. All of it is integers below 2^24, so every order of
+//! butterflies gives the same bits.
+//! @tparam Mixed  Chunks of other widths share the warp: nothing is done on bytes, so that all go on alike.
+template <class Codec, bool Mixed = false>
+struct lane_values {
+  using lanes    = typename Codec::lanes;
+  using hadamard = typename chunk_share<Codec>::hadamard;
+
+  static constexpr int interleaved =
+    lanes::bits <= 8 ? 8 / lanes::bits : 1;  //!< Lanes that share a byte.
+  static constexpr bool packed = !Mixed && Codec::rotates_chunks && !Codec::reducer_type::biased &&
+                                 lanes::bits <= 4 && hadamard::wire_levels == 5;
+  //! Butterflies done on bytes: bits of the register index, the lowest and the highest ones.
+  static constexpr int low_levels  = packed ? log2_exact(interleaved) : 0;
+  static constexpr int high_levels = packed ? log2_exact(lanes::bits) : 0;
+  static constexpr int levels      = low_levels + high_levels;
+  //! What the conversion to float adds: 2^23 or, for lanes of at most 4 bits, 2^7.
+  static constexpr float exponent = lanes::bits == 16  ? 0.0f
+                                    : lanes::bits == 8 ? 8388608.0f
+                                                       : 128.0f;
+
+  //! The value in a register that stands for zero.
+  [[nodiscard]] TERSUM_BODY static float zero(int world)
+  {
+    int const lane =
+      Codec::reducer_type::biased ? world * Codec::quantizer_type::max_level : lanes::limit + 1;
+    return exponent + static_cast<float>(lane << levels);
+  }
+
+  //! The words of a thread to eight of bytes, none negative: lane within the byte, then word.
+  template <class Context>
+  TERSUM_BODY static void spread(Context const&,
+                                 std::uint32_t const (&words)[lanes::bits],
+                                 std::uint32_t (&bytes)[8])
+  {
+    TERSUM_UNROLL
+    for (int w = 0; w < lanes::bits; ++w) {
+      std::uint32_t const word = Codec::reducer_type::biased ? words[w] : words[w] ^ lanes::signs;
+      TERSUM_UNROLL
+      for (int s = 0; s < interleaved; ++s) {
+        bytes[w * interleaved + s] =
+          interleaved == 1 ? word : (word >> (lanes::bits * s)) & (0x01010101u * lanes::full);
+      }
+    }
+  }
+
+  //! Butterflies over the bits First .. Last-1 of the number of a word of bytes, of which each doubles the offset.
+  template <int First, int Last, class Context>
+  TERSUM_BODY static void transform_bytes(Context const&, std::uint32_t (&bytes)[8])
+  {
+    TERSUM_UNROLL
+    for (int level = First; level < Last; ++level) {
+      std::uint32_t const offset =
+        0x01010101u * (static_cast<std::uint32_t>(lanes::limit + 1) << (level - First + 1));
+      TERSUM_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        if ((i >> level & 1) == 0) {
+          std::uint32_t const a = bytes[i];
+          std::uint32_t const b = bytes[i | 1 << level];
+          bytes[i]              = a + b;
+          bytes[i | 1 << level] = a - b + offset;
+        }
+      }
+    }
+  }
+
+  //! The words of a thread to floats in wire order, with the butterflies on bytes done.
+  template <class Context>
+  TERSUM_BODY static void unpack(Context const& ctx,
+                                 std::uint32_t const (&words)[lanes::bits],
+                                 float (&v)[32])
+  {
+    if constexpr (lanes::bits == 16) {
+      TERSUM_UNROLL
+      for (int w = 0; w < 16; ++w) {
+        std::uint32_t const word = Codec::reducer_type::biased ? words[w] : words[w] ^ lanes::signs;
+        v[2 * w]                 = static_cast<float>(word & 0xffffu);
+        v[2 * w + 1]             = static_cast<float>(word >> 16);
+      }
+    } else {
+      std::uint32_t bytes[8];
+      spread(ctx, words, bytes);
+      transform_bytes<0, levels>(ctx, bytes);
+      TERSUM_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        TERSUM_UNROLL
+        for (unsigned j = 0; j < 4; ++j) {
+          int const k =
+            i / interleaved * lanes::lanes + static_cast<int>(j) * interleaved + i % interleaved;
+          v[k] =
+            lanes::bits == 8
+              ? Context::from_bits(Context::select_bytes(bytes[i], 0x4b000000u, 0x7650u | j))
+              : Context::from_bits(Context::select_bytes(bytes[i], 0x43000000u, 0x7044u | j << 8));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace tersum::inline v0::detail

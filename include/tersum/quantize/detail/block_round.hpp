@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Values to codes, and codes to words of the wire: kernel body parts.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/uniform_grid.hpp>
+#include <tersum/random/philox.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Whether addition with clamp is one instruction, as it is from sm_90 on.
+template <class Context>
+inline constexpr bool clamps_at_once = true;
+
+template <class Context>
+requires requires { Context::clamps_at_once; }
+inline constexpr bool clamps_at_once<Context> = Context::clamps_at_once;
+
+//! @brief Whether a quantizer is `round_to_grid`, which is done here on two values in a word.
+template <class Quantizer>
+inline constexpr bool on_grid = false;
+
+template <class Quantizer>
+requires(Quantizer::rounds_to_grid) inline constexpr bool on_grid<Quantizer> =
+  Quantizer::fraction_bits == 0 || Quantizer::fraction_bits == 8;
+
+//! @brief How a rounded value stands in its field of 16 bits: code + `offset`, `shift` bits up, above the fraction.
+template <class Codec, class Context>
+struct code_field {
+  using quantizer            = typename Codec::quantizer_type;
+  using lanes                = typename Codec::lanes;
+  static constexpr bool grid = on_grid<quantizer>;
+  static constexpr int shift = grid ? quantizer::fraction_bits : 0;
+  //! Bits of the float 1.5 2^23 + 2^shift, which stands for the lowest code.
+  static constexpr std::uint32_t lowest = 0x4b400000u + (1u << shift);
+  //! What lanes of the wire add to the code, signs aside.
+  static constexpr int wanted =
+    Codec::reducer_type::biased ? quantizer::max_level : lanes::limit + 1;
+  //! It takes max_level to make codes non-negative. More comes at no cost: one from `lowest` where the low half of the
+  //! clamped float is the field, all that is wanted with the random bytes.
+  static constexpr int offset = grid && !clamps_at_once<Context> ? quantizer::max_level + 1
+                                : shift == 8 && lanes::bits <= 8 ? wanted
+                                                                 : quantizer::max_level;
+};
+
+//! @brief Whether a quantizer rounds to a table of which a warp holds the part that it looks up: a step a lane.
+template <class Quantizer>
+inline constexpr bool table_in_lanes = false;
+
+template <class Quantizer>
+requires requires { Quantizer::table::lowest; }
+inline constexpr bool table_in_lanes<Quantizer> =
+  Quantizer::table::granularity - Quantizer::table::lowest < 32;
+
+//! @brief Rounds the 16 values that share one draw, two in a word: `fields[2 q + k]` holds value 4 q + k and, in its upper
+//! half, 4 q + k + 2, each as a `code_field`.
+//! @param draw  Number of the draw: the first value's position on the wire, over the whole payload, by 16.
+template <class Codec, class Context>
+TERSUM_BODY void round_sixteen(Context const& ctx,
+                               Codec const& codec,
+                               dither_key const& key,
+                               std::uint32_t mask,
+                               std::uint64_t draw,
+                               float scale,
+                               float const* v,
+                               std::uint32_t (&fields)[8])
+{
+  using quantizer     = typename Codec::quantizer_type;
+  using dither        = typename Codec::dither_type;
+  using field         = code_field<Codec, Context>;
+  constexpr int limit = quantizer::max_level;
+  philox_block random{};
+  if constexpr (dither::rounds > 0) {
+    random =
+      philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
+  }
+  // Where chunks are chosen a warp may be about several things.
+  constexpr bool shuffles = table_in_lanes<quantizer> && !Codec::selects;
+  std::uint32_t step      = 0;
+  if constexpr (shuffles) {
+    constexpr unsigned lowest = quantizer::table::lowest;
+    unsigned const mine       = lowest + (ctx.thread_rank() - lowest) % 32;
+    step                      = static_cast<std::uint32_t>(
+      quantizer::table::enclose_packed(static_cast<std::int32_t>(256 * mine)));
+  }
+  TERSUM_UNROLL
+  for (int quad = 0; quad < 4; ++quad) {
+    std::uint32_t const word = random.word[quad] ^ mask;
+    std::uint32_t codes[4];
+    TERSUM_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      float const value = v[4 * quad + j];
+      if constexpr (field::grid) {
+        // As round_to_grid, but for the random byte, which cannot leave the grid, and without its guard against
+        // values beyond 2^23 units: `step_of_chunk` keeps them below. What is added is even: so are ties.
+        constexpr int unit      = 1 << field::shift;
+        constexpr int lowest    = static_cast<int>(field::lowest);
+        constexpr int width     = 2 * limit * unit;
+        float const shifted     = Context::fma(value, scale, 12582912.0f + (limit + 1) * unit);
+        std::int32_t const bits = static_cast<std::int32_t>(Context::bits(shifted));
+        if constexpr (clamps_at_once<Context>) {
+          codes[j] = static_cast<std::uint32_t>(Context::add_clamp(bits, -lowest, width));
+        } else {
+          // The low half is the field; `select_bytes` takes no more.
+          codes[j] = static_cast<std::uint32_t>(maximum(minimum(bits, lowest + width), lowest));
+        }
+      } else {
+        std::uint32_t const byte = (word >> (8 * j)) & 0xffu;
+        std::int32_t code        = 0;
+        if constexpr (shuffles) {
+          std::int32_t const x = quantizer::place(value, scale);
+          auto const between   = quantizer::table::unpack(
+            static_cast<std::int32_t>(ctx.shuffle(step, static_cast<std::uint32_t>(x >> 8))));
+          code = quantizer::choose(x, between, value, byte);
+        } else {
+          code = codec.quantizer.encode(value, scale, byte);
+        }
+        codes[j] = static_cast<std::uint32_t>(code + field::offset);
+      }
+    }
+    TERSUM_UNROLL
+    for (int k = 0; k < 2; ++k) {
+      std::uint32_t& both = fields[2 * quad + k];
+      both                = Context::select_bytes(codes[k], codes[k + 2], 0x5410u);
+      if constexpr (field::shift == 8) {
+        // The random bytes, under what `offset` is more than the clamp has left.
+        constexpr std::uint32_t above = clamps_at_once<Context> ? field::offset - limit : 0;
+        both += Context::select_bytes(word, above, k == 0 ? 0x4240u : 0x4341u);
+      }
+    }
+  }
+}
+
+//! @brief The code of one of 16 rounded values.
+template <class Codec, class Context>
+[[nodiscard]] TERSUM_BODY float rounded_value(std::uint32_t const (&fields)[8], int i)
+{
+  using field = code_field<Codec, Context>;
+  // 1.5 2^23 + code + offset is a float whose low bytes are the integer.
+  unsigned const low    = i % 4 < 2 ? 0 : 2;
+  unsigned const chosen = field::shift == 8 ? 0x7641u + low : 0x7610u + 0x11u * low;
+  float const lifted =
+    Context::from_bits(Context::select_bytes(fields[i / 4 * 2 + i % 2], field::lowest, chosen));
+  return Context::subtract(lifted, 12582912.0f + field::offset);
+}
+
+//! @brief The wire words of 16 rounded values.
+template <class Codec, class Context>
+TERSUM_BODY void pack_fields(Context const&, std::uint32_t const (&fields)[8], std::uint32_t* words)
+{
+  using lanes         = typename Codec::lanes;
+  using field         = code_field<Codec, Context>;
+  constexpr bool high = field::shift == 8;  // codes lie in byte 1 or 0
+  // The codes of two words, one word after the other or in turn.
+  constexpr std::uint32_t serial = high ? 0x7531u : 0x6420u;
+  constexpr std::uint32_t turn   = high ? 0x7351u : 0x6240u;
+  constexpr int count            = lanes::bits / 2;
+  TERSUM_UNROLL
+  for (int w = 0; w < count; ++w) {
+    std::uint32_t& word = words[w];
+    if constexpr (lanes::bits == 16) {
+      std::uint32_t const even = fields[w / 2 * 2], odd = fields[w / 2 * 2 + 1];
+      if constexpr (high) {
+        std::uint32_t const four = Context::select_bytes(even, odd, turn);
+        word                     = Context::select_bytes(four, 0, w % 2 == 0 ? 0x4140u : 0x4342u);
+      } else {
+        word = Context::select_bytes(even, odd, w % 2 == 0 ? 0x5410u : 0x7632u);
+      }
+    } else if constexpr (lanes::bits == 8) {
+      word = Context::select_bytes(fields[2 * w], fields[2 * w + 1], turn);
+    } else if constexpr (lanes::bits == 4) {
+      std::uint32_t const* const four = fields + 4 * w;
+      word                            = Context::select_bytes(four[0], four[2], serial) +
+             (Context::select_bytes(four[1], four[3], serial) << 4);
+    } else {
+      // Codes of half a word in the wrong order of nibbles, then bytes and nibbles in order.
+      std::uint32_t eight[2];
+      TERSUM_UNROLL
+      for (int k = 0; k < 2; ++k) {
+        std::uint32_t const* const four = fields + 4 * k;
+        eight[k]                        = Context::select_bytes(four[0], four[2], turn) +
+                   (Context::select_bytes(four[1], four[3], turn) << 2);
+      }
+      word = Context::select_bytes(eight[0], eight[1], 0x5410u) +
+             (Context::select_bytes(eight[0], eight[1], 0x7632u) << 4);
+    }
+    word += lanes::ones * static_cast<std::uint32_t>(field::wanted - field::offset);
+    if constexpr (!Codec::reducer_type::biased) { word ^= lanes::signs; }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

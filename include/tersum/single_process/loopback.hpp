@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! An all-reduce among ranks that live in one process and in one thread: for tests, benchmarks and examples. For
+//! ranks that are threads see interop/loopback_transport.hpp.
+
+#pragma once
+
+#include <tersum/exchange/exchange.hpp>
+#include <tersum/exchange/rank_blocks.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/status.hpp>
+#include <tersum/wire.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! The order in which a loopback reduction combines the ranks.
+enum class reduction_order : std::uint8_t {
+  ring,    //!< As a ring reduce-scatter: block k starts at rank k and ends at rank k - 1.
+  direct,  //!< Rank 0, 1, 2 ... for all elements.
+};
+
+//! @brief Reduces the wires of all ranks and gives every rank the result.
+//!
+//! The arrays lie in the executor's memory, and the work is enqueued on it. In ring order the array is cut into one
+//! block for each rank, as `rank_blocks` does; the partial sum is the left operand.
+template <class Executor, reduce_op Op>
+[[nodiscard]] status loopback_all_reduce(Executor const& exec,
+                                         std::span<wire<Op> const> ranks,
+                                         reduction_order order);
+
+//! @brief One rank of a loopback exchange: its plan and its memory.
+template <class Codec, class Element>
+struct loopback_rank {
+  using codec_type = Codec;
+
+  tersum::plan<Codec> plan;
+  std::span<Element> gradient;     //!< As for `all_reduce_mean`, like the following.
+  std::span<std::byte> state;      //!< Of this rank alone.
+  std::span<std::byte> workspace;  //!< Of this rank alone.
+};
+
+//! @brief `all_reduce_mean` for all ranks in one call, round by round. The ranks' states must be initialized.
+template <class Executor, class Codec, class Element>
+[[nodiscard]] status loopback_all_reduce_mean(Executor const& exec,
+                                              std::span<loopback_rank<Codec, Element> const> ranks,
+                                              reduction_order order = reduction_order::ring);
+
+}  // namespace tersum::inline v0
+
+#include <tersum/single_process/detail/loopback.ipp>

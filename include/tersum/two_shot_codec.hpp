@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codecs whose payload is not summed by the transport: the owner of each part decodes, adds, and encodes once more.
+
+#pragma once
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/codebook_codec.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/types.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief Chunks are rotated and rounded to a codebook; each rank owns a part of them, whose mean it computes.
+//!
+//! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
+//! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
+//! order of the ranks, and encodes the sum; an all-gather of the parts. The owner decodes its own *encoded* part like
+//! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
+//! error is that of two encodings, whatever the number of ranks.
+//!
+//! Every rank's chunk has a scale of its own, which travels with its codes. With a codebook all ranks rotate a chunk by
+//! the same signs, so the owner adds and encodes without rotating. That has less error than another basis for the
+//! second encoding, but the second encoding sees sums of few levels: with two ranks, or with 2 bits and less, it weighs
+//! the ranks a little unevenly, although each encoding by itself is unbiased.
+//!
+//! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
+//! owner also keeps what its second encoding lost.
+//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
+//! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
+//! @tparam Feedback   `no_feedback` or `error_feedback`.
+template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
+requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_codec {
+  using chunker_type   = Chunker;
+  using rotator_type   = Rotator;
+  using quantizer_type = Quantizer;
+  using feedback_type  = Feedback;
+  using dither_type    = typename detail::dither_of<Quantizer>::type;
+  using norm_scalar    = bfloat16;
+  using agreed_op      = norm_sum<norm_scalar>;
+
+  static constexpr bool casts          = false;
+  static constexpr bool scatters       = true;  //!< Parts are decoded, added and encoded again.
+  static constexpr bool selects        = selecting_chunker<Chunker>;
+  static constexpr bool agrees         = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits   = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_chunks = codebook<Quantizer>;
+  static constexpr bool rotates_all    = false;
+  static constexpr bool tracks         = false;
+  static constexpr bool saturates      = false;
+  static constexpr bool feeds_back     = Feedback::enabled;
+  static constexpr bool owner_feeds_back =
+    feeds_back && !selects;  //!< Ownership of a chunk does not change.
+  static constexpr int chunk_size = Chunker::chunk_size;
+
+  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+
+  Chunker chunker{};
+  Rotator rotator{};
+  Quantizer quantizer{};
+  Feedback feedback{};
+
+  //! The same schedule of other codes.
+  template <class OtherChunker, class OtherQuantizer>
+  using with_codes = two_shot_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
+
+  //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
+  template <int Level>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
+  {
+    return detail::coded_at_level<Level>(*this);
+  }
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<two_shot_codec> plan(layout const& gradient,
+                                                            world const& ranks) const
+  {
+    return tersum::plan<two_shot_codec>{*this, gradient, ranks};
+  }
+};
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,295 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Levels, scales and rounding of blocks against their formulas in double; what a two-shot codec puts on the wire with them.
+
+#include "support/coded_chunk.hpp"
+#include "support/loopback_run.hpp"
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+template <class Quantizer>
+double level(int i)
+{
+  return static_cast<double>(Quantizer::level[static_cast<std::size_t>(i)]);
+}
+
+using linear    = group_absmax<4, 16>;
+using geometric = group_absmax<4, 16, geometric_levels<23, 10>, byte_scale>;
+using wide      = geometric::with_bits<8>;
+using nearest   = group_absmax<3, 64, linear_levels, bfloat16_scale, no_dither>;
+
+TEST_CASE("[group_absmax] levels are those of the formulas, from 0 to 1")
+{
+  for (int i = 0; i < 8; ++i) {
+    CHECK(level<linear>(i) == doctest::Approx(i / 7.0).epsilon(1e-7));
+    double const grown =
+      (std::pow(1 + 2 * .23 * .23, i) - 1) / (std::pow(1 + 2 * .23 * .23, 7) - 1);
+    CHECK(level<geometric>(i) == doctest::Approx(grown).epsilon(1e-6));
+  }
+  for (int i = 0; i < 128; ++i) {
+    CHECK(level<wide>(i) ==
+          doctest::Approx((std::pow(1.02, i) - 1) / (std::pow(1.02, 127) - 1)).epsilon(1e-6));
+  }
+  CHECK(geometric::with_bits<2>::level == std::array{0.0F, 1.0F});
+}
+
+template <class Scale>
+void check_scale(double most_above, double least_step)
+{
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> exponent(-18, 0);
+  double last = 0;
+  std::vector<float> ratios{
+    0.0F, 1.0F, 0.5F, std::nextafter(0.5F, 1.0F), std::nextafter(1.0F, 0.0F)};
+  for (int i = 0; i < 2000; ++i) {
+    ratios.push_back(static_cast<float>(std::exp2(exponent(random))));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  for (float const ratio : ratios) {
+    CAPTURE(ratio);
+    std::uint32_t const code = Scale::encode(ratio);
+    CHECK(code < (1U << Scale::bits));
+    auto const said = static_cast<double>(Scale::decode(code));
+    auto const want = static_cast<double>(ratio);
+    // Not below, but for one rounding; not above the next scale.
+    CHECK(said >= want * (1 - 0x1p-23));
+    CHECK(said <= std::max(want * most_above, want + least_step));
+    CHECK(said >= last);
+    last = said;
+  }
+}
+
+TEST_CASE("[group_absmax] scales are rounded up to the next that there is")
+{
+  check_scale<power_of_two_scale>(2, 0x1p-23);
+  check_scale<byte_scale>(1, 1.0000001 / 255);
+  check_scale<bfloat16_scale>(1 + 0x1p-7, 0);
+  CHECK(power_of_two_scale::decode(power_of_two_scale::encode(1)) == 1);
+  CHECK(power_of_two_scale::decode(power_of_two_scale::encode(0.25F)) == 0.25F);
+  CHECK(byte_scale::encode(0) == 0);
+  CHECK(byte_scale::encode(1) == 255);
+}
+
+// The share of the 256 random bytes that round a magnitude up, by counting, and the level below it.
+template <class Quantizer>
+void check_rounding()
+{
+  constexpr std::uint32_t one = detail::block_one;
+  for (std::uint32_t m = 0; m <= one; m += m < one / 16 ? 61 : 997) {
+    double const magnitude = m / static_cast<double>(one);
+    CAPTURE(magnitude);
+    int below = Quantizer::magnitudes - 1;
+    while (level<Quantizer>(below) > magnitude + 1e-6) { --below; }
+    double const next = below + 1 < Quantizer::magnitudes ? level<Quantizer>(below + 1) : 2;
+    double sum        = 0;
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      auto const got = static_cast<int>(Quantizer::round(m, 2 * byte + 1, Quantizer::mark.data()));
+      REQUIRE((got == below || got == below + 1));
+      sum += level<Quantizer>(std::min(got, Quantizer::magnitudes - 1));
+    }
+    // The mean is the value to half of 1/256 of the distance, and what fixed point leaves of it.
+    double const gap = below + 1 < Quantizer::magnitudes ? next - level<Quantizer>(below) : 0;
+    CHECK(std::abs(sum / 256 - magnitude) <= gap / 512 + 2.0 / one);
+  }
+  CHECK(Quantizer::round(one, 511, Quantizer::mark.data()) == Quantizer::magnitudes - 1);
+  CHECK(Quantizer::round(one, 1, Quantizer::mark.data()) == Quantizer::magnitudes - 1);
+}
+
+TEST_CASE("[group_absmax] rounding is unbiased between two neighbouring levels")
+{
+  check_rounding<linear>();
+  check_rounding<linear::with_bits<2>>();
+  check_rounding<linear::with_bits<8>>();
+  check_rounding<geometric>();
+  check_rounding<geometric::with_bits<2>>();
+  check_rounding<wide>();
+}
+
+TEST_CASE("[group_absmax] without dither to the nearest level")
+{
+  CHECK(nearest::round(detail::block_one / 6 + 10, 256, nearest::mark.data()) ==
+        1);  // levels 0, 1/3, 2/3, 1
+  CHECK(nearest::round(detail::block_one / 6 - 10, 256, nearest::mark.data()) == 0);
+  CHECK(!nearest::unbiased);
+}
+
+// What one rank's part says of a chunk of `Size`, by the format: a group of 32 positions has eight coordinates of each
+// quarter, codes are packed from the lowest bit, scales of the blocks of one place in the four quarters follow each other.
+template <class Quantizer, int Size>
+std::vector<double> read_chunk(std::uint32_t const* words,
+                               double whole,
+                               std::vector<double>& scales)
+{
+  constexpr int bits = Quantizer::bits;
+  std::vector<double> out(Size);
+  scales.assign(Size, 0);
+  for (int i = 0; i < Size; ++i) {
+    int const quarter        = i / (Size / 4);
+    int const within         = i % (Size / 4);
+    int const position       = within / 8 * 32 + quarter * 8 + i % 8;
+    std::uint32_t const code = tests::code_at(words, bits, static_cast<std::size_t>(position));
+    int const block          = within / Quantizer::block * 4 + quarter;
+    std::uint32_t const said = tests::code_at(
+      words + Size / 32 * bits, Quantizer::scale::bits, static_cast<std::size_t>(block));
+    auto const at = static_cast<std::size_t>(i);
+    scales[at]    = static_cast<double>(Quantizer::scale::decode(said)) * whole;
+    double const value =
+      level<Quantizer>(static_cast<int>(code & (Quantizer::magnitudes - 1U))) * scales[at];
+    out[at] = code >> (bits - 1) == 0 ? value : -value;
+  }
+  return out;
+}
+
+template <class Quantizer, int Size>
+void check_payload()
+{
+  using codec             = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer>;
+  constexpr std::size_t d = 3 * Size + 5;
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> in(1, std::vector<float>(d));
+  for (std::size_t i = 0; i < d; ++i) {
+    in[0][i] = normal(random) * std::exp2(static_cast<float>(i / 37 % 9));
+  }
+  std::fill_n(in[0].begin() + Size, Quantizer::block, 0.0F);  // a block of zeros
+  tests::loopback_run<codec> run{codec{}, layout{d}, 1, 5};
+  REQUIRE(
+    encode(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
+    status{});
+  auto const* const words =
+    reinterpret_cast<std::uint32_t const*>(run.workspace().data() + run.plan().payload_offset());
+  std::size_t const part_words = run.plan().payload_bytes() / 4;
+  constexpr std::size_t chunk_words =
+    Size / 32 * Quantizer::bits + Size / Quantizer::block * Quantizer::scale::bits / 32;
+  CHECK(part_words == (4 * (chunk_words + 1) + 3) / 4 * 4);
+  for (std::size_t chunk = 0; chunk < 4; ++chunk) {
+    CAPTURE(chunk);
+    CAPTURE(Quantizer::bits);
+    float most = 0;
+    for (std::size_t i = chunk * Size; i < std::min(d, (chunk + 1) * Size); ++i) {
+      most = std::max(most, std::abs(in[0][i]));
+    }
+    auto const whole = std::bit_cast<float>(words[part_words - 1 - chunk]);
+    CHECK(whole == most);
+    std::vector<double> scales;
+    auto const said =
+      read_chunk<Quantizer, Size>(words + chunk * chunk_words, static_cast<double>(whole), scales);
+    for (std::size_t i = 0; i < Size && chunk * Size + i < d; ++i) {
+      auto const value = static_cast<double>(in[0][chunk * Size + i]);
+      // Between the neighbours of the value among the levels: not further than the distance of two levels.
+      double const over = scales[i] > 0 ? std::abs(value) / scales[i] : 0;
+      CAPTURE(i);
+      CHECK(over <= 1 + 0x1p-22);
+      int below = 0;
+      while (below + 2 < Quantizer::magnitudes && level<Quantizer>(below + 1) <= over) { ++below; }
+      double const gap     = (level<Quantizer>(below + 1) - level<Quantizer>(below)) * scales[i];
+      double const allowed = Quantizer::unbiased ? gap : gap / 2;
+      CHECK(std::abs(said[i] - value) <= allowed * (1 + 1e-3) + 3e-6 * scales[i]);
+    }
+  }
+}
+
+TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")
+{
+  check_payload<linear, 256>();
+  check_payload<geometric, 512>();
+  check_payload<group_absmax<3, 32, linear_levels, bfloat16_scale, independent>, 512>();
+  check_payload<nearest, 1024>();
+}
+
+template <class Quantizer, int Size>
+double normal_error(int world, int steps, double* bias)
+{
+  using codec             = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer>;
+  constexpr std::size_t d = 1 << 14;
+  std::mt19937_64 random(23);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> in(static_cast<std::size_t>(world), std::vector<float>(d));
+  std::vector<double> mean(d), sum(d);
+  for (auto& gradient : in) {
+    for (std::size_t i = 0; i < d; ++i) {
+      gradient[i] = normal(random);
+      mean[i] += static_cast<double>(gradient[i]) / world;
+    }
+  }
+  tests::loopback_run<codec> run{codec{}, layout{d}, world, 5};
+  double lost = 0, energy = 0;
+  for (int t = 0; t < steps; ++t) {
+    auto const& out = run.exchange(in)[0];
+    for (std::size_t i = 0; i < d; ++i) {
+      double const error = static_cast<double>(out[i]) - mean[i];
+      lost += error * error / steps;
+      sum[i] += error / steps;
+    }
+  }
+  double squares = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    energy += mean[i] * mean[i];
+    squares += sum[i] * sum[i];
+  }
+  *bias = squares / (lost / steps);
+  return lost / energy;
+}
+
+TEST_CASE(
+  "[group_absmax] errors on normal values are near what weighs the widths, and means are unbiased")
+{
+  // The mean error of T exchanges has 1/T of the energy of one's error if they are unbiased and independent. Over 2^14
+  // coordinates the ratio of both is within 5 sqrt(2 / 2^14) = .055 of 1, and rounding to 1/256 of a distance adds little:
+  // of an error of a sixth of a distance squared, T times 1 / (3 512^2), below .001 for 200 steps.
+  double bias      = 0;
+  auto const check = [&]<class Quantizer, int Size>(Quantizer, std::integral_constant<int, Size>) {
+    CAPTURE(Quantizer::bits);
+    double const one = normal_error<Quantizer, Size>(4, 200, &bias);
+    CHECK(std::abs(bias - 1) < .06);
+    // Two encodings; ranks share a draw, which makes the error of the first less, by at most all of it.
+    double const once = static_cast<double>(Quantizer::distortion());
+    CHECK(one < 2.6 * once);
+    CHECK(one > .8 * once);
+  };
+  check(linear{}, std::integral_constant<int, 256>{});
+  check(geometric{}, std::integral_constant<int, 256>{});
+  check(wide{}, std::integral_constant<int, 256>{});
+  check(group_absmax<5, 32, linear_levels, bfloat16_scale, independent>{},
+        std::integral_constant<int, 512>{});
+}
+
+TEST_CASE("[group_absmax] zeros, tiny, huge and non-finite gradients")
+{
+  using codec             = two_shot_codec<fixed_chunks<256>, no_rotation, linear>;
+  constexpr std::size_t d = 700;
+  std::vector<std::vector<float>> in(2, std::vector<float>(d));
+  tests::loopback_run<codec> run{codec{}, layout{d}, 2, 5};
+  for (float const value : run.exchange(in)[0]) { CHECK(value == 0); }
+  in[0][3]        = 1e-38F;  // a chunk of next to nothing
+  in[1][300]      = 3e38F;
+  in[1][301]      = 1e-30F;  // in the block of the largest: nothing
+  auto const& out = run.exchange(in);
+  CHECK(out[0] == out[1]);
+  CHECK(out[0][3] == 0);
+  CHECK(out[0][300] == 1.5e38F);
+  CHECK(!run.header().non_finite_step);
+  in[0][600]      = std::numeric_limits<float>::infinity();
+  auto const& bad = run.exchange(in);
+  for (std::size_t i = 0; i < d; ++i) { CHECK(std::isnan(bad[1][i]) == (i >= 512)); }
+  CHECK(run.header(1).non_finite_step != 0);
+}
+
+}  // namespace
