@@ -9,6 +9,7 @@
 
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <doctest/doctest.h>
 

@@ -13,6 +13,7 @@
 #include "support/same_bytes.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 

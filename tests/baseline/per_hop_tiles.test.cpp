@@ -12,8 +12,11 @@
 #include "support/same_bytes.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <array>
 #include <bit>

@@ -11,6 +11,8 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <doctest/doctest.h>
 

@@ -10,6 +10,9 @@
 #include "support/staged_run.hpp"
 
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <algorithm>
 #include <cmath>

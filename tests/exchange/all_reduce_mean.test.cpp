@@ -8,6 +8,7 @@
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/single_process/loopback.hpp>
 
 #include <doctest/doctest.h>

@@ -8,10 +8,14 @@
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <cstdlib>
 #include <fstream>
