@@ -105,7 +105,7 @@ TEST_CASE("[codec] a state made for another plan is refused")
   std::vector<float> gradient(3000);
   REQUIRE(initialize(cpu_executor{}, other, s, 1) == status{});
   CHECK(mentions(
-    encode(cpu_executor{}, plan, gradient, s, std::as_writable_bytes(std::span{workspace})),
+    measure(cpu_executor{}, plan, gradient, s, std::as_writable_bytes(std::span{workspace})),
     "initialize"));
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is r
     std::vector<float> gradient(3000);
     REQUIRE(initialize(cpu_executor{}, first, s, 1) == status{});
     CHECK(reinterpret_cast<state_header const*>(state.data())->layout == first.state_fingerprint());
-    return encode(
+    return measure(
       cpu_executor{}, second, gradient, s, std::as_writable_bytes(std::span{workspace}));
   };
   tensor const bucket[] = {{"a", 10, 100, 0}, {"b", 20, 100, 1000}};

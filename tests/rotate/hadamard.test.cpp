@@ -51,9 +51,9 @@ double sign_of(std::size_t i)
 template <class Codec>
 void run_step(tests::staged_run<Codec>& run, std::vector<float> const& gradient)
 {
-  run.encode({gradient});
+  run.measure({gradient});
   run.agree(reduction_order::ring);
-  run.advance();
+  run.encode();
   run.reduce(reduction_order::ring);
   run.decode();
 }
