@@ -323,7 +323,8 @@ fi
 echo
 cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
-  python3 bench/report.py "${results[@]}" --svg "$out/cuda.svg" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/plot.py "${results[@]}" --out "$out/cuda.svg" || echo "not drawn: $out/cuda.svg (needs matplotlib)"
   python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json"
   python3 bench/report.py "${results[@]}" --brief \
     --filter "/n:$largest/|^(select|sort|products|orthogonalize|reconstruct)/" || true
