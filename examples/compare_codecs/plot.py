@@ -88,7 +88,8 @@ def limits(results):
 def power_of_ten(value, _=None):
     """A number of the error axis."""
     exponent = round(math.log10(value))
-    return f"{value:g}" if -3 <= exponent <= 1 else "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    raised = str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{value:g}" if -3 <= exponent <= 1 else "10" + raised
 
 
 def printable(text):
