@@ -18,6 +18,7 @@
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
@@ -109,18 +110,21 @@ struct codec {
   using norm_scalar    = typename Range::scalar;
   using agreed_op      = typename Range::op;
   using lanes          = packed_codes<Reducer::lane_bits>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
   static constexpr bool casts        = false;
   static constexpr bool agrees       = true;  //!< Has a round of agreed scalars.
   static constexpr bool selects      = selecting_chunker<Chunker>;  //!< Some chunks do not travel.
   static constexpr bool several_bits = detail::has_several_bits<Chunker>();
   static constexpr int chunk_size    = Chunker::chunk_size;
-  static constexpr bool rotates_chunks = Rotator::rotation_size > 1;
-  static constexpr bool rotates_all    = Rotator::rotation_size == 0;
-  static constexpr bool tracks         = Range::headroom_type::tracked;
-  static constexpr bool saturates      = Reducer::saturating;
-  static constexpr bool feeds_back     = Feedback::enabled;
-  static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
+  static constexpr bool rotates_chunks = detail::transforms_registers<rotation>;  //!< In registers.
+  static constexpr bool rotates_in_memory =
+    !has_packed_rotation<Rotator, Chunker::chunk_size>;  //!< By the rotator's plain form.
+  static constexpr bool rotates_all = Rotator::rotation_size == 0;
+  static constexpr bool tracks      = Range::headroom_type::tracked;
+  static constexpr bool saturates   = Reducer::saturating;
+  static constexpr bool feeds_back  = Feedback::enabled;
+  static constexpr bool per_tensor  = Range::measurement == statistic::tensor_square_norm;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -142,7 +146,7 @@ struct codec {
   static constexpr std::uint32_t zero_word =
     Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
 
-  static_assert(!rotates_chunks || Rotator::rotation_size == chunk_size,
+  static_assert(Rotator::rotation_size <= 1 || Rotator::rotation_size == chunk_size,
                 "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
   static_assert(
     Quantizer::bits >= 2 && Quantizer::bits <= 8 && Quantizer::max_level >= 1 &&

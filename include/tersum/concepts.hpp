@@ -19,6 +19,7 @@ namespace tersum::inline v0 {
 
 struct dither_key;
 struct philox_block;
+struct rotation_key;
 
 //! What a range measures, and how the ranks agree on it.
 enum class statistic {
@@ -34,6 +35,29 @@ struct any_visitor {
   template <class Op>
   void operator()(Op const&, std::size_t begin, std::size_t end) const;
 };
+
+//! Stands for a `group` that policies are given; see block/group.hpp.
+struct any_group {
+  int rank() const;
+  int size() const;
+  void sync() const;
+  template <class Body>
+  void each(int count, Body const& body) const;
+  template <class Term>
+  auto sum(int, Term const& term) const -> std::remove_cvref_t<decltype(term(0))>;
+  template <class Term>
+  float maximum(int, Term const& term) const;
+  static float add(float a, float b);
+  static float subtract(float a, float b);
+  static float multiply(float a, float b);
+  static float divide(float a, float b);
+  static float square_root(float a);
+  static float fma(float a, float b, float c);
+};
+
+//! Coordinates of a chunk of which a rotator is asked what it can do.
+template <class Rotator>
+inline constexpr int rotated_size = Rotator::rotation_size > 1 ? Rotator::rotation_size : 128;
 
 }  // namespace detail
 
@@ -59,7 +83,13 @@ template <class T> concept has_widths        = requires(T const c) {
   { T::widths[0] } -> std::convertible_to<int>;               //!< Bits of a code on each of the `level_count` levels, ascending.
   { c.weighting } -> std::convertible_to<float>; };           //!< Exponent of a chunk's energy where gains are compared: 0 to 1.
 template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< The budget: most bits per coordinate that does not bypass, norms included.
-template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< How many coordinates are rotated together; 1: none; 0: a whole tensor.
+template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< Coordinates of the chunks that it takes; 1: chunks of any size; 0: it rotates whole tensors.
+template <class T, int Size = detail::rotated_size<T>> concept has_forward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
+  r.forward(g, x, x, key); };                                 //!< forward(group, chunk, as many floats of scratch, key): the chunk in the basis in which it is quantized; then a `sync`.
+template <class T, int Size = detail::rotated_size<T>> concept has_backward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
+  r.backward(g, x, x, key); };                                //!< backward(the same): undoes it, times `square_gain`.
+template <class T> concept has_square_gain   = requires { typename std::integral_constant<int, T::square_gain>; }; //!< Optional: by how much `forward` multiplies squared norms; 1 without it.
+template <class T, int Size> concept has_packed_rotation = requires { typename T::template packed<Size>; };  //!< Optional: `packed<Size>`, the `block_hadamard` that makes the same bits in registers; CPU vectors then do, too.
 template <class T> concept has_lane_bits     = requires { typename std::integral_constant<int, T::lane_bits>; };   //!< Bits on the wire of a code, and of a sum of codes: 2, 4, 8 or 16.
 template <class T> concept has_biased        = requires { typename std::bool_constant<T::biased>; };     //!< Whether a lane holds code + max_level instead of two's complement.
 template <class T> concept has_saturating    = requires { typename std::bool_constant<T::saturating>; }; //!< Whether a sum beyond its lane stays at the limit; the decoder counts those lanes.
@@ -116,8 +146,16 @@ template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
                                               && (!T::several_bits || has_widths<T>);
 
-//! The basis of a chunk: `no_rotation`, `partial_hadamard`, `full_hadamard`.
-template <class T> concept rotator = policy<T> && has_rotation_size<T>;
+//! The basis of a chunk: `no_rotation`, `partial_hadamard`; of a tensor: `full_hadamard`.
+template <class T> concept rotator = policy<T> && has_rotation_size<T> && (T::rotation_size == 0 || (has_forward<T> && has_backward<T>));
+
+namespace detail {
+
+//! @brief By how much a rotator's `forward` multiplies squared norms.
+template <class Rotator> inline constexpr int square_gain = 1;
+template <class Rotator> requires(has_square_gain<Rotator>) inline constexpr int square_gain<Rotator> = Rotator::square_gain;
+
+}  // namespace detail
 
 //! How much wider the range of the sum is than that of one rank: `no_headroom`, `fixed_headroom`, `tracked_correlation`.
 //! If it has a `check()`, plans pass that status on: for parameters that can be wrong.

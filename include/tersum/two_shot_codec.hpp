@@ -13,6 +13,7 @@
 #include <tersum/detail/codebook_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
@@ -46,17 +47,19 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
-  static constexpr bool casts          = false;
-  static constexpr bool scatters       = true;  //!< Parts are decoded, added and encoded again.
-  static constexpr bool selects        = selecting_chunker<Chunker>;
-  static constexpr bool agrees         = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits   = detail::has_several_bits<Chunker>();
-  static constexpr bool rotates_chunks = codebook<Quantizer>;
-  static constexpr bool rotates_all    = false;
-  static constexpr bool tracks         = false;
-  static constexpr bool saturates      = false;
-  static constexpr bool feeds_back     = Feedback::enabled;
+  static constexpr bool casts             = false;
+  static constexpr bool scatters          = true;  //!< Parts are decoded, added and encoded again.
+  static constexpr bool selects           = selecting_chunker<Chunker>;
+  static constexpr bool agrees            = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits      = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all       = false;
+  static constexpr bool tracks            = false;
+  static constexpr bool saturates         = false;
+  static constexpr bool feeds_back        = Feedback::enabled;
   static constexpr bool owner_feeds_back =
     feeds_back && !selects;  //!< Ownership of a chunk does not change.
   static constexpr int chunk_size = Chunker::chunk_size;

@@ -12,7 +12,8 @@
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
-#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/rotate/hadamard.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 
@@ -45,10 +46,29 @@ struct choice {
 
 struct rotation {
   static constexpr int rotation_size = 256;
+  static constexpr int square_gain   = 256;
+  template <class Group>
+  void forward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
+  {
+    hadamard_forward(g, x, key);
+  }
+  template <class Group>
+  void backward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
+  {
+    hadamard_backward(g, x, key);
+  }
 };
 
 struct still {
   static constexpr int rotation_size = 1;
+  template <class Group, class Chunk>
+  void forward(Group const&, Chunk&, Chunk&, rotation_key const&) const
+  {
+  }
+  template <class Group, class Chunk>
+  void backward(Group const&, Chunk&, Chunk&, rotation_key const&) const
+  {
+  }
 };
 
 struct room {

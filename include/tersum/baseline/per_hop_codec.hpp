@@ -19,6 +19,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/stages.hpp>
@@ -97,20 +98,22 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
-  static constexpr bool casts            = false;
-  static constexpr bool requantizes      = true;  //!< Hops decode, add and encode again.
-  static constexpr bool tiles            = payload_op::tiles;  //!< Their elements have heads.
-  static constexpr bool selects          = selecting_chunker<Chunker>;
-  static constexpr bool agrees           = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits     = detail::has_several_bits<Chunker>();
-  static constexpr bool rotates_chunks   = codebook<Quantizer>;
-  static constexpr bool rotates_all      = false;
-  static constexpr bool tracks           = false;
-  static constexpr bool saturates        = false;
-  static constexpr bool feeds_back       = Feedback::enabled;
-  static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
-  static constexpr int chunk_size        = Chunker::chunk_size;
+  static constexpr bool casts             = false;
+  static constexpr bool requantizes       = true;  //!< Hops decode, add and encode again.
+  static constexpr bool tiles             = payload_op::tiles;  //!< Their elements have heads.
+  static constexpr bool selects           = selecting_chunker<Chunker>;
+  static constexpr bool agrees            = detail::chooses_by_norm<Chunker>();
+  static constexpr bool several_bits      = detail::has_several_bits<Chunker>();
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = false;
+  static constexpr bool rotates_all       = false;
+  static constexpr bool tracks            = false;
+  static constexpr bool saturates         = false;
+  static constexpr bool feeds_back        = Feedback::enabled;
+  static constexpr bool owner_feeds_back  = false;  //!< Nobody owns a chunk.
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -126,6 +129,9 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
                              stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(
+    has_packed_rotation<Rotator, chunk_size>,
+    "tersum: per_hop_codec is for comparison and takes rotators with a packed form alone");
   static_assert(
     !several_bits || detail::is_allocated<Chunker>,
     "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");

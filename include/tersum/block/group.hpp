@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/block/block_context.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 
@@ -138,6 +139,7 @@ class host_group {
 };
 
 static_assert(group<host_group>, "tersum: must model tersum::group");
+static_assert(group<detail::any_group>, "tersum: what concepts ask policies with is a group");
 
 //! @brief The threads of a block that share a chunk: consecutive ones, so many that their number divides the block's.
 //!

@@ -135,7 +135,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (encodes_on_tiles<Codec, Element>) {
     value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
   } else {
-    load_signed<Edge>(ctx, args, mine, v);
+    load_signed<Edge>(ctx, args, mine, storage, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
@@ -163,7 +163,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (Codec::feeds_back) {
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    finish_backward(ctx, args, mine, storage, v);
     float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
                                                        static_cast<float>(args.world))
                                    : 0.0f;

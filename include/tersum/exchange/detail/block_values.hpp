@@ -10,7 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace tersum::inline v0::detail {
 //! @brief The chunk that a thread works on, and its place in it.
 template <class Codec>
 struct chunk_share : block_chunk<Codec::chunk_size> {
-  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
+  using hadamard = typename Codec::rotation;
 
   bool active;  //!< false: nothing to read or write.
 };
@@ -201,6 +201,40 @@ TERSUM_BODY void apply_signs(Context const& ctx,
                              float (&v)[32])
 {
   chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
+}
+
+//! @brief Begins a rotation where `to_wire` goes on: with signs, or with all of it in memory.
+//! @param storage  Of the chunk's tile.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void begin_forward(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               chunk_share<Codec> const& mine,
+                               [[maybe_unused]] float* storage,
+                               float (&v)[32])
+{
+  if constexpr (Codec::rotates_in_memory) {
+    chunk_share<Codec>::hadamard::forward(
+      ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
+  } else if constexpr (Codec::rotates_chunks) {
+    apply_signs(ctx, args.header->sign_key, mine, v);
+  }
+}
+
+//! @brief Ends the way back of a rotation where `to_loaded` has left it: with signs, or with all of it in memory.
+//! @param storage  Of the chunk's tile.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void finish_backward(Context const& ctx,
+                                 exchange_args<Codec, Element> const& args,
+                                 chunk_share<Codec> const& mine,
+                                 [[maybe_unused]] float* storage,
+                                 float (&v)[32])
+{
+  if constexpr (Codec::rotates_in_memory) {
+    chunk_share<Codec>::hadamard::backward(
+      ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
+  } else if constexpr (Codec::rotates_chunks) {
+    apply_signs(ctx, args.header->sign_key, mine, v);
+  }
 }
 
 //! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.

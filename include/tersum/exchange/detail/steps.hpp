@@ -33,14 +33,14 @@ template <class Scalar>
   }
 }
 
-//! @brief The square root of the number of coordinates in a rotation; `tensor_chunks` counts for full_hadamard.
+//! @brief By how much rotated values are too large; `tensor_chunks` counts for full_hadamard.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
 {
   if constexpr (Codec::rotates_all) {
     return ::sqrtf(static_cast<float>(tensor_chunks * Codec::chunk_size));
   }
-  return ::sqrtf(static_cast<float>(Codec::rotates_chunks ? Codec::chunk_size : 1));
+  return ::sqrtf(static_cast<float>(square_gain<typename Codec::rotator_type>));
 }
 
 //! @brief Root mean squares from zero to the end of the grid; 0 stands for what suits the reducer best at this world.

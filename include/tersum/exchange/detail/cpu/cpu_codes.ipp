@@ -47,18 +47,21 @@ void cpu_stages<Codec, Element>::encode_codes() const
             return chunk_source<From>{from, nullptr};
           }
         }();
-        at_level(args_.codec, place.level, [&](auto const& codec) {
-          encode_chunk(set_,
-                       codec,
-                       key,
-                       args_.header->sign_key,
-                       chunk,
-                       step.encode,
-                       from,
-                       source,
-                       words,
-                       Codec::feeds_back ? own : nullptr);
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          at_level(args_.codec, place.level, [&](auto const& codec) {
+            encode_chunk(set_,
+                         codec,
+                         key,
+                         args_.header->sign_key,
+                         chunk,
+                         step.encode,
+                         rotated,
+                         source,
+                         words,
+                         Codec::feeds_back ? own : nullptr);
+          });
         });
+        if constexpr (Codec::feeds_back) { rotate_back(chunk, own); }
       }
       if constexpr (Codec::feeds_back) {
         if (step_is_poisoned(args_)) { return; }
@@ -97,7 +100,14 @@ void cpu_stages<Codec, Element>::decode_codes() const
       }
       at_level(args_.codec, place.level, [&](auto const& codec) {
         using level_codec = std::remove_cvref_t<decltype(codec)>;
-        if (entry.length == size) {
+        if constexpr (Codec::rotates_in_memory) {
+          alignas(64) float sum[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
+          rotate_back(chunk, sum);
+          for (std::uint32_t i = 0; i < entry.length; ++i) {
+            to[i] = finite_from_float<Element>(sum[i] * step.decode);
+          }
+        } else if (entry.length == size) {
           decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
         } else {
           Element copy[size];

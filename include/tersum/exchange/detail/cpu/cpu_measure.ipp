@@ -40,9 +40,12 @@ void cpu_stages<Codec, Element>::measure_ranges() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     with_chunk(chunk, [&](auto const* from) {
       if constexpr (range::measurement == statistic::chunk_magnitude) {
-        float magnitude =
-          bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, from));
-        if constexpr (Codec::rotates_chunks || Codec::rotates_all) {
+        float magnitude = 0;
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          magnitude =
+            bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, rotated));
+        });
+        if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
           magnitude =
             magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
         }
