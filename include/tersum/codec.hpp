@@ -73,7 +73,7 @@ using stages_after = typename rotator_stages<Rotator>::after;
 
 //! How ranks must not agree on what a range measures: a step from the wrong one would not fit.
 template <class Range>
-using wrong_op = std::conditional_t<Range::measurement == statistic::chunk_square_norm,
+using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
                                     native_max<typename Range::scalar>,
                                     native_sum<typename Range::scalar>>;
 
@@ -124,7 +124,7 @@ struct codec {
   static constexpr bool tracks      = Range::headroom_type::tracked;
   static constexpr bool saturates   = Reducer::saturating;
   static constexpr bool feeds_back  = Feedback::enabled;
-  static constexpr bool per_tensor  = Range::measurement == statistic::tensor_square_norm;
+  static constexpr bool per_tensor  = detail::measures<Range, statistic::tensor_square_norm>;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -177,7 +177,7 @@ struct codec {
                   std::is_same_v<typename agreed_op::element, norm_scalar>,
                 "tersum: a range's scalar is float or bfloat16, and the element of its op");
   static_assert(
-    !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
+    !has_measurement<Range> || !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
     "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
     "norms of tensors (native_max)");
   static_assert(
@@ -190,7 +190,9 @@ struct codec {
   static_assert(
     !selects || !rotates_all,
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
-  static_assert(!selects || Range::measurement == statistic::chunk_square_norm,
+  static_assert(!rotates_all || has_measurement<Range>,
+                "tersum: full_hadamard is for comparison and takes ranges of the library");
+  static_assert(!selects || detail::measures<Range, statistic::chunk_square_norm>,
                 "tersum: chunks are chosen by their norms: use rms_range");
 
   Chunker chunker{};

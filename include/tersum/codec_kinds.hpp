@@ -48,6 +48,22 @@ inline constexpr bool has_steps = requires
   typename Codec::range_type;
 };
 
+//! Whether a range has fused kernels measure this statistic.
+template <class Range, statistic What>
+inline constexpr bool measures = false;
+
+template <class Range, statistic What>
+requires(has_measurement<Range>) inline constexpr bool measures<Range, What> = Range::measurement
+                                                                               == What;
+
+//! Whether the norms of chunks are what the ranks agree on.
+template <class Codec>
+inline constexpr bool norms_travel = true;
+
+template <class Codec>
+requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
+  measures<typename Codec::range_type, statistic::chunk_square_norm>;
+
 //! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
 template <class Codec>
 concept has_parts = scattering<Codec> || requantizing<Codec>;

@@ -10,6 +10,8 @@
 #include <tersum/config.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
+#include <cstdint>
+
 namespace tersum::tests {
 
 template <rotator Rotator>
@@ -33,6 +35,33 @@ struct plain_rotator {
                                    rotation_key const& key) const
   {
     Rotator{}.backward(g, x, scratch, key);
+  }
+};
+
+template <quantization_range Range>
+struct plain_range {
+  using scalar                           = typename Range::scalar;
+  using op                               = typename Range::op;
+  using headroom_type                    = typename Range::headroom_type;
+  static constexpr bool measures_rotated = Range::measures_rotated;
+
+  float clip             = Range{}.clip;
+  headroom_type headroom = {};
+
+  template <class Group, int Size>
+  TERSUM_HOST_DEVICE float measure(Group const& g,
+                                   float const (&x)[Size],
+                                   float (&scratch)[Size]) const
+  {
+    return Range{}.measure(g, x, scratch);
+  }
+  TERSUM_HOST_DEVICE float reach(float agreed, int world, std::uint64_t coordinates) const
+  {
+    return Range{}.reach(agreed, world, coordinates);
+  }
+  TERSUM_HOST_DEVICE float bound(float agreed, int world, std::uint64_t coordinates) const
+  {
+    return Range{}.bound(agreed, world, coordinates);
   }
 };
 

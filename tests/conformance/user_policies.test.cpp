@@ -76,13 +76,23 @@ struct room {
   float factor(int, float) const { return 1; }
 };
 
-struct reach {
+struct extent {
   using scalar                           = float;
   using op                               = native_sum<float>;
   using headroom_type                    = room;
-  static constexpr statistic measurement = statistic::chunk_square_norm;
+  static constexpr bool measures_rotated = false;
   float clip                             = 3;
   room headroom{};
+  template <class Group, int Size>
+  float measure(Group const& g, float const (&x)[Size], float (&)[Size]) const
+  {
+    return g.sum(Size, [&](int i) { return g.multiply(x[i], x[i]); });
+  }
+  float reach(float agreed, int world, std::uint64_t coordinates) const
+  {
+    return std::sqrt(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
+  }
+  float bound(float agreed, int, std::uint64_t) const { return std::sqrt(agreed); }
 };
 
 struct draw {
@@ -206,7 +216,7 @@ double error_of(Codec const& codec)
 
 TEST_CASE("[conformance] policies made of what the concepts ask for exchange in lanes")
 {
-  using lanes = codec<chunks, rotation, reach, rounding, bytes, keeping>;
+  using lanes = codec<chunks, rotation, extent, rounding, bytes, keeping>;
   static_assert(!selecting_chunker<chunks> && lanes::feeds_back && !lanes::saturates);
   // Three root mean squares in 7 steps: rounding a value has a variance of a quarter of a step's square at most, (3/7)^2 / 4
   // = .046 of its energy; rotated values beyond the range, 1 in 370, add less than .002. Of uniform values ranks have the

@@ -11,6 +11,7 @@
 #include <tersum/random/philox.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>
@@ -78,6 +79,32 @@ struct with_widths {
 struct with_rotation_size {
   static constexpr int rotation_size = 1;
 };
+struct with_forward {
+  template <class Group>
+  void forward(Group const&, float (&)[128], float (&)[128], tersum::rotation_key const&) const
+  {
+  }
+};
+struct with_backward {
+  template <class Group>
+  void backward(Group const&, float (&)[128], float (&)[128], tersum::rotation_key const&) const
+  {
+  }
+};
+struct with_measures_rotated {
+  static constexpr bool measures_rotated = false;
+};
+struct with_measure {
+  template <class Group, int Size>
+  float measure(Group const&, float const (&)[Size], float (&)[Size]) const
+  {
+    return 1;
+  }
+};
+struct with_reach {
+  float reach(float agreed, int, std::uint64_t) const { return agreed; }
+  float bound(float agreed, int, std::uint64_t) const { return agreed; }
+};
 struct with_factor {
   float factor(int, float) const { return 1; }
 };
@@ -100,9 +127,6 @@ struct with_headroom_type {
 struct with_number_for_headroom {
   using headroom_type = int;
   int headroom        = 1;
-};
-struct with_measurement {
-  static constexpr tersum::statistic measurement = tersum::statistic::chunk_square_norm;
 };
 struct with_clip {
   float clip = 1;
@@ -170,7 +194,7 @@ constexpr auto is_headroom      = TERSUM_ROLE(headroom);
 constexpr auto is_feedback      = TERSUM_ROLE(feedback);
 constexpr auto is_quantizer     = TERSUM_ROLE(quantizer);
 constexpr auto is_reduce_op     = TERSUM_ROLE(reduce_op);
-constexpr auto is_range         = TERSUM_ROLE(range);
+constexpr auto is_range         = TERSUM_ROLE(quantization_range);
 constexpr auto is_reducer       = TERSUM_ROLE(reducer);
 #undef TERSUM_ROLE
 
@@ -192,7 +216,7 @@ static_assert(needs<is_selecting,
                     with_several_bits,
                     with_widths>);
 
-static_assert(needs<is_rotator, with_rotation_size>);
+static_assert(needs<is_rotator, with_rotation_size, with_forward, with_backward>);
 static_assert(needs<is_headroom, with_factor, with_tracked>);
 static_assert(needs<is_feedback, with_enabled>);
 static_assert(needs<is_quantizer,
@@ -204,11 +228,26 @@ static_assert(needs<is_quantizer,
                     with_encode>);
 static_assert(
   needs<is_reduce_op, with_element, with_native, with_associative, with_exact, with_combine>);
-static_assert(needs<is_range, with_scalar, with_op, with_headroom, with_clip, with_measurement>);
-static_assert(
-  !takes<is_range, with_scalar, with_op, with_headroom_type, with_clip, with_measurement>);
-static_assert(
-  !takes<is_range, with_scalar, with_op, with_number_for_headroom, with_clip, with_measurement>);
+static_assert(needs<is_range,
+                    with_scalar,
+                    with_op,
+                    with_headroom,
+                    with_clip,
+                    with_measures_rotated,
+                    with_measure,
+                    with_reach>);
+
+template <class Headroom>
+constexpr bool ranges = takes<is_range,
+                              with_scalar,
+                              with_op,
+                              Headroom,
+                              with_clip,
+                              with_measures_rotated,
+                              with_measure,
+                              with_reach>;
+static_assert(ranges<with_headroom>);
+static_assert(!ranges<with_headroom_type> && !ranges<with_number_for_headroom>);
 static_assert(
   needs<is_reducer, with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
 

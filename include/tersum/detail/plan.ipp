@@ -95,7 +95,7 @@ constexpr status plan<Codec>::check() const noexcept
   if constexpr (detail::has_steps<Codec>) {
     using reducer = typename Codec::reducer_type;
     // What suits is known in root mean squares, not in largest magnitudes.
-    constexpr bool by_norm = Codec::range_type::measurement != statistic::chunk_magnitude;
+    constexpr bool by_norm = detail::norms_travel<Codec> || Codec::per_tensor;
     constexpr bool suits   = by_norm && requires { reducer::best_clip(1); };
     float const clip       = codec_.range.clip;
     constexpr float limit  = std::numeric_limits<float>::max();

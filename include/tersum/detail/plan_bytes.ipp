@@ -22,8 +22,7 @@ constexpr std::uint64_t plan<Codec>::agreed_scalars() const noexcept
     return travels() ? chunks_ : 0;
   } else if constexpr (Codec::per_tensor) {
     return tensors_;
-  } else if constexpr (Codec::tracks &&
-                       Codec::range_type::measurement == statistic::chunk_magnitude) {
+  } else if constexpr (Codec::tracks && !detail::norms_travel<Codec>) {
     return chunks_ + tensors_;
   } else {
     return travels() ? chunks_ : 0;

@@ -15,14 +15,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! Whether the norms of chunks are what the ranks agree on.
-template <class Codec>
-inline constexpr bool norms_travel = true;
-
-template <class Codec>
-requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
-  Codec::range_type::measurement == statistic::chunk_square_norm;
-
 //! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void store_norm(Context const& ctx,

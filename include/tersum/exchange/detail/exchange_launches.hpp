@@ -83,11 +83,14 @@ template <class Executor, class Codec, class Element>
   if constexpr (!has_steps<Codec>) {
     launches.norms();
   } else {
-    constexpr statistic what    = Codec::range_type::measurement;
-    constexpr bool of_magnitude = what == statistic::chunk_magnitude;
-    if constexpr (of_magnitude) { launches.template chunks<magnitudes_kernel>(); }
-    if constexpr (!of_magnitude || Codec::tracks) { launches.norms(); }
-    if constexpr (what == statistic::tensor_square_norm || (of_magnitude && Codec::tracks)) {
+    using range = typename Codec::range_type;
+    if constexpr (!has_measurement<range>) {
+      launches.template chunks<measure_kernel>();
+    } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+      launches.template chunks<magnitudes_kernel>();
+    }
+    if constexpr (norms_travel<Codec> || Codec::per_tensor || Codec::tracks) { launches.norms(); }
+    if constexpr (!norms_travel<Codec> && (Codec::per_tensor || Codec::tracks)) {
       launches(tensor_norms_kernel{}, launches.plan().tensors());
     }
   }

@@ -33,6 +33,16 @@ template <class Scalar>
   }
 }
 
+//! @brief What a range has measured of a chunk, on its way to the wire. Where the ranks take the maximum, nothing may be
+//! rounded down.
+template <class Range>
+[[nodiscard]] TERSUM_INLINE typename Range::scalar to_agreed(float value)
+{
+  using scalar           = typename Range::scalar;
+  constexpr bool upwards = std::is_same_v<typename Range::op, native_max<scalar>>;
+  return to_agreed<scalar>(value, upwards);
+}
+
 //! @brief By how much rotated values are too large; `tensor_chunks` counts for full_hadamard.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
@@ -64,18 +74,11 @@ template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_step step_of_chunk(
   Codec const& codec, int world, float measured, float ratio, std::uint64_t tensor_chunks)
 {
-  using range     = typename Codec::range_type;
   using quantizer = typename Codec::quantizer_type;
-  // `reach` is the range of one rank before the clip, `bound` what no rotated value of any rank exceeds.
-  float reach = measured;
-  float bound = measured;
-  if constexpr (range::measurement == statistic::chunk_square_norm) {
-    reach = ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
-    bound = ::sqrtf(measured);
-  } else if constexpr (range::measurement == statistic::tensor_square_norm) {
-    reach = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
-    bound = ::sqrtf(measured);
-  }
+  std::uint64_t const coordinates =
+    (Codec::per_tensor ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
+  float const reach  = codec.range.reach(measured, world, coordinates);
+  float const bound  = codec.range.bound(measured, world, coordinates);
   float const room   = codec.range.headroom.factor(world, ratio);
   float const clip   = clip_of(codec, world);
   float const wanted = reach * clip * room / static_cast<float>(quantizer::max_level);

@@ -19,6 +19,31 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief A chunk of `Size` in shared memory, as much scratch, and what a group needs.
+template <int Size>
+struct chunk_memory {
+  static constexpr int floats      = 2 * Size + group_lanes;
+  static constexpr int tile_floats = block_chunk<Size>::tile / Size * floats;
+
+  float* own;
+
+  //! @param storage  `tile_floats` of the chunk's tile.
+  TERSUM_BODY chunk_memory(float* storage, block_chunk<Size> const& mine)
+    : own{storage + mine.first / Size * floats}
+  {
+  }
+
+  [[nodiscard]] TERSUM_BODY float (&x() const)[Size]
+  {
+    return *reinterpret_cast<float(*)[Size]>(own);
+  }
+  [[nodiscard]] TERSUM_BODY float (&scratch() const)[Size]
+  {
+    return *reinterpret_cast<float(*)[Size]>(own + Size);
+  }
+  [[nodiscard]] TERSUM_BODY void* words() const { return own + 2 * Size; }
+};
+
 //! @brief A rotator without a packed form. Arrangements change as without a rotation; the rotation itself takes the loaded
 //! arrangement through shared memory and back to it.
 template <class Rotator, int Size>
@@ -31,9 +56,8 @@ struct rotation_in_memory : block_hadamard<Size, false> {
     "tersum: a GPU's shared memory holds a chunk and as much scratch of up to 16384 coordinates: give the "
     "rotator a packed form, or take smaller chunks");
 
-  static constexpr int chunk_floats = 2 * Size + group_lanes;
   static constexpr int storage_floats =
-    maximum(base::storage_floats, base::tile / Size * chunk_floats);
+    maximum(base::storage_floats, chunk_memory<Size>::tile_floats);
 
   //! @param storage  Of the tile.
   template <class Context>
@@ -67,17 +91,13 @@ struct rotation_in_memory : block_hadamard<Size, false> {
   TERSUM_BODY static void through_memory(
     Context const& ctx, chunk const& mine, float* storage, float (&v)[32], Body const& body)
   {
-    float* const own    = storage + mine.first / Size * chunk_floats;
-    auto& x             = *reinterpret_cast<float(*)[Size]>(own);
-    auto& scratch       = *reinterpret_cast<float(*)[Size]>(own + Size);
-    float* const words  = own + 2 * Size;
-    using threads_group = block_group<Context, base::threads>;
+    chunk_memory<Size> const own{storage, mine};
     base::synchronize(ctx);
-    for (int i = 0; i < 32; ++i) { x[mine.coordinate(i)] = v[i]; }
+    for (int i = 0; i < 32; ++i) { own.x()[mine.coordinate(i)] = v[i]; }
     base::synchronize(ctx);
-    body(threads_group{ctx, words}, x, scratch);
+    body(block_group<Context, base::threads>{ctx, own.words()}, own.x(), own.scratch());
     base::synchronize(ctx);
-    for (int i = 0; i < 32; ++i) { v[i] = x[mine.coordinate(i)]; }
+    for (int i = 0; i < 32; ++i) { v[i] = own.x()[mine.coordinate(i)]; }
     base::synchronize(ctx);
   }
 };

@@ -109,6 +109,10 @@ class cpu_stages {
   void encode_cast() const;
   void decode_cast() const;
 
+  // What the range's plain form measures.
+  template <class From>
+  [[nodiscard]] float measure_plainly(std::uint64_t chunk, From const* from) const;
+
   void measure_norms() const;
   void measure_ranges() const;
   void tensor_norms() const;

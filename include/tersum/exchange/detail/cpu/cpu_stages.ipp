@@ -94,7 +94,7 @@ void cpu_stages<Codec, Element>::finish() const
           return is_poisoned(args_.steps[chunk]) ? so_far : add_energy(so_far, args_.steps[chunk]);
         });
         double energy       = 0;
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           energy = tensor_sum(record,
                               [&](double so_far, std::uint64_t chunk) {
                                 if (stays_behind<Codec>(args_.steps[chunk])) { return so_far; }
