@@ -108,7 +108,12 @@ template <class T> concept has_max_world     = requires { { T::max_world(7) } ->
 template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in.
 template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< Whether any order of the ranks gives the same bits.
 template <class T> concept has_exact         = requires { typename std::bool_constant<T::exact>; };      //!< Whether nothing is rounded or clamped.
-template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state has a residual: what a step lost, added to the next gradient.
+template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state keeps a float of each coordinate, zero at first; if so, the next two are asked for.
+template <class T> concept has_before        = requires(T const f, float v) {
+  { f.before(detail::any_group{}, v, v) } -> std::same_as<float>; };   //!< before(arithmetic of a group, gradient, kept): the value that is encoded.
+template <class T> concept has_after         = requires(T const f, float v) {
+  { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
+template <class T> concept has_adds_lost     = requires { requires T::adds_lost; }; //!< Optional, true: `before` is gradient + kept and `after` what was lost; CPU vectors and products of matrices do that.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
   { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; }; //!< encode(value, 2^fraction_bits / step, random byte): the code.
 template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
@@ -194,7 +199,7 @@ template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_mag
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;
 
 //! What becomes of what a step loses: `no_feedback`, `error_feedback`.
-template <class T> concept feedback = policy<T> && has_enabled<T>;
+template <class T> concept feedback = policy<T> && has_enabled<T> && (!T::enabled || (has_before<T> && has_after<T>));
 
 }  // namespace tersum::inline v0
 // clang-format on

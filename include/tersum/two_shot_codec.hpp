@@ -33,7 +33,7 @@ namespace tersum::inline v0 {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
-//! owner also keeps what its second encoding lost.
+//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`).
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
@@ -61,7 +61,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   static constexpr bool saturates         = false;
   static constexpr bool feeds_back        = Feedback::enabled;
   static constexpr bool owner_feeds_back =
-    feeds_back && !selects;  //!< Ownership of a chunk does not change.
+    feeds_back && !selects && has_adds_lost<Feedback>;  //!< Ownership of a chunk does not change.
   static constexpr int chunk_size = Chunker::chunk_size;
 
   //! The order of an exchange.

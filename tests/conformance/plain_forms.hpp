@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/feedback/error_feedback.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
 #include <cstdint>
@@ -62,6 +63,21 @@ struct plain_range {
   TERSUM_HOST_DEVICE float bound(float agreed, int world, std::uint64_t coordinates) const
   {
     return Range{}.bound(agreed, world, coordinates);
+  }
+};
+
+struct plain_feedback {
+  static constexpr bool enabled = true;
+
+  template <class Arithmetic>
+  TERSUM_HOST_DEVICE float before(Arithmetic const& math, float gradient, float kept) const
+  {
+    return error_feedback{}.before(math, gradient, kept);
+  }
+  template <class Arithmetic>
+  TERSUM_HOST_DEVICE float after(Arithmetic const& math, float value, float lost, float kept) const
+  {
+    return error_feedback{}.after(math, value, lost, kept);
   }
 };
 

@@ -139,6 +139,16 @@ struct bytes {
 
 struct keeping {
   static constexpr bool enabled = true;
+  template <class Arithmetic>
+  float before(Arithmetic const& math, float gradient, float kept) const
+  {
+    return math.add(gradient, kept);
+  }
+  template <class Arithmetic>
+  float after(Arithmetic const&, float, float lost, float) const
+  {
+    return lost;
+  }
 };
 
 // The signs of normal values, and whether they are large.

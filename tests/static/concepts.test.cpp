@@ -159,7 +159,24 @@ struct with_saturating {
   static constexpr bool saturating = false;
 };
 struct with_enabled {
+  static constexpr bool enabled = true;
+};
+struct with_no_feedback {
   static constexpr bool enabled = false;
+};
+struct with_before {
+  template <class Arithmetic>
+  float before(Arithmetic const&, float gradient, float) const
+  {
+    return gradient;
+  }
+};
+struct with_after {
+  template <class Arithmetic>
+  float after(Arithmetic const&, float, float lost, float) const
+  {
+    return lost;
+  }
 };
 
 template <class... Atoms>
@@ -218,7 +235,8 @@ static_assert(needs<is_selecting,
 
 static_assert(needs<is_rotator, with_rotation_size, with_forward, with_backward>);
 static_assert(needs<is_headroom, with_factor, with_tracked>);
-static_assert(needs<is_feedback, with_enabled>);
+static_assert(needs<is_feedback, with_enabled, with_before, with_after>);
+static_assert(takes<is_feedback, with_no_feedback>);
 static_assert(needs<is_quantizer,
                     with_bits,
                     with_max_level,

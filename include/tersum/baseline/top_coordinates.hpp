@@ -58,6 +58,10 @@ struct top_coordinates_codec {
   using stages =
     stage_list<stage::open, stage::encode, round::gather_parts, stage::decode, stage::finish>;
 
+  static_assert(
+    !feeds_back || has_adds_lost<Feedback>,
+    "tersum: top_coordinates is for comparison and adds what was lost: use error_feedback");
+
   top_coordinates chunker{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

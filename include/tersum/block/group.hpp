@@ -141,13 +141,46 @@ class host_group {
 static_assert(group<host_group>, "tersum: must model tersum::group");
 static_assert(group<detail::any_group>, "tersum: what concepts ask policies with is a group");
 
+//! @brief The arithmetic of a block context, as policies are given it: callable where host and device code is compiled.
+template <block_context Context>
+struct context_arithmetic {
+  TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float add(float a, float b) { return Context::add(a, b); }
+  [[nodiscard]] TERSUM_INLINE static std::uint32_t add(std::uint32_t a, std::uint32_t b)
+  {
+    return a + b;
+  }
+  TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float subtract(float a, float b)
+  {
+    return Context::subtract(a, b);
+  }
+  TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float multiply(float a, float b)
+  {
+    return Context::multiply(a, b);
+  }
+  TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float divide(float a, float b)
+  {
+    return Context::divide(a, b);
+  }
+  TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float square_root(float a) { return Context::square_root(a); }
+  TERSUM_EXEC_CHECK_DISABLE
+  [[nodiscard]] TERSUM_INLINE static float fma(float a, float b, float c)
+  {
+    return Context::fma(a, b, c);
+  }
+};
+
 //! @brief The threads of a block that share a chunk: consecutive ones, so many that their number divides the block's.
 //!
 //! Up to 32 of them synchronize as a warp, so all threads of the warp must take part, with chunks of their own. More of
 //! them are a whole block.
 //! @tparam Threads  A power of two up to 1024; `block_chunk<Size>::threads` for the threads of such a chunk.
 template <block_context Context, int Threads>
-class block_group {
+class block_group : public context_arithmetic<Context> {
   static_assert(Threads >= 1 && Threads <= 1024 && (Threads & (Threads - 1)) == 0,
                 "tersum: block_group<Context, Threads> needs a power of two up to 1024");
 
@@ -186,7 +219,7 @@ class block_group {
   [[nodiscard]] TERSUM_INLINE auto sum(int count, Term const& term) const
   {
     using value = std::remove_cvref_t<decltype(term(0))>;
-    return fold<value>(count, term, [](value a, value b) { return add(a, b); });
+    return fold<value>(count, term, [](value a, value b) { return block_group::add(a, b); });
   }
 
   TERSUM_EXEC_CHECK_DISABLE
@@ -197,38 +230,6 @@ class block_group {
     auto const larger    = [](std::uint32_t a, std::uint32_t b) { return detail::maximum(a, b); };
     return detail::bits_float(fold<std::uint32_t>(count, magnitude, larger));
   }
-
-  //! @name Arithmetic
-  //! @{
-  TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_INLINE static float add(float a, float b) { return Context::add(a, b); }
-  [[nodiscard]] TERSUM_INLINE static std::uint32_t add(std::uint32_t a, std::uint32_t b)
-  {
-    return a + b;
-  }
-  TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_INLINE static float subtract(float a, float b)
-  {
-    return Context::subtract(a, b);
-  }
-  TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_INLINE static float multiply(float a, float b)
-  {
-    return Context::multiply(a, b);
-  }
-  TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_INLINE static float divide(float a, float b)
-  {
-    return Context::divide(a, b);
-  }
-  TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_INLINE static float square_root(float a) { return Context::square_root(a); }
-  TERSUM_EXEC_CHECK_DISABLE
-  [[nodiscard]] TERSUM_INLINE static float fma(float a, float b, float c)
-  {
-    return Context::fma(a, b, c);
-  }
-  //! @}
 
  private:
   // Each of 128 lanes combines its terms, beginning with zero; then the upper half goes to the lower half, and so on.

@@ -171,9 +171,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      if (!Codec::selects || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+      v[i] = !Codec::selects || place.level > 0 ? Context::fma(-step, v[i], given[i]) : given[i];
     }
-    if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
+    if (!step_is_poisoned(args)) { keep_lost<Edge>(ctx, args, mine, given, v); }
   }
 }
 

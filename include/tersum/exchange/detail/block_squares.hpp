@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
@@ -66,7 +67,8 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
         if constexpr (Codec::feeds_back) {
-          v[j] = Context::add(v[j], ctx.load(args.residual + at));
+          v[j] = args.codec.feedback.before(
+            context_arithmetic<Context>{}, v[j], ctx.load(args.residual + at));
         }
       }
     }
@@ -76,7 +78,9 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
+      for (int j = 0; j < 8; ++j) {
+        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+      }
     }
   }
 }

@@ -109,9 +109,9 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   load_share<Edge>(ctx, args, own.mine, given);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
-    if (own.place.level > 0) { given[i] = Context::subtract(given[i], v[i]); }
+    v[i] = own.place.level > 0 ? Context::subtract(given[i], v[i]) : given[i];
   }
-  store_share<Edge>(ctx, args.residual, own.mine, given);
+  keep_lost<Edge>(ctx, args, own.mine, given, v);
 }
 
 //! @brief What the encoding of the mean lost to the owner's residual.

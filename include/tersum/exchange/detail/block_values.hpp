@@ -145,7 +145,9 @@ TERSUM_BODY void load_share(Context const& ctx,
           v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
           if constexpr (Codec::feeds_back) {
             v[8 * r + j] =
-              Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
+              args.codec.feedback.before(context_arithmetic<Context>{},
+                                         v[8 * r + j],
+                                         ctx.load(args.residual + first + (r * quarter + j)));
           }
         }
       }
@@ -159,7 +161,10 @@ TERSUM_BODY void load_share(Context const& ctx,
         float kept[8];
         load_eight(ctx, args.residual + first + r * quarter, kept);
         TERSUM_UNROLL
-        for (int j = 0; j < 8; ++j) { v[8 * r + j] = Context::add(v[8 * r + j], kept[j]); }
+        for (int j = 0; j < 8; ++j) {
+          v[8 * r + j] =
+            args.codec.feedback.before(context_arithmetic<Context>{}, v[8 * r + j], kept[j]);
+        }
       }
     } else {
       TERSUM_UNROLL
@@ -191,6 +196,27 @@ TERSUM_BODY void store_share(Context const& ctx,
       store_eight<true>(ctx, first + r * quarter, v + 8 * r);
     }
   }
+}
+
+//! @brief What feedback keeps of values of which `lost` was lost, loaded arrangement, to the residual.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void keep_lost(Context const& ctx,
+                           exchange_args<Codec, Element> const& args,
+                           chunk_share<Codec> const& mine,
+                           [[maybe_unused]] float const (&value)[32],
+                           float (&lost)[32])
+{
+  if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+    constexpr int quarter    = Codec::chunk_size / 4;
+    float const* const first = args.residual + mine.offset + mine.thread * 8;
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      if (!exists(mine, i / 8, i % 8)) { continue; }
+      float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
+      lost[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value[i], lost[i], kept);
+    }
+  }
+  store_share<Edge>(ctx, args.residual, mine, lost);
 }
 
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.

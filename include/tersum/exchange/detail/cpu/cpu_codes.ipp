@@ -68,10 +68,15 @@ void cpu_stages<Codec, Element>::encode_codes() const
         chunk_entry const entry = args_.table[chunk];
         float* const residual   = args_.residual + entry.offset;
         int const length        = static_cast<int>(entry.length);
-        if (stays) {
+        float const own_step    = -(step.decode * static_cast<float>(args_.world));
+        if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+          for (int i = 0; i < length; ++i) {
+            float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
+            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, residual[i]);
+          }
+        } else if (stays) {
           std::copy_n(from, length, residual);
         } else {
-          float const own_step = -(step.decode * static_cast<float>(args_.world));
           fused_add(set_, own_step, own, from, length, residual);
         }
       }
