@@ -86,7 +86,7 @@ template <class Chunker>
 {
   static_assert(
     selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
-    "tersum: a chunker that chooses needs bits, by_norm, level_count and several_bits (then widths and weighting)");
+    "tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits (then widths and weighting)");
   if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
   return false;
 }

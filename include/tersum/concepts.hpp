@@ -17,6 +17,7 @@
 
 namespace tersum::inline v0 {
 
+struct chunk_key;
 struct dither_key;
 struct philox_block;
 struct rotation_key;
@@ -76,7 +77,9 @@ template <class T> concept has_draw          = requires(std::uint64_t block, dit
   { T::counter(block, key) } -> std::same_as<philox_block>;   //!< Counter from which Philox makes the bytes of wire positions 16 block to 16 block + 15.
   { T::mask(key) } -> std::same_as<std::uint32_t>; };         //!< What each word of these bytes is xored with.
 template <class T> concept has_chunk_size    = requires { typename std::integral_constant<int, T::chunk_size>; };  //!< Coordinates of a chunk.
-template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether it chooses by the agreed norms, or by the seed alone.
+template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether the ranks agree on the chunks' norms before it chooses.
+template <class T> concept has_score         = requires(T const c, chunk_key const& key) {
+  { c.score(std::uint32_t{}, key) } -> std::same_as<std::uint32_t>; }; //!< score(energy, key), below 2^31: chunks of larger scores come first, among equals that of the lowest index. The energy ascends with the agreed norm; without norms it is 0.
 template <class T> concept has_level_count   = requires { typename std::integral_constant<int, T::level_count>; }; //!< How many widths a chunk can have besides none: 1 to 7.
 template <class T> concept has_several_bits  = requires { typename std::bool_constant<T::several_bits>; }; //!< Whether chunks that travel differ in width, as `widths` says.
 template <class T> concept has_widths        = requires(T const c) {
@@ -154,7 +157,7 @@ template <class T> concept reduce_op = policy<T> && has_element<T> && has_native
 template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 
 //! A chunker that chooses under a budget of bits: `top_chunks`, `allocated_chunks`, `random_chunks`.
-template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
+template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_score<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
                                               && (!T::several_bits || has_widths<T>);
 
 //! The basis of a chunk: `no_rotation`, `partial_hadamard`; of a tensor: `full_hadamard`.

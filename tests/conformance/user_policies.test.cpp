@@ -42,6 +42,7 @@ struct choice {
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
   float bits                         = 8;
+  std::uint32_t score(std::uint32_t energy, chunk_key const&) const { return energy; }
 };
 
 struct rotation {

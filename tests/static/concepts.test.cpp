@@ -5,6 +5,7 @@
 //! Each role accepts a type with its atoms and refuses one that lacks any of them. All of it is
 //! checked by the compiler.
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -62,6 +63,9 @@ struct with_budget {
 };
 struct with_by_norm {
   static constexpr bool by_norm = true;
+};
+struct with_score {
+  std::uint32_t score(std::uint32_t energy, tersum::chunk_key const&) const { return energy; }
 };
 struct with_level_count {
   static constexpr int level_count = 2;
@@ -223,12 +227,14 @@ static_assert(needs<is_selecting,
                     with_chunk_size,
                     with_budget,
                     with_by_norm,
+                    with_score,
                     with_level_count,
                     with_one_width>);
 static_assert(needs<is_selecting,
                     with_chunk_size,
                     with_budget,
                     with_by_norm,
+                    with_score,
                     with_level_count,
                     with_several_bits,
                     with_widths>);

@@ -6,11 +6,15 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/stages.hpp>
+
+#include <cstdint>
 
 namespace tersum::inline v0 {
 
@@ -27,6 +31,13 @@ struct top_coordinates {
   static constexpr bool several_bits = false;
 
   float bits = 2;  //!< Bits per coordinate that a rank sends: never exceeded.
+
+  //! @brief What is compared: the magnitude.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t magnitude,
+                                                       chunk_key const&) const noexcept
+  {
+    return magnitude;
+  }
 };
 
 static_assert(selecting_chunker<top_coordinates>, "tersum: must model tersum::selecting_chunker");

@@ -68,12 +68,14 @@ struct block_selection {
         value = Context::add(value, ctx.load(args.residual + chunk));
       }
       return magnitude_bits(value);
-    } else if constexpr (!Codec::chunker_type::by_norm) {
-      return random_energy(chunk, args.header->sign_key);
     } else {
-      using scalar = typename Codec::norm_scalar;
-      return weighted_energy(
-        args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
+      std::uint32_t energy_of = 0;
+      if constexpr (Codec::chunker_type::by_norm) {
+        using scalar = typename Codec::norm_scalar;
+        energy_of =
+          weighted_energy(args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
+      }
+      return score_of(args, chunk, energy_of);
     }
   }
 

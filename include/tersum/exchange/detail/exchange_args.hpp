@@ -8,6 +8,7 @@
 
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -105,6 +106,16 @@ template <class Codec, class Element, class Scalar>
     }
   }
   return energy_bits(agreed, args.world);
+}
+
+//! @brief What the codec's chunker compares of a chunk.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t score_of(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t chunk,
+                                                   std::uint32_t energy)
+{
+  return args.codec.chunker.score(energy,
+                                  chunk_key{chunk, args.header->step, args.header->sign_key});
 }
 
 //! @brief How the chunks of a codec with parts are dealt in the exchange under way: to the ranks, or to what hops add.
