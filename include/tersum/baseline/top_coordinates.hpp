@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
@@ -14,6 +15,7 @@
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 
@@ -139,6 +141,10 @@ struct top_coordinates_codec {
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size    = 1;
 
+  //! The order of an exchange.
+  using stages =
+    stage_list<stage::open, stage::encode, round::gather_parts, stage::decode, stage::finish>;
+
   top_coordinates chunker{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
@@ -149,11 +155,6 @@ struct top_coordinates_codec {
   }
 };
 
-//! Codecs whose round gathers what each rank sends instead of reducing it.
-template <class Codec>
-concept gathering = requires
-{
-  requires Codec::gathers;
-};
-
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/top_coordinates_stages.hpp>
