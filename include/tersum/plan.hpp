@@ -23,6 +23,9 @@ namespace tersum::inline v0 {
 //! Made by `codec.plan(layout, world)`. `check` says whether the exchange can be made; `all_reduce_mean` asks it first.
 //! All sizes are exact; what a codec does not have is 0. Plans of all codecs have these members, apart from offsets,
 //! parts and tiles, which only some have.
+//!
+//! @par Example
+//! @snippet examples/mpi_all_reduce.cpp plan
 template <class Codec>
 class plan {
  public:
