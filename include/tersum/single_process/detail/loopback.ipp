@@ -15,7 +15,7 @@ template <class Executor, class Ranks>
                                        Ranks const& ranks,
                                        reduction_order order);
 
-//! What comes after the agreement of a codec that does not gather.
+//! The rounds of a codec that does not gather, after the agreement.
 template <class Executor, class Ranks>
 [[nodiscard]] status loopback_payload(Executor const& exec,
                                       Ranks const& ranks,
@@ -59,7 +59,7 @@ template <class Executor, class Ranks>
     });
   };
   auto const exchange = [&](int turn, auto const& wire_of) {
-    if (wire_of(ranks[0]).count == 0) { return status{}; }  // no round, as everywhere
+    if (wire_of(ranks[0]).count == 0) { return status{}; }  // a wire without elements is no round
     auto const view = [&](auto const& r) {
       auto const factor = wire_of(r);
       return inner{r.plan.inner(turn),
