@@ -53,13 +53,20 @@ def declaration(lines):
     return names
 
 
+def is_affix(word, words):
+    """Whether names begin with `word_`, or end with `_word`."""
+    begins, ends = word.endswith("_"), word.startswith("_")
+    return any((begins and other.startswith(word)) or (ends and other.endswith(word)) for other in words)
+
+
 def header_faults(text, words):
     """(line, fault) of names that comments of a header use."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if "//" in line:
             for quoted in re.findall(r"`([^`]+)`", line[line.index("//") :]):
-                yield from ((number, f"`{quoted}`: no such name: {w}") for w in sorted(words_of(quoted) - words))
+                unknown = sorted(w for w in words_of(quoted) - words if not is_affix(w, words))
+                yield from ((number, f"`{quoted}`: no such name: {w}") for w in unknown)
     for number, block in comments(lines):
         for line in block:
             if tag := re.match(r"@t?param\s+(\w+(?:, \w+)*)", line):

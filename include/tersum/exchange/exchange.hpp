@@ -5,31 +5,33 @@
 //! An exchange in parts, for callers that overlap its rounds with other work.
 //!
 //!     initialize(exec, plan, state, seed)                 once
-//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire and bypass_wire
-//!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
+//!     measure(exec, plan, gradient, state, workspace)     then reduce agreed_wire and bypass_wire
+//!     encode(exec, plan, gradient, state, workspace)      then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
 //! A two-shot codec has one call more, between its two payload rounds:
 //!
-//!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
+//!     encode(exec, plan, gradient, state, workspace)      then scatter scattered_wire
+//!     recompress(exec, plan, gradient, state, workspace)  then gather gathered_wire
 //!
-//! Some codecs have nothing to agree on: casts of all or of random coordinates, two shots and per-hop codecs of fixed
-//! chunks, alternating low-rank factors, TopK. Their `Codec::agrees` is false. They have no agreed_wire and need no
-//! `advance`; their payload_wire, scattered_wire (two shots) or gathered_wire (TopK) is ready after `encode`. A
+//! Each call does those of the stages of `Codec::stages` that belong to it: see stages.hpp. Some codecs have nothing to
+//! agree on, and no agreed_wire: casts of all or of random coordinates, two shots and per-hop codecs of fixed chunks,
+//! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `Codec::agrees` is false. A
 //! `quantized_low_rank_codec` is exchanged by other calls, which its comment lists.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
-//! reduced after `advance`, feedback does not see values in it that are not finite. The gradient must not change
-//! between `encode` and `decode`, which overwrites it with the mean.
+//! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
+//! between `measure` and `decode`, which overwrites it with the mean.
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/make_args.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/wire.hpp>
@@ -74,17 +76,31 @@ status initialize(Executor const& exec,
                   std::span<std::byte> state,
                   std::uint64_t seed);
 
-//! @brief Begins an exchange: measures what the ranks must agree on, or, where there is nothing to agree on, encodes the
-//! gradient.
+//! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
 //!
-//! Afterwards `agreed_wire` is ready, or the first round of the payload for a codec whose `agrees` is false. The
-//! coordinates that bypass the codec are ready in `bypass_wire`. The call is enqueued on the executor and does not
-//! synchronize. If an argument is at fault, nothing has been written.
+//! Enqueued on the executor; does not synchronize. If an argument is at fault, nothing was written.
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
 //! @param plan       Of this rank.
 //! @param gradient   plan.coordinates() elements of the executor's memory.
 //! @param state      As `initialize` or the last exchange left it.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
+template <executor Executor, class Codec, gradient_memory Gradient>
+status measure(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace);
+
+//! @brief Makes the payload, once the agreed wire and the bypass wire have been reduced. Afterwards the codes are ready
+//! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
+//!
+//! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each. Enqueued on
+//! the executor; does not synchronize.
+//! @param exec       As for `measure`, like the following.
+//! @param plan       Of this rank.
+//! @param gradient   Unchanged since `measure`.
+//! @param state      Unchanged since `measure`.
+//! @param workspace  As `measure` left it, but for the reduced wires.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
@@ -92,34 +108,15 @@ status encode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
 
-//! @brief Derives the steps of the chunks from the agreed scalars, chooses chunks where the codec does, and encodes the
-//! gradient.
+//! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
+//! exchanged. Afterwards the part is ready in `gathered_wire`.
 //!
-//! Call it when `agreed_wire` has been reduced, with the arguments that `encode` had. Afterwards the codes are ready in
-//! `payload_wire`, or in `scattered_wire` under `two_shot_codec`. The call is enqueued on the executor and does not
-//! synchronize.
-//! @param exec       As for `encode`, like the following.
+//! Enqueued on the executor; does not synchronize.
+//! @param exec       As for `measure`, like the following.
 //! @param plan       Of this rank.
-//! @param gradient   Unchanged since `encode`.
-//! @param state      Unchanged since `encode`.
-//! @param workspace  As `encode` left it, with the reduced scalars in `agreed_wire`.
-template <executor Executor, class Codec, gradient_memory Gradient>
-status advance(Executor const& exec,
-               plan<Codec> const& plan,
-               Gradient&& gradient,
-               std::span<std::byte> state,
-               std::span<std::byte> workspace);
-
-//! @brief Between the two shots: decodes what all ranks sent of the part that this rank owns, adds it up, and encodes
-//! the mean.
-//!
-//! Call it when `scattered_wire` has been exchanged, with the arguments that `encode` had. Afterwards this rank's part
-//! of the mean is ready in `gathered_wire`. The call is enqueued on the executor and does not synchronize.
-//! @param exec       As for `encode`, like the following.
-//! @param plan       Of this rank.
-//! @param gradient   Unchanged since `encode`.
-//! @param state      As the call before left it.
-//! @param workspace  With the received parts in `scattered_wire`.
+//! @param gradient   Unchanged since `measure`.
+//! @param state      As `encode` left it.
+//! @param workspace  As `encode` left it, but for the parts that `scattered_wire` has received.
 //! @param range      Which words of the part, by default all: see `part_recompression`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
@@ -129,15 +126,15 @@ status recompress(Executor const& exec,
                   std::span<std::byte> workspace,
                   part_range range = {});
 
-//! @brief Ends an exchange: the gradient becomes the mean over the ranks, with the same bits on every rank.
+//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean over the ranks, and the
+//! state is that of the next step.
 //!
-//! Call it when all wires have been reduced, with the arguments that `encode` had. The state then holds what the next
-//! exchange needs. The call is enqueued on the executor and does not synchronize.
-//! @param exec       As for `encode`, like the following.
+//! Enqueued on the executor; does not synchronize.
+//! @param exec       As for `measure`, like the following.
 //! @param plan       Of this rank.
-//! @param gradient   Receives the mean.
-//! @param state      As the call before left it.
-//! @param workspace  With the reduced wires. Its contents are not needed any more afterwards.
+//! @param gradient   Receives the mean, the same bits on every rank.
+//! @param state      As the call before left it. Receives what the next exchange needs.
+//! @param workspace  As the call before left it, but for the reduced wires. Its contents are not needed afterwards.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,
