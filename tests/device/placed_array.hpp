@@ -22,8 +22,8 @@ class placed_array {
  public:
   //! @param misplaced  Elements from a multiple of 16 bytes to the first one.
   explicit placed_array(std::vector<T> const& values, std::size_t misplaced = 0)
-    : count_{values.size()},
-      buffer_{values.size() * sizeof(T), misplaced * sizeof(T), std::byte{0xa5}}
+    : count_{values.size()}, buffer_{
+                               values.size() * sizeof(T), misplaced * sizeof(T), std::byte{0xa5}}
   {
     if (count_ > 0) { buffer_.write(std::as_bytes(std::span{values})); }
   }
@@ -72,7 +72,7 @@ struct placement {
                                  chunk,
                                  chunk + 1,
                                  static_cast<std::size_t>(prime_from(5 * chunk)),
-                                 300 * chunk + 17};
+                                 40 * chunk + 17};
   std::erase_if(sizes, [most](std::size_t size) { return size > most; });
   return sizes;
 }

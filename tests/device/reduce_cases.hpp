@@ -119,9 +119,10 @@ void check_reduce_arguments(Placement const& on)
     CHECK(s.message.find(names) != std::string_view::npos);
     CHECK(to.read() == ones);
   };
-  auto const of_two = [&](std::span<float> out, std::span<float const> x, std::span<float const> y) {
-    return tersum::reduce(on.exec, add{}, out, x, y);
-  };
+  auto const of_two =
+    [&](std::span<float> out, std::span<float const> x, std::span<float const> y) {
+      return tersum::reduce(on.exec, add{}, out, x, y);
+    };
   refuses(of_two(to.span(), a.span().first(7), a.span()), "a has not");
   refuses(of_two(to.span(), a.span(), a.span().first(7)), "b has not");
   refuses(of_two(to.span(), none, a.span()), "a is a null");

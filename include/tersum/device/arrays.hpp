@@ -20,7 +20,7 @@ concept readable_values =
 
 //! Values to write: the same with elements that are not const.
 template <class T>
-concept writable_values =
-  readable_values<T> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
+concept writable_values = readable_values<T> &&
+  !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
 
 }  // namespace tersum::inline v0

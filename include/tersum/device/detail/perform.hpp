@@ -22,8 +22,12 @@ namespace tersum::inline v0::detail {
 template <class T>
 concept host_executor = requires(T const e)
 {
-  { e.threads } -> std::convertible_to<int>;
-  { e.instructions } -> std::convertible_to<instruction_set>;
+  {
+    e.threads
+    } -> std::convertible_to<int>;
+  {
+    e.instructions
+    } -> std::convertible_to<instruction_set>;
 };
 
 //! @brief Runs work in the form that the executor has: `work.on_host(threads, set)`, or `work.on_blocks(exec)`, which
@@ -76,8 +80,8 @@ class argument_check {
   template <class T>
   argument_check& address(std::span<T> array, std::size_t alignment, std::string_view sentence)
   {
-    bool const placed = array.data() != nullptr &&
-                        reinterpret_cast<std::uintptr_t>(array.data()) % alignment == 0;
+    bool const placed =
+      array.data() != nullptr && reinterpret_cast<std::uintptr_t>(array.data()) % alignment == 0;
     return require(array.empty() || placed, sentence);
   }
 

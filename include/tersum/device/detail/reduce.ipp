@@ -171,16 +171,15 @@ status reduce(Executor const& exec,
 {
   std::size_t const count = to.size();
   bool const in_range     = ranks >= 1 && ranks <= 4096;
-  status const s = detail::argument_check{}
+  status const s          = detail::argument_check{}
                      .require(in_range, "ranks must be between 1 and 4096")
                      .require(gathered.size() == count * static_cast<std::size_t>(ranks),
                               "gathered has not to.size() elements of each rank")
                      .result();
   if (!s.ok()) { return s; }
-  return detail::reduce_payloads(
-    exec, op, to, static_cast<std::size_t>(ranks), [=](std::size_t i) {
-      return gathered.data() + i * count;
-    });
+  return detail::reduce_payloads(exec, op, to, static_cast<std::size_t>(ranks), [=](std::size_t i) {
+    return gathered.data() + i * count;
+  });
 }
 
 }  // namespace tersum::inline v0
