@@ -14,6 +14,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/stages.hpp>
 
 namespace tersum::inline v0 {
 
@@ -62,6 +63,19 @@ struct cast_codec {
 
   using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
   using agreed_op   = norm_sum<norm_scalar>;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, round::agree>,
+                             round::sum_bypass,
+                             stages_if<selects, stage::select>,
+                             stages_if<agrees, stage::derive_steps>,
+                             stage::encode,
+                             round::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   static_assert(!feeds_back || selects,
                 "tersum: a cast of all coordinates loses next to nothing and has no feedback");

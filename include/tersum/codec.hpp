@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
@@ -20,6 +19,7 @@
 #include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>
@@ -46,6 +46,29 @@ requires(
     std::integer_sequence<int, Level...>);
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
+
+//! Stages that a rotator of whole tensors adds before the gradient is measured, and after it was decoded.
+template <class Rotator>
+struct rotator_stages {
+  using before = stage_list<>;
+  using after  = stage_list<>;
+};
+
+template <class Rotator>
+requires requires
+{
+  typename Rotator::stages_before;
+  typename Rotator::stages_after;
+}
+struct rotator_stages<Rotator> {
+  using before = typename Rotator::stages_before;
+  using after  = typename Rotator::stages_after;
+};
+
+template <class Rotator>
+using stages_before = typename rotator_stages<Rotator>::before;
+template <class Rotator>
+using stages_after = typename rotator_stages<Rotator>::after;
 
 //! How ranks must not agree on what a range measures: a step from the wrong one would not fit.
 template <class Range>
@@ -98,6 +121,22 @@ struct codec {
   static constexpr bool saturates      = Reducer::saturating;
   static constexpr bool feeds_back     = Feedback::enabled;
   static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             detail::stages_before<Rotator>,
+                             stage::measure,
+                             round::agree,
+                             round::sum_bypass,
+                             stages_if<selects, stage::select>,
+                             stage::derive_steps,
+                             stage::encode,
+                             round::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             detail::stages_after<Rotator>,
+                             stage::finish>;
 
   //! The wire word whose codes are all zero: what a chunk without a step sends.
   static constexpr std::uint32_t zero_word =

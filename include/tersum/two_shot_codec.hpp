@@ -13,6 +13,7 @@
 #include <tersum/detail/codebook_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
@@ -59,6 +60,20 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   static constexpr bool owner_feeds_back =
     feeds_back && !selects;  //!< Ownership of a chunk does not change.
   static constexpr int chunk_size = Chunker::chunk_size;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, round::agree>,
+                             round::sum_bypass,
+                             stages_if<agrees, stage::select, stage::derive_steps>,
+                             stage::encode,
+                             round::scatter_parts,
+                             stage::recompress,
+                             round::gather_parts,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
 

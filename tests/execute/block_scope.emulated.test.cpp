@@ -146,9 +146,9 @@ void compare(Codec const& codec, std::size_t coordinates)
     }
     // In the second step the last chunk is not finite, and is sent as zeros.
     if (step == 1) { gradients[0].back() = std::numeric_limits<float>::infinity(); }
-    run.encode(gradients);
+    run.measure(gradients);
     run.agree(reduction_order::ring);
-    run.advance();
+    run.encode();
     for (int rank = 0; rank < world; ++rank) {
       CAPTURE(rank);
       pieces<Codec> const mine{{seed, step, static_cast<std::uint32_t>(rank)}, &run.step(rank, 0)};

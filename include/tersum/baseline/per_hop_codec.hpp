@@ -21,11 +21,19 @@
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>
 
 namespace tersum::inline v0 {
+
+namespace stage {
+
+//! Copies what this rank sends: hops add to the copy, and feedback compares it with what was sent.
+struct keep_sent : of_part<exchange_part::encode> {};
+
+}  // namespace stage
 
 namespace detail {
 
@@ -104,6 +112,19 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
   static constexpr int chunk_size        = Chunker::chunk_size;
 
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, round::agree>,
+                             round::sum_bypass,
+                             stages_if<agrees, stage::select, stage::derive_steps>,
+                             stage::encode,
+                             stages_if<feeds_back, stage::keep_sent>,
+                             round::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
+
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
   static_assert(
     !several_bits || detail::is_allocated<Chunker>,
@@ -168,3 +189,5 @@ using codec_of_op = typename codec_of_requantizing<Op>::type;
 }  // namespace detail
 
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/per_hop_stages.hpp>

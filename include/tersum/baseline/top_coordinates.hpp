@@ -6,9 +6,11 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/stages.hpp>
 
 namespace tersum::inline v0 {
 
@@ -52,6 +54,10 @@ struct top_coordinates_codec {
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size    = 1;
 
+  //! The order of an exchange.
+  using stages =
+    stage_list<stage::open, stage::encode, round::gather_parts, stage::decode, stage::finish>;
+
   top_coordinates chunker{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
@@ -62,13 +68,7 @@ struct top_coordinates_codec {
   }
 };
 
-//! Codecs whose round gathers what each rank sends instead of reducing it.
-template <class Codec>
-concept gathering = requires
-{
-  requires Codec::gathers;
-};
-
 }  // namespace tersum::inline v0
 
+#include <tersum/baseline/detail/top_coordinates_stages.hpp>
 #include <tersum/baseline/top_coordinates_plan.hpp>

@@ -5,31 +5,33 @@
 //! An exchange in parts, for callers that overlap its rounds with other work.
 //!
 //!     initialize(exec, plan, state, seed)                 once
-//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire and bypass_wire
-//!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
+//!     measure(exec, plan, gradient, state, workspace)     then reduce agreed_wire and bypass_wire
+//!     encode(exec, plan, gradient, state, workspace)      then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
 //! A two-shot codec has one part more, between its two payload rounds:
 //!
-//!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
+//!     encode(exec, plan, gradient, state, workspace)      then scatter scattered_wire
+//!     recompress(exec, plan, gradient, state, workspace)  then gather gathered_wire
 //!
-//! Codecs without agreement have no agreed wire and need no `advance`: their payload_wire, scattered_wire (two shots)
-//! or gathered_wire (TopK) is ready after `encode`. `Codec::agrees` is false for them: casts of all or of random
-//! coordinates, two shots and hops of fixed chunks, alternating factors, TopK. Quantized factors have parts of their
-//! own: see `quantized_low_rank_codec`.
+//! Each part walks its stages of `Codec::stages` (stages.hpp). Codecs without agreement have no agreed wire:
+//! `Codec::agrees` is false for casts of all or of random coordinates, two shots and hops of fixed chunks, alternating
+//! factors and TopK, whose payload is a gathered_wire. Quantized factors have parts of their own: see
+//! `quantized_low_rank_codec`.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
-//! reduced after `advance`, feedback does not see values in it that are not finite. The gradient must not change
-//! between `encode` and `decode`, which overwrites it with the mean.
+//! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
+//! between `measure` and `decode`, which overwrites it with the mean.
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/make_args.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/wire.hpp>
@@ -68,13 +70,23 @@ status initialize(Executor const& exec,
                   std::span<std::byte> state,
                   std::uint64_t seed);
 
-//! @brief Begins an exchange. Afterwards `agreed_wire` is ready, or, for codecs without agreement, the first payload
-//! round.
+//! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
 //!
 //! Enqueued on the executor; does not synchronize. If an argument is at fault, nothing was written.
 //! @param gradient   plan.coordinates() elements.
 //! @param state      As `initialize` or the last exchange left it.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
+template <executor Executor, class Codec, gradient_memory Gradient>
+status measure(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace);
+
+//! @brief Makes the payload, once the agreed wire and the bypass wire have been reduced. Afterwards the codes are ready
+//! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
+//!
+//! Enqueued on the executor; does not synchronize. Arguments are those of `measure`, with the same contents.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
@@ -82,17 +94,10 @@ status encode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
 
-//! @brief Call it when the agreed wire has been reduced. Afterwards the codes are ready in `payload_wire` (two shots:
-//! `scattered_wire`). Same arguments as `encode`.
-template <executor Executor, class Codec, gradient_memory Gradient>
-status advance(Executor const& exec,
-               plan<Codec> const& plan,
-               Gradient&& gradient,
-               std::span<std::byte> state,
-               std::span<std::byte> workspace);
-
-//! @brief Call it when the scattered wire has been exchanged. Afterwards this rank's part of the mean is ready in
-//! `gathered_wire`. Same arguments as `encode`.
+//! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
+//! exchanged. Afterwards the part is ready in `gathered_wire`.
+//!
+//! Enqueued on the executor; does not synchronize. Arguments are those of `measure`, with the same contents.
 //! @param range  Which words of the part: see `part_recompression`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
@@ -102,8 +107,10 @@ status recompress(Executor const& exec,
                   std::span<std::byte> workspace,
                   part_range range = {});
 
-//! @brief Call it when all wires have been reduced. The gradient becomes the mean over the ranks. Same arguments as
-//! `encode`.
+//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean over the ranks, and the
+//! state is that of the next step.
+//!
+//! Enqueued on the executor; does not synchronize. Arguments are those of `measure`, with the same contents.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,

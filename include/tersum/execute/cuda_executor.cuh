@@ -41,7 +41,7 @@ struct cuda_executor : detail::exchange_launches<cuda_executor> {
 
   [[nodiscard]] status check() const noexcept { return {}; }
 
-  //! @name Parts of an exchange
+  //! @name Arrays
   //! Called by exchanges and collectives, which check the arguments first.
   //! @{
   //! to[i] = op(a[i], b[i]) for `count` elements of device memory; `to` may be `a` or `b`.

@@ -10,7 +10,6 @@
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>

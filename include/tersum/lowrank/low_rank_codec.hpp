@@ -11,6 +11,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/low_rank.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
@@ -57,6 +58,18 @@ struct low_rank_codec {
   static constexpr bool saturates    = false;
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size    = 64;  //!< Rows or columns that kernels take at once.
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, round::agree>,
+                             round::sum_bypass,
+                             stage::orthonormalize,
+                             stage::encode,
+                             round::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   LowRank low_rank{};
   Feedback feedback{};

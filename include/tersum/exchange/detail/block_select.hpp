@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 

@@ -7,8 +7,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_full_hadamard.hpp>
-#include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_decode.hpp>
@@ -154,41 +152,6 @@ struct cast_kernel : kernel_of_threads<cast_threads> {
   TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
-
-//! @name Kernels of full_hadamard
-//! 32 coordinates a thread.
-//! @{
-struct full_forward_kernel : kernel_of_threads<full_pass_threads> {
-  int pass;
-  TERSUM_RUNS(full_forward_pass(ctx, args, pass))
-};
-
-struct full_backward_kernel : kernel_of_threads<full_pass_threads> {
-  int pass;
-  TERSUM_RUNS(full_backward_pass(ctx, args, pass))
-};
-//! @}
-
-//! @name Kernels of top_coordinates
-//! One thread a coordinate.
-//! @{
-struct send_coordinates_kernel : kernel_of_threads<coordinate_threads> {
-  TERSUM_RUNS(send_coordinates(ctx, args))
-};
-
-struct clear_coordinates_kernel : kernel_of_threads<coordinate_threads> {
-  TERSUM_RUNS(clear_coordinates(ctx, args))
-};
-
-struct add_coordinates_kernel : kernel_of_threads<coordinate_threads> {
-  std::uint64_t rank;
-  TERSUM_RUNS(add_coordinates(ctx, args, rank))
-};
-
-struct receive_coordinates_kernel : kernel_of_threads<coordinate_threads> {
-  TERSUM_RUNS(receive_coordinates(ctx, args))
-};
-//! @}
 
 //! One block a part.
 struct clear_parts_kernel : kernel_of_threads<part_threads> {

@@ -19,11 +19,14 @@ template <class Executor, class Codec, class Element>
 class launch_list {
  public:
   launch_list(Executor const& executor,
-              plan<Codec> const& plan,
+              tersum::plan<Codec> const& plan,
               exchange_args<Codec, Element> const& args)
     : executor_{executor}, plan_{plan}, args_{args}
   {
   }
+
+  [[nodiscard]] tersum::plan<Codec> const& plan() const { return plan_; }
+  [[nodiscard]] exchange_args<Codec, Element> const& args() const { return args_; }
 
   //! The first failure.
   [[nodiscard]] status result() const { return result_; }
@@ -32,6 +35,15 @@ class launch_list {
   void operator()(Kernel const& kernel, std::uint64_t blocks)
   {
     if (result_.ok()) { result_ = executor_.run(kernel, blocks, args_); }
+  }
+
+  //! The same as a function object, which returns a status.
+  [[nodiscard]] auto each()
+  {
+    return [this](auto const& kernel, std::uint64_t blocks) {
+      (*this)(kernel, blocks);
+      return result_;
+    };
   }
 
   //! One thread for each of `count`.
@@ -86,8 +98,6 @@ class launch_list {
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
-  void full_pass(auto const& kernel) { threads(kernel, plan_.chunks() * (Codec::chunk_size / 32)); }
-
   //! Sets `count` elements to zero.
   template <class T>
   void clear(T* to, std::uint64_t count)
@@ -129,10 +139,6 @@ class launch_list {
       (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
     }
     chunks<encode_parts_kernel>();
-    if constexpr (requantizing<Codec> && Codec::feeds_back) {
-      // What hops add is a copy: feedback compares it with what was sent.
-      copy(args_.parts.gathered, args_.payload, words);
-    }
   }
 
   void decode_parts()
@@ -145,7 +151,7 @@ class launch_list {
 
  private:
   Executor const& executor_;
-  plan<Codec> const& plan_;
+  tersum::plan<Codec> const& plan_;
   exchange_args<Codec, Element> const& args_;
   status result_{};
 };

@@ -32,7 +32,7 @@ void cpu_stages<Codec, Element>::select() const
 }
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::settle() const
+void cpu_stages<Codec, Element>::derive_steps() const
 {
   using scalar                    = typename Codec::norm_scalar;
   scalar const* const agreed      = static_cast<scalar const*>(args_.agreed);

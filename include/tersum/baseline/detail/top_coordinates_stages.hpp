@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! TopK on the CPU: what the kernel bodies of block_top_coordinates.hpp do, to the same bits.
+//! The stages of TopK, on the CPU and as kernels, to the same bits.
 
 #pragma once
 
 #include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 
 #include <algorithm>
@@ -86,5 +88,60 @@ class cpu_top_coordinates {
   int threads_;
   exchange_args<Codec, Element> const& args_;
 };
+
+template <gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+{
+  cpu_top_coordinates<Codec, Element>{work.threads, work.args}.encode();
+  return {};
+}
+
+template <gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  cpu_top_coordinates<Codec, Element>{work.threads, work.args}.decode();
+  return {};
+}
+
+//! @name Kernels of top_coordinates
+//! One thread a coordinate.
+//! @{
+struct send_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  TERSUM_RUNS(send_coordinates(ctx, args))
+};
+
+struct clear_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  TERSUM_RUNS(clear_coordinates(ctx, args))
+};
+
+struct add_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  std::uint64_t rank;
+  TERSUM_RUNS(add_coordinates(ctx, args, rank))
+};
+
+struct receive_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+  TERSUM_RUNS(receive_coordinates(ctx, args))
+};
+//! @}
+
+template <class Executor, gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
+{
+  launches.select();
+  launches.threads(send_coordinates_kernel{}, launches.plan().chunks());
+  return launches.result();
+}
+
+template <class Executor, gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+{
+  auto const& plan = launches.plan();
+  launches.threads(clear_coordinates_kernel{}, plan.chunks());
+  for (int rank = 0; rank < plan.ranks().size; ++rank) {
+    launches.threads(add_coordinates_kernel{{}, static_cast<std::uint64_t>(rank)}, plan.chosen());
+  }
+  launches.threads(receive_coordinates_kernel{}, plan.chunks());
+  return launches.result();
+}
 
 }  // namespace tersum::inline v0::detail
