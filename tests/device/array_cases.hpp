@@ -86,7 +86,7 @@ void check_norms(Placement const& on)
                                  stochastic_quantizer<4>,
                                  saturating_sum<4>>;
         staged_run<codec_type> run{codec_type{}, layout{count}, 1, 1};
-        run.encode({values});
+        run.measure({values});
         std::vector<double> const agreed = run.agreed(0);
         CHECK(std::vector<double>(got.begin(), got.end()) == agreed);
       }
@@ -251,9 +251,9 @@ void check_against_exchange(Placement const& on, std::size_t count)
   constexpr std::uint64_t seed = 21;
   staged_run<codec_type> run{codec_type{}, layout{count}, world, seed};
   auto const gradients = normal_gradients(world, count, 31);
-  run.encode(gradients);
+  run.measure(gradients);
   run.agree(reduction_order::ring);
-  run.advance();
+  run.encode();
   std::size_t const chunks = chunk_count(chunker, count);
   std::vector<float> scales, ones, factors;
   for (std::size_t c = 0; c < chunks; ++c) {
