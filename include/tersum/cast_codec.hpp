@@ -95,12 +95,12 @@ struct cast_codec {
   //! The order of an exchange.
   using stages = join_stages<stage::open,
                              stage::gather_bypass,
-                             stages_if<agrees, stage::measure, round::agree>,
-                             round::sum_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
                              stages_if<selects, stage::select>,
                              stages_if<agrees, stage::derive_steps>,
                              stage::encode,
-                             round::reduce_payload,
+                             rounds::reduce_payload,
                              stage::return_bypass,
                              stage::decode,
                              stage::finish>;

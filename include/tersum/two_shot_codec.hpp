@@ -152,13 +152,13 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   //! The order of an exchange.
   using stages = join_stages<stage::open,
                              stage::gather_bypass,
-                             stages_if<agrees, stage::measure, round::agree>,
-                             round::sum_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
                              stages_if<agrees, stage::select, stage::derive_steps>,
                              stage::encode,
-                             round::scatter_parts,
+                             rounds::scatter_parts,
                              stage::recompress,
-                             round::gather_parts,
+                             rounds::gather_parts,
                              stage::return_bypass,
                              stage::decode,
                              stage::finish>;

@@ -163,12 +163,12 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   //! The order of an exchange.
   using stages = join_stages<stage::open,
                              stage::gather_bypass,
-                             stages_if<agrees, stage::measure, round::agree>,
-                             round::sum_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
                              stages_if<agrees, stage::select, stage::derive_steps>,
                              stage::encode,
                              stages_if<feeds_back, stage::keep_sent>,
-                             round::reduce_payload,
+                             rounds::reduce_payload,
                              stage::return_bypass,
                              stage::decode,
                              stage::finish>;

@@ -143,7 +143,7 @@ struct top_coordinates_codec {
 
   //! The order of an exchange.
   using stages =
-    stage_list<stage::open, stage::encode, round::gather_parts, stage::decode, stage::finish>;
+    stage_list<stage::open, stage::encode, rounds::gather_parts, stage::decode, stage::finish>;
 
   top_coordinates chunker{};
 
