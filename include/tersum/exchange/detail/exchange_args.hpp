@@ -8,6 +8,7 @@
 
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/plan.hpp>
@@ -20,13 +21,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief What kernels of a codec that selects are given besides.
-struct selection_args {
-  selection_rule rule;
-  selection_scratch* scratch;
-  std::uint32_t* places;  // one a chunk
-};
 
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {

@@ -7,14 +7,15 @@
 
 #pragma once
 
+#include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_decode.hpp>
 #include <tersum/exchange/detail/block_encode.hpp>
+#include <tersum/exchange/detail/block_energies.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_magnitudes.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
-#include <tersum/exchange/detail/block_select.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
 
@@ -138,7 +139,8 @@ struct select_kernel : kernel_of_threads<select_threads> {
   int last_phase;  //!< The one after the last.
   template <class Codec>
   static constexpr int shared = select_shared;
-  TERSUM_RUNS(select_phases_of(ctx, args, first_phase, last_phase))
+  TERSUM_RUNS(
+    select_phases_of<Codec::chunker_type::level_count>(ctx, args, first_phase, last_phase))
 };
 
 //! One thread a chunk.

@@ -119,10 +119,9 @@ class launch_list {
     if (blocks == 0) { return; }
     auto& histogram = args_.selection.scratch->histogram;
     clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    int const at_once = blocks == 1 ? select_phases : 1;
-    for (int phase = 0; phase < select_phases; phase += at_once) {
-      (*this)(select_kernel{{}, phase, phase + at_once}, blocks);
-    }
+    each_select_launch(blocks, [&](int first, int last) {
+      (*this)(select_kernel{{}, first, last}, blocks);
+    });
   }
 
   void select() { select(select_blocks(plan_.chunks())); }
