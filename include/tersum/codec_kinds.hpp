@@ -55,7 +55,7 @@ concept has_parts = scattering<Codec> || requantizing<Codec>;
 //! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by
 //! then.
 template <class Codec>
-inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
+inline constexpr bool moves_with_codes = feeds_back<Codec>&& agrees<Codec> && !has_parts<Codec>;
 
 //! Codecs, and reductions, whose hops add tiles: elements with a head.
 template <class T>
