@@ -12,11 +12,12 @@
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/chunk/norm_log.hpp>
-#include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/chunk_counts.hpp>
 #include <tersum/detail/codebook_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
@@ -67,6 +68,52 @@ inline constexpr bool is_allocated = false;
 template <int Size, int... Widths>
 inline constexpr bool is_allocated<allocated_chunks<Size, Widths...>> = true;
 
+//! @brief Tiles, in two places with feedback: what was encoded is needed until the end, and the all-reduce overwrites it.
+template <class Codec>
+struct hop_counts : chunk_counts<Codec> {
+  using chunk_counts<Codec>::chunk_counts;
+  using op = typename Codec::payload_op;
+
+  //! Elements of the payload.
+  [[nodiscard]] constexpr std::uint64_t tiles() const noexcept
+  {
+    if constexpr (selects<Codec>) {
+      if (!this->travels()) { return 0; }
+      return (this->capacity_words() + op::shape::between + tile_words() - 1) / tile_words();
+    } else {
+      return (this->chunks() + op::element::chunks - 1) / op::element::chunks;
+    }
+  }
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    return tiles() * sizeof(typename op::element);
+  }
+  //! Whole tiles, and what chunks may leave free of them: see `tile_map`.
+  [[nodiscard]] static constexpr double usable_words(double words, world const&) noexcept
+  {
+    auto const number = static_cast<std::uint64_t>(maximum(words, 0.0) / op::element::words);
+    return static_cast<double>(number) * static_cast<double>(tile_words()) - op::shape::between;
+  }
+
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
+                        holds<std::uint32_t>(section::places, this->places()),
+                        holds<typename op::element>(section::payload, tiles()),
+                        feeds_back<Codec> ? holds<typename op::element>(section::gathered, tiles())
+                                          : in_place_of(section::payload, section::gathered),
+                        holds<float>(section::bypass, this->bypassed()),
+                        holds<std::byte>(section::agreed, this->agreed_room())};
+  }
+
+ private:
+  //! Words of an element that chunks of any width can use.
+  [[nodiscard]] static constexpr std::uint64_t tile_words() noexcept
+  {
+    return op::element::room - op::shape::size.lost;
+  }
+};
+
 }  // namespace detail
 
 //! @brief Chunks are rounded to codes, and the payload's reduction (`requantizing_sum` or `requantizing_tiles`) decodes two of
@@ -94,46 +141,41 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using agreement_kind = agreement::norms_if<Chunker>;
+  using payload_kind   = payload::hops;
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
   using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
+  using counts_type    = detail::hop_counts<per_hop_codec>;
 
-  static constexpr bool casts             = false;
-  static constexpr bool requantizes       = true;  //!< Hops decode, add and encode again.
   static constexpr bool tiles             = payload_op::tiles;  //!< Their elements have heads.
-  static constexpr bool selects           = selecting_chunker<Chunker>;
-  static constexpr bool agrees            = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits      = detail::has_several_bits<Chunker>();
   static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
   static constexpr bool rotates_in_memory = false;
   static constexpr bool rotates_all       = false;
-  static constexpr bool tracks            = false;
-  static constexpr bool saturates         = false;
-  static constexpr bool feeds_back        = Feedback::enabled;
-  static constexpr bool owner_feeds_back  = false;  //!< Nobody owns a chunk.
   static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
-  using stages = join_stages<stage::open,
-                             stage::gather_bypass,
-                             stages_if<agrees, stage::measure, round::agree>,
-                             round::sum_bypass,
-                             stages_if<agrees, stage::select, stage::derive_steps>,
-                             stage::encode,
-                             stages_if<feeds_back, stage::keep_sent>,
-                             round::reduce_payload,
-                             stage::return_bypass,
-                             stage::decode,
-                             stage::finish>;
+  using stages =
+    join_stages<stage::open,
+                stage::gather_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
+                rounds::sum_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::select, stage::derive_steps>,
+                stage::encode,
+                stages_if<Feedback::enabled, stage::keep_sent>,
+                rounds::reduce_payload,
+                stage::return_bypass,
+                stage::decode,
+                stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
   static_assert(
     has_packed_rotation<Rotator, chunk_size>,
     "tersum: per_hop_codec is for comparison and takes rotators with a packed form alone");
   static_assert(
-    !several_bits || detail::is_allocated<Chunker>,
+    !detail::has_several_bits<Chunker>() || detail::is_allocated<Chunker>,
     "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");
 
   Chunker chunker{};
@@ -196,4 +238,4 @@ using codec_of_op = typename codec_of_requantizing<Op>::type;
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/per_hop_stages.hpp>
+#include <tersum/baseline/detail/per_hop_codec.ipp>

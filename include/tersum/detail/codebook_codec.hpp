@@ -6,11 +6,11 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 
 namespace tersum::inline v0::detail {
 
@@ -53,7 +53,7 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
 template <int Level, has_parts Codec>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto coded_at_level(Codec const& codec) noexcept
 {
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     constexpr int width = Codec::chunker_type::widths[Level - 1];
     using narrow        = typename Codec::quantizer_type::template with_bits<width>;
     return typename Codec::template with_codes<fixed_chunks<Codec::chunk_size>, narrow>{};

@@ -18,6 +18,8 @@ namespace tersum::inline v0::detail {
 template <class Executor, class Codec, class Element>
 class launch_list {
  public:
+  using codec_type = Codec;
+
   launch_list(Executor const& executor,
               tersum::plan<Codec> const& plan,
               exchange_args<Codec, Element> const& args)
@@ -94,7 +96,7 @@ class launch_list {
   void cast()
   {
     std::uint64_t blocks = plan_.chunks();
-    if constexpr (Codec::selects) { blocks = selected_blocks<Codec>(blocks); }
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks); }
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
@@ -117,10 +119,9 @@ class launch_list {
     if (blocks == 0) { return; }
     auto& histogram = args_.selection.scratch->histogram;
     clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    int const at_once = blocks == 1 ? select_phases : 1;
-    for (int phase = 0; phase < select_phases; phase += at_once) {
-      (*this)(select_kernel{{}, phase, phase + at_once}, blocks);
-    }
+    each_select_launch(blocks, [&](int first, int last) {
+      (*this)(select_kernel{{}, first, last}, blocks);
+    });
   }
 
   void select() { select(select_blocks(plan_.chunks())); }
@@ -144,8 +145,8 @@ class launch_list {
   void decode_parts()
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
-    if constexpr (Codec::feeds_back) { chunks<keep_residual_kernel>(); }
-    if constexpr (Codec::owner_feeds_back) { owned(keep_owner_residual_kernel{}); }
+    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    if constexpr (owner_feeds_back<Codec>) { owned(keep_owner_residual_kernel{}); }
     chunks<decode_parts_kernel>();
   }
 
@@ -155,5 +156,13 @@ class launch_list {
   exchange_args<Codec, Element> const& args_;
   status result_{};
 };
+
+template <class T>
+inline constexpr bool is_launch_list = false;
+template <class Executor, class Codec, class Element>
+inline constexpr bool is_launch_list<launch_list<Executor, Codec, Element>> = true;
+
+template <class T>
+concept launching = is_launch_list<T>;
 
 }  // namespace tersum::inline v0::detail

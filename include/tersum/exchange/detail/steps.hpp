@@ -76,7 +76,7 @@ template <class Codec>
 {
   using quantizer = typename Codec::quantizer_type;
   std::uint64_t const coordinates =
-    (Codec::per_tensor ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
+    (per_tensor<Codec> ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
   float const reach  = codec.range.reach(measured, world, coordinates);
   float const bound  = codec.range.bound(measured, world, coordinates);
   float const room   = codec.range.headroom.factor(world, ratio);
@@ -113,7 +113,7 @@ template <class Codec>
                                                      std::uint64_t tensor_chunks)
 {
   chunk_step step{};
-  if (Codec::selects && level == 0) {
+  if (selects<Codec> && level == 0) {
     step.decode = is_finite(measured) ? 0.0f : bits_float(0x7fffffffu);
   } else {
     at_level(codec, level, [&](auto const& chosen) {
@@ -127,7 +127,7 @@ template <class Codec>
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE bool stays_behind(chunk_step const& step)
 {
-  return is_poisoned(step) || (Codec::selects && step.decode == 0.0f);
+  return is_poisoned(step) || (selects<Codec> && step.decode == 0.0f);
 }
 
 //! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure: no energy, or one that is

@@ -6,12 +6,8 @@
 
 #pragma once
 
-#include <tersum/block/detail/eight_values.hpp>
-#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
-#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -22,11 +18,13 @@ namespace tersum::inline v0::detail {
 //! @brief How blocks of 128 threads share chunks out for their norms: so many coordinates a thread that what it does once
 //! does not weigh, of several chunks where they are short. Four threads share the shortest: fewer would read a few bytes
 //! each of many lines.
-template <class Codec, class Element>
-struct norm_share {
-  static constexpr int size = Codec::chunk_size;
-  static constexpr int bytes =
-    size * static_cast<int>(Codec::rotates_all ? sizeof(float) : sizeof(Element));
+//! @tparam Size     Coordinates in a chunk.
+//! @tparam Element  What is read.
+//! @tparam Several  Whether each value is the sum of several, which takes as many registers again.
+template <int Size, class Element, bool Several = false>
+struct norm_shape {
+  static constexpr int size  = Size;
+  static constexpr int bytes = size * static_cast<int>(sizeof(Element));
   //! Threads that share a chunk.
   static constexpr int lanes = minimum(maximum(bytes / 256, size > 256 ? 8 : 4), 32);
   //! Accumulators that a thread has in a row: of 32 bytes, where there are so many.
@@ -35,71 +33,23 @@ struct norm_share {
   static constexpr int rows = minimum(size, 256) / row / lanes;
   //! Whether a square and its sum with the next are one multiply-add, with the same bits: where an accumulator has one
   //! square, and it is exact, as those of halves are, which end at 2^-48.
-  static constexpr bool fuses =
-    std::is_same_v<Element, half> && size <= 256 && !Codec::feeds_back && !Codec::rotates_all;
-  //! Chunks of a thread, one after the other. A residual takes as many registers again.
-  static constexpr int chunks =
-    minimum(maximum((Codec::feeds_back ? 64 : 128) * lanes / size, 1), 8);
+  static constexpr bool fuses = std::is_same_v<Element, half> && size <= 256 && !Several;
+  //! Chunks of a thread, one after the other.
+  static constexpr int chunks = minimum(maximum((Several ? 64 : 128) * lanes / size, 1), 8);
   static constexpr int chunks_per_warp  = 32 / lanes * chunks;
   static constexpr int chunks_per_block = 4 * chunks_per_warp;
 };
 
-//! @brief The grid of `chunk_norms`.
-template <class Codec, class Element>
-inline constexpr chunk_grid norms_grid{
-  .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
-
-//! @brief Eight values, gradient plus residual; zeros beyond the `left` that there are, which only edges look at.
-template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void load_for_norm(Context const& ctx,
-                               exchange_args<Codec, Element> const& args,
-                               std::uint64_t first,
-                               [[maybe_unused]] int left,
-                               float* v)
-{
-  if constexpr (Codec::rotates_all) {
-    load_eight(ctx, args.rotated + first, v);
-  } else if constexpr (Edge) {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      v[j] = 0.0f;
-      if (j < left) {
-        std::uint64_t const at = first + static_cast<unsigned>(j);
-        v[j]                   = Context::value(ctx.load(args.gradient + at));
-        if constexpr (Codec::feeds_back) {
-          v[j] = args.codec.feedback.before(
-            context_arithmetic<Context>{}, v[j], ctx.load(args.residual + at));
-        }
-      }
-    }
-  } else {
-    load_eight(ctx, args.gradient + first, v);
-    if constexpr (Codec::feeds_back) {
-      float kept[8];
-      load_eight(ctx, args.residual + first, kept);
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
-      }
-    }
-  }
-}
-
 //! @brief What one thread adds up of a chunk: accumulators (q lanes + member) row + j are summed over j into parts[q].
-//! @param first  The thread's first coordinate in the gradient.
-//! @param left   Coordinates of the chunk from there on.
-template <bool Edge, class Codec, class Element, class Context, int Rows>
-TERSUM_BODY void add_squares(Context const& ctx,
-                             exchange_args<Codec, Element> const& args,
-                             std::uint64_t first,
-                             int left,
-                             float (&parts)[Rows])
+//! @tparam Shape  A `norm_shape`.
+//! @param load  load(within, v): eight values of the chunk, from coordinate `within` of those after the thread's first.
+template <class Shape, class Context, class Load, int Rows>
+TERSUM_BODY void add_squares(Context const&, Load const& load, float (&parts)[Rows])
 {
-  using share           = norm_share<Codec, Element>;
-  constexpr int row     = share::row;
+  constexpr int row     = Shape::row;
   constexpr int octets  = Rows * row / 8;
   float sums[Rows][row] = {};
-  constexpr int steps   = share::size < 256 ? 1 : share::size / 256;
+  constexpr int steps   = Shape::size < 256 ? 1 : Shape::size / 256;
   constexpr int unroll  = minimum(steps, 8 / octets);  // eight loads at a time are enough in flight
   for (int outer = 0; outer < steps; outer += unroll) {
     float v[unroll][Rows][row];
@@ -107,11 +57,10 @@ TERSUM_BODY void add_squares(Context const& ctx,
     for (int inner = 0; inner < unroll; ++inner) {
       TERSUM_UNROLL
       for (int octet = 0; octet < octets; ++octet) {
-        int const q            = octet * 8 / row;
-        int const j            = octet * 8 % row;
-        int const within       = (outer + inner) * 256 + q * share::lanes * row + j;
-        std::uint64_t const at = first + static_cast<unsigned>(within);
-        load_for_norm<Edge>(ctx, args, at, left - within, v[inner][q] + j);
+        int const q      = octet * 8 / row;
+        int const j      = octet * 8 % row;
+        int const within = (outer + inner) * 256 + q * Shape::lanes * row + j;
+        load(within, v[inner][q] + j);
       }
     }
     TERSUM_UNROLL
@@ -120,7 +69,7 @@ TERSUM_BODY void add_squares(Context const& ctx,
       for (int q = 0; q < Rows; ++q) {
         TERSUM_UNROLL
         for (int j = 0; j < row; ++j) {
-          float& sum = sums[q][share::fuses ? j / 2 * 2 : j];
+          float& sum = sums[q][Shape::fuses ? j / 2 * 2 : j];
           sum        = Context::fma(v[inner][q][j], v[inner][q][j], sum);
         }
       }
@@ -129,7 +78,7 @@ TERSUM_BODY void add_squares(Context const& ctx,
   TERSUM_UNROLL
   for (int q = 0; q < Rows; ++q) {
     TERSUM_UNROLL
-    for (int width = share::fuses ? 2 : 1; width < row; width *= 2) {
+    for (int width = Shape::fuses ? 2 : 1; width < row; width *= 2) {
       TERSUM_UNROLL
       for (int j = 0; j < row; j += 2 * width) {
         sums[q][j] = Context::add(sums[q][j], sums[q][j + width]);
