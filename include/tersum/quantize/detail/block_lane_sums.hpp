@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/rotate/block_hadamard.hpp>

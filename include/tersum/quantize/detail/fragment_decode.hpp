@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/quantize/detail/block_lane_sums.hpp>
 #include <tersum/types.hpp>
