@@ -6,6 +6,7 @@
 
 #include "support/golden_digest.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 using namespace tersum;

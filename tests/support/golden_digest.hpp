@@ -11,10 +11,10 @@
 
 #pragma once
 
-#include <tersum/collective/all_reduce_mean.hpp>
-#include <tersum/collective/loopback.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
-#include <tersum/interop/loopback_transport.hpp>
+#include <tersum/single_process/loopback.hpp>
+#include <tersum/single_process/loopback_transport.hpp>
 
 #include <doctest/doctest.h>
 

@@ -12,6 +12,7 @@
 #include <tersum/status.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace tersum::inline v0::detail {
 
@@ -27,7 +28,20 @@ namespace tersum::inline v0::detail {
   return {};
 }
 
-//! Whether a chunker's budget is one, which NaN is not.
+//! Whether the tensors of a gradient cover it without gaps, in ascending order. Sizes that wrap cover nothing.
+[[nodiscard]] constexpr bool is_covered(layout const& gradient) noexcept
+{
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t end            = 0;
+  for (tensor const& t : gradient.tensors) {
+    if (t.columns != 0 && t.rows > (most - end) / t.columns) { return false; }
+    if (t.offset != end) { return false; }
+    end = t.offset + t.size();
+  }
+  return gradient.tensors.empty() || end == gradient.coordinates;
+}
+
+//! Whether a chunker's bits per coordinate can be a budget: a number from 0 to 64, not NaN.
 [[nodiscard]] constexpr status check_budget(float bits) noexcept
 {
   if (!(bits >= 0 && bits <= 64)) {
@@ -36,14 +50,15 @@ namespace tersum::inline v0::detail {
   return {};
 }
 
-//! @brief A hash of numbers, one after the other: unlike numbers after the same ones have unlike hashes.
+//! @brief The hash of a sequence of numbers, from that of all but the last. Sequences that differ in the last number alone
+//! have different hashes.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept
 {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
   return hash ^ hash >> 32;
 }
 
-//! What a state keeps of a tensor that does not change from step to step, added to a hash.
+//! Adds to a hash what a state holds of a tensor and never changes.
 [[nodiscard]] constexpr std::uint64_t add_record(std::uint64_t hash,
                                                  tensor_record const& record) noexcept
 {
@@ -52,13 +67,6 @@ namespace tersum::inline v0::detail {
     hash = mix(hash, value);
   }
   return hash;
-}
-
-//! Bits of all rounds per coordinate of the gradient.
-[[nodiscard]] constexpr double bits_over(std::uint64_t bytes, std::uint64_t coordinates) noexcept
-{
-  return coordinates == 0 ? 0.0
-                          : 8.0 * static_cast<double>(bytes) / static_cast<double>(coordinates);
 }
 
 }  // namespace tersum::inline v0::detail
