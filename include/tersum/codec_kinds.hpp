@@ -48,12 +48,13 @@ inline constexpr bool has_steps = requires
   typename Codec::range_type;
 };
 
-//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
+//! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
+//! blocks and tiles that hops add.
 template <class Codec>
 concept has_parts = scattering<Codec> || requantizing<Codec>;
 
-//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by
-//! then.
+//! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
+//! coordinates included, was not finite, since such a step leaves the residual as it was.
 template <class Codec>
 inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
 
@@ -75,7 +76,7 @@ template <class Chunker>
   return false;
 }
 
-//! Whether a quantizer comes in the widths that a chunker gives.
+//! Whether a quantizer can be had in all widths that a chunker gives.
 template <class Chunker, class Quantizer>
 [[nodiscard]] constexpr bool has_widths_of() noexcept
 {

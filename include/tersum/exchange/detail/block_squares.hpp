@@ -18,9 +18,11 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief How blocks of 128 threads share chunks out for their norms: so many coordinates a thread that what it does once
-//! does not weigh, of several chunks where they are short. Four threads share the shortest: fewer would read a few bytes
-//! each of many lines.
+//! @brief How the chunks are distributed over blocks of 128 threads to compute their norms.
+//!
+//! A thread has so many coordinates (128 or more, with feedback 64) that the instructions which it executes only once
+//! hardly count. Where chunks are short they are of several chunks. At least four threads share a chunk: with fewer, the
+//! accesses of a warp would touch a few bytes of many cache lines each.
 template <class Codec, class Element>
 struct norm_share {
   static constexpr int size = Codec::chunk_size;
@@ -28,15 +30,15 @@ struct norm_share {
     size * static_cast<int>(Codec::rotates_all ? sizeof(float) : sizeof(Element));
   //! Threads that share a chunk.
   static constexpr int lanes = minimum(maximum(bytes / 256, size > 256 ? 8 : 4), 32);
-  //! Accumulators that a thread has in a row: of 32 bytes, where there are so many.
+  //! Accumulators that a thread has in a row: as many as 32 bytes of the gradient, if the chunk has enough coordinates.
   static constexpr int row = bytes / size == 2 && minimum(size, 256) >= 16 * lanes ? 16 : 8;
-  //! Its rows, of the 256 accumulators or of as many as a chunk fills.
+  //! Rows of a thread. All threads of a chunk have 256 accumulators together, or as many as a shorter chunk fills.
   static constexpr int rows = minimum(size, 256) / row / lanes;
-  //! Whether a square and its sum with the next are one multiply-add, with the same bits: where an accumulator has one
-  //! square, and it is exact, as those of halves are, which end at 2^-48.
+  //! Whether a square is added to the one before by the multiply-add that makes it, with the same bits. That holds where
+  //! each accumulator has one square only and squares are exact, as those of halves are, whose last bit is at least 2^-48.
   static constexpr bool fuses =
     std::is_same_v<Element, half> && size <= 256 && !Codec::feeds_back && !Codec::rotates_all;
-  //! Chunks of a thread, one after the other. A residual takes as many registers again.
+  //! Chunks of a thread, one after the other. With feedback there are half as many, since the residual takes registers too.
   static constexpr int chunks =
     minimum(maximum((Codec::feeds_back ? 64 : 128) * lanes / size, 1), 8);
   static constexpr int chunks_per_warp  = 32 / lanes * chunks;
@@ -48,7 +50,7 @@ template <class Codec, class Element>
 inline constexpr chunk_grid norms_grid{
   .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
 
-//! @brief Eight values, gradient plus residual; zeros beyond the `left` that there are, which only edges look at.
+//! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
@@ -81,7 +83,8 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
   }
 }
 
-//! @brief What one thread adds up of a chunk: accumulators (q lanes + member) row + j are summed over j into parts[q].
+//! @brief Adds up one thread's coordinates of a chunk: parts[q] becomes the sum over j of its accumulators number
+//! (q lanes + member) row + j, where `member` is the thread's place in the chunk.
 //! @param first  The thread's first coordinate in the gradient.
 //! @param left   Coordinates of the chunk from there on.
 template <bool Edge, class Codec, class Element, class Context, int Rows>
@@ -135,8 +138,8 @@ TERSUM_BODY void add_squares(Context const& ctx,
   }
 }
 
-//! @brief Adds the parts of `Chunks` chunks over the lanes that share them, then those of each chunk. While there are
-//! several chunks, lanes exchange half of them at a step and go on with the other half.
+//! @brief Adds the parts of `Chunks` chunks over the lanes that share them, then the parts of each chunk. While a lane has
+//! several chunks, it gives half of them to another lane at each step and goes on with the other half.
 //!
 //! The sum of chunk c is then parts[c / Lanes][0] of the lanes whose `member` is c modulo the lesser of Lanes and Chunks.
 template <int Lanes, class Context, int Chunks, int Rows>
