@@ -69,19 +69,20 @@ template <class Codec>
 {
   using range     = typename Codec::range_type;
   using quantizer = typename Codec::quantizer_type;
-  // `reach` is the range of one rank before the clip; no rotated value of any rank exceeds `bound`.
-  float reach = measured;
-  float bound = measured;
+  // The range of one rank before the clip, and what no rotated value of any rank exceeds.
+  float own_range = measured;
+  float bound     = measured;
   if constexpr (range::measurement == statistic::chunk_square_norm) {
-    reach = ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
+    own_range =
+      ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
     bound = ::sqrtf(measured);
   } else if constexpr (range::measurement == statistic::tensor_square_norm) {
-    reach = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
-    bound = ::sqrtf(measured);
+    own_range = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
+    bound     = ::sqrtf(measured);
   }
-  float const room   = codec.range.headroom.factor(world, ratio);
-  float const clip   = clip_of(codec, world);
-  float const wanted = reach * clip * room / static_cast<float>(quantizer::max_level);
+  float const headroom = codec.range.headroom.factor(world, ratio);
+  float const clip     = clip_of(codec, world);
+  float const wanted   = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
   return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
 }
 
