@@ -42,7 +42,7 @@ struct cast_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (Codec::selects) { return this->capacity_words() * sizeof(std::uint32_t); }
+    if constexpr (selects<Codec>) { return this->capacity_words() * sizeof(std::uint32_t); }
     return this->compressed() * sizeof(element);
   }
 
@@ -50,7 +50,7 @@ struct cast_counts : chunk_counts<Codec> {
   {
     auto const bypass  = holds<float>(section::bypass, this->bypassed());
     auto const payload = holds<element>(section::payload, payload_bytes() / sizeof(element));
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       return section_list{holds<selection_scratch>(section::selection, 1),
                           holds<std::uint32_t>(section::places, this->places()),
                           payload,

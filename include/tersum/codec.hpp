@@ -235,7 +235,7 @@ TERSUM_EXEC_CHECK_DISABLE
 template <int Level = 1, class Codec, class Body>
 TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
 {
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     if constexpr (Level < Codec::chunker_type::level_count) {
       if (level > Level) { return at_level<Level + 1>(codec, level, body); }
     }

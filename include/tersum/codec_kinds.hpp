@@ -56,7 +56,7 @@ concept has_parts = scattering<Codec> || requantizing<Codec>;
 //! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
 //! coordinates included, was not finite, since such a step leaves the residual as it was.
 template <class Codec>
-inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
+inline constexpr bool moves_with_codes = feeds_back<Codec>&& agrees<Codec> && !has_parts<Codec>;
 
 //! Codecs, and reductions, whose hops add tiles: elements with a head.
 template <class T>

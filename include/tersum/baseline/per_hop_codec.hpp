@@ -76,7 +76,7 @@ struct hop_counts : chunk_counts<Codec> {
   //! Elements of the payload.
   [[nodiscard]] constexpr std::uint64_t tiles() const noexcept
   {
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       if (!this->travels()) { return 0; }
       return (this->capacity_words() + op::shape::between + tile_words() - 1) / tile_words();
     } else {
@@ -96,10 +96,10 @@ struct hop_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
-    return section_list{holds<selection_scratch>(section::selection, Codec::selects ? 1 : 0),
+    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
                         holds<typename op::element>(section::payload, tiles()),
-                        Codec::feeds_back ? holds<typename op::element>(section::gathered, tiles())
+                        feeds_back<Codec> ? holds<typename op::element>(section::gathered, tiles())
                                           : in_place_of(section::payload, section::gathered),
                         holds<float>(section::bypass, this->bypassed()),
                         holds<std::byte>(section::agreed, this->agreed_room())};

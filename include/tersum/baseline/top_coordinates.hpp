@@ -54,7 +54,7 @@ class pair_counts : public plan_counts<Codec> {
     }
     this->chunks_      = d;
     this->compressed_  = d;
-    this->fingerprint_ = mix(0, Codec::feeds_back ? 2 : 1);
+    this->fingerprint_ = mix(0, feeds_back<Codec> ? 2 : 1);
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -92,7 +92,7 @@ class pair_counts : public plan_counts<Codec> {
     return section_list{
       holds<state_header>(section::header, 1),
       holds<tensor_record>(section::records, this->tensors()),
-      holds<float>(section::residual, Codec::feeds_back ? this->coordinates() : 0)};
+      holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
   }
 
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept

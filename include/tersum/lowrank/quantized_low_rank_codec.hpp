@@ -67,7 +67,7 @@ class nested_counts : public plan_counts<Codec> {
   //! Bytes of all rounds that P takes; none when alternating.
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
   {
-    return Codec::agrees ? inner_[0].wire_bytes() : 0;
+    return agrees<Codec> ? inner_[0].wire_bytes() : 0;
   }
   //! Bytes of all rounds that Q takes.
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
@@ -77,7 +77,7 @@ class nested_counts : public plan_counts<Codec> {
   //! Whether the inner codec's budget, if it has one, pays for all factors.
   [[nodiscard]] constexpr bool travels() const noexcept
   {
-    return inner_[1].travels() && (!Codec::agrees || inner_[0].travels());
+    return inner_[1].travels() && (!agrees<Codec> || inner_[0].travels());
   }
 
   //! Both factors use the same memory, one after the other.

@@ -65,7 +65,7 @@ struct block_selection {
   {
     if constexpr (gathering<Codec>) {
       float value = Context::value(ctx.load(args.gradient + chunk));
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         value = Context::add(value, ctx.load(args.residual + chunk));
       }
       return magnitude_bits(value);

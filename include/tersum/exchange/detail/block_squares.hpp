@@ -37,10 +37,10 @@ struct norm_share {
   //! Whether a square is added to the one before by the multiply-add that makes it, with the same bits. That holds where
   //! each accumulator has one square only and squares are exact, as those of halves are, whose last bit is at least 2^-48.
   static constexpr bool fuses =
-    std::is_same_v<Element, half> && size <= 256 && !Codec::feeds_back && !Codec::rotates_all;
+    std::is_same_v<Element, half> && size <= 256 && !feeds_back<Codec> && !Codec::rotates_all;
   //! Chunks of a thread, one after the other. With feedback there are half as many, since the residual takes registers too.
   static constexpr int chunks =
-    minimum(maximum((Codec::feeds_back ? 64 : 128) * lanes / size, 1), 8);
+    minimum(maximum((feeds_back<Codec> ? 64 : 128) * lanes / size, 1), 8);
   static constexpr int chunks_per_warp  = 32 / lanes * chunks;
   static constexpr int chunks_per_block = 4 * chunks_per_warp;
 };
@@ -67,14 +67,14 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       if (j < left) {
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
-        if constexpr (Codec::feeds_back) {
+        if constexpr (feeds_back<Codec>) {
           v[j] = Context::add(v[j], ctx.load(args.residual + at));
         }
       }
     }
   } else {
     load_eight(ctx, args.gradient + first, v);
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL

@@ -149,7 +149,7 @@ struct steps_kernel : kernel_of_threads<step_threads> {
 //! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<cast_threads> {
-  TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
+  TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
 

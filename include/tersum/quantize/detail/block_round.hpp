@@ -86,7 +86,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
   }
   // Lanes look up in each other's registers only where the whole warp does so. If chunks are chosen, some lanes of a warp
   // may have nothing to encode.
-  constexpr bool shuffles = table_in_lanes<quantizer> && !Codec::selects;
+  constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
   std::uint32_t step      = 0;
   if constexpr (shuffles) {
     constexpr unsigned lowest = quantizer::table::lowest;
