@@ -17,8 +17,9 @@ namespace tersum::inline v0::detail {
 
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
-//! A tile of 64 x 64 of the matrix lies in shared memory as in the gradient, the factor's part beside it; a thread has
-//! four lanes by every eighth column of the factor. The next tile is under way while one is multiplied.
+//! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
+//! the factor that it is multiplied by. A thread computes four rows (or columns) by every eighth column of the factor. While
+//! one tile is multiplied, the next is loaded.
 template <class Codec, class Element, class Context>
 class block_product {
  public:
@@ -68,7 +69,7 @@ class block_product {
   {
     return static_cast<int>(ctx_.thread_rank()) % 8 * 8;
   }
-  // A thread multiplies four of the 64 lanes: far apart where they are rows, neighbours where they are columns.
+  // A thread multiplies four of the 64 lanes, which are the tile's rows or columns. Rows are far apart, columns neighbours.
   [[nodiscard]] TERSUM_BODY int lane(int i) const
   {
     int const lanes = static_cast<int>(ctx_.thread_rank()) % 16;
@@ -98,7 +99,7 @@ class block_product {
       word4 v[4];
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
-        // Of lane i four terms, or of term i four lanes.
+        // Loads four terms of lane i, or four lanes of term i.
         v[i] = ctx_.load(
           reinterpret_cast<word4 const*>(Rows ? tile_ + lane(i) * product_stride + t
                                               : tile_ + (t + i) * product_stride + lane(0)));
@@ -156,7 +157,8 @@ class block_product {
   float sum_[4][each] = {};
 };
 
-//! @brief The factor of a turn for all matrices to the wire, from the other turn's. A block has 64 elements of its columns.
+//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire. A block
+//! has 64 elements of the columns of one matrix.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    exchange_args<Codec, Element> const& args,
