@@ -10,8 +10,10 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/code_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -26,9 +28,6 @@
 #include <utility>
 
 namespace tersum::inline v0 {
-
-template <class Codec>
-class plan;
 
 namespace detail {
 
@@ -108,6 +107,7 @@ struct codec {
   using payload_op     = typename detail::payload_op_of<Chunker, Reducer>::type;
   using norm_scalar    = typename Range::scalar;
   using agreed_op      = typename Range::op;
+  using counts_type    = detail::code_counts<codec>;
   using lanes          = packed_codes<Reducer::lane_bits>;
 
   static constexpr bool casts        = false;
@@ -127,12 +127,12 @@ struct codec {
                              stage::gather_bypass,
                              detail::stages_before<Rotator>,
                              stage::measure,
-                             round::agree,
-                             round::sum_bypass,
+                             rounds::agree,
+                             rounds::sum_bypass,
                              stages_if<selects, stage::select>,
                              stage::derive_steps,
                              stage::encode,
-                             round::reduce_payload,
+                             rounds::reduce_payload,
                              stage::return_bypass,
                              stage::decode,
                              detail::stages_after<Rotator>,
@@ -246,4 +246,3 @@ TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const&
 }  // namespace tersum::inline v0
 
 #include <tersum/cast_codec.hpp>
-#include <tersum/plan.hpp>

@@ -51,7 +51,7 @@ struct initialize {
 }  // namespace stage
 
 //! @brief Where ranks meet: a wire that the caller's collective is called with.
-namespace round {
+namespace rounds {
 
 // clang-format off
 struct agree          : stage::of_part<exchange_part::measure> {};     //!< `agreed_wire`.
@@ -61,14 +61,14 @@ struct scatter_parts  : stage::of_part<exchange_part::encode> {};      //!< `sca
 struct gather_parts   : stage::of_part<exchange_part::recompress> {};  //!< `gathered_wire`.
 // clang-format on
 
-}  // namespace round
+}  // namespace rounds
 
 //! Whether an entry of a list is a round.
 template <class Entry>
 inline constexpr bool is_round =
-  std::is_same_v<Entry, round::agree> || std::is_same_v<Entry, round::sum_bypass> ||
-  std::is_same_v<Entry, round::reduce_payload> || std::is_same_v<Entry, round::scatter_parts> ||
-  std::is_same_v<Entry, round::gather_parts>;
+  std::is_same_v<Entry, rounds::agree> || std::is_same_v<Entry, rounds::sum_bypass> ||
+  std::is_same_v<Entry, rounds::reduce_payload> || std::is_same_v<Entry, rounds::scatter_parts> ||
+  std::is_same_v<Entry, rounds::gather_parts>;
 
 //! @brief Stages and rounds in the order of time. Stages of one part lie together.
 template <class... Entries>

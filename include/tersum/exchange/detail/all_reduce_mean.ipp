@@ -39,13 +39,13 @@ template <class Reduce, class Wire, class... More>
 //! The wire of a round.
 //! @{
 template <class Codec>
-[[nodiscard]] auto wire_of(round::agree, plan<Codec> const& plan, std::span<std::byte> workspace)
+[[nodiscard]] auto wire_of(rounds::agree, plan<Codec> const& plan, std::span<std::byte> workspace)
 {
   return agreed_wire(plan, workspace);
 }
 
 template <class Codec>
-[[nodiscard]] auto wire_of(round::sum_bypass,
+[[nodiscard]] auto wire_of(rounds::sum_bypass,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
 {
@@ -53,7 +53,7 @@ template <class Codec>
 }
 
 template <class Codec>
-[[nodiscard]] auto wire_of(round::reduce_payload,
+[[nodiscard]] auto wire_of(rounds::reduce_payload,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
 {
@@ -61,7 +61,7 @@ template <class Codec>
 }
 
 template <class Codec>
-[[nodiscard]] auto wire_of(round::scatter_parts,
+[[nodiscard]] auto wire_of(rounds::scatter_parts,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
 {
@@ -69,7 +69,7 @@ template <class Codec>
 }
 
 template <class Codec>
-[[nodiscard]] auto wire_of(round::gather_parts,
+[[nodiscard]] auto wire_of(rounds::gather_parts,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
 {
@@ -148,7 +148,7 @@ status all_reduce_mean(Executor const& exec,
     using between   = detail::recompression<Executor, Codec, std::ranges::range_value_t<Gradient>>;
     constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
     return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-      if constexpr (in_pieces && std::same_as<Entry, round::scatter_parts>) {
+      if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
         auto const scattered = scattered_wire(plan, workspace);
         part_recompression<between> const pieces{
           detail::minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),

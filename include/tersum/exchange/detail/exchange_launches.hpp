@@ -35,16 +35,15 @@ struct exchange_launches {
   }
 };
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::initialize const& stage,
-                               launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::initialize const& stage, launching auto& launches)
 {
+  using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
-  if constexpr (Codec::feeds_back) { launches.clear(args.residual, plan.coordinates()); }
-  if constexpr (scattering<Codec>) {
-    if (Codec::owner_feeds_back) {
-      launches.clear(args.parts.owner_residual, plan.owned_chunks() * Codec::chunk_size);
+  if constexpr (codec::feeds_back) { launches.clear(args.residual, plan.coordinates()); }
+  if constexpr (scattering<codec>) {
+    if (codec::owner_feeds_back) {
+      launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);
     }
   }
   initialize_kernel kernel{{}, {}, stage.seed, plan.coordinates(), plan.state_fingerprint()};
@@ -63,31 +62,25 @@ template <class Executor, class Codec, class Element>
 }
 
 //! The state is in memory of the device, which is not read back.
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::open, launch_list<Executor, Codec, Element>&)
-{
-  return {};
-}
+[[nodiscard]] status run_stage(stage::open, launching auto&) { return {}; }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::gather_bypass,
-                               launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::gather_bypass, launching auto& launches)
 {
   launches.bypass(bypass_kernel<true>{});
   return launches.result();
 }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::measure, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::measure, launching auto& launches)
 {
-  if constexpr (!has_steps<Codec>) {
+  using codec = codec_of<decltype(launches)>;
+  if constexpr (!has_steps<codec>) {
     launches.norms();
   } else {
-    constexpr statistic what    = Codec::range_type::measurement;
+    constexpr statistic what    = codec::range_type::measurement;
     constexpr bool of_magnitude = what == statistic::chunk_magnitude;
     if constexpr (of_magnitude) { launches.template chunks<magnitudes_kernel>(); }
-    if constexpr (!of_magnitude || Codec::tracks) { launches.norms(); }
-    if constexpr (what == statistic::tensor_square_norm || (of_magnitude && Codec::tracks)) {
+    if constexpr (!of_magnitude || codec::tracks) { launches.norms(); }
+    if constexpr (what == statistic::tensor_square_norm || (of_magnitude && codec::tracks)) {
       launches(tensor_norms_kernel{}, launches.plan().tensors());
     }
   }
@@ -95,26 +88,24 @@ template <class Executor, class Codec, class Element>
 }
 
 //! One launch for up to 2^17 chunks, six beyond.
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::select, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::select, launching auto& launches)
 {
   launches.select();
   return launches.result();
 }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::derive_steps, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::derive_steps, launching auto& launches)
 {
   launches.threads(steps_kernel{}, launches.plan().chunks());
   return launches.result();
 }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::encode, launching auto& launches)
 {
-  if constexpr (has_parts<Codec>) {
+  using codec = codec_of<decltype(launches)>;
+  if constexpr (has_parts<codec>) {
     launches.encode_parts();
-  } else if constexpr (has_steps<Codec>) {
+  } else if constexpr (has_steps<codec>) {
     launches.template chunks<encode_kernel>();
   } else {
     launches.template cast<true>();
@@ -122,8 +113,7 @@ template <class Executor, class Codec, class Element>
   return launches.result();
 }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::recompress, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::recompress, launching auto& launches)
 {
   auto const& args = launches.args();
   if (launches.plan().part_bytes() == 0) { return {}; }
@@ -135,20 +125,18 @@ template <class Executor, class Codec, class Element>
 }
 
 //! Its flag stops residuals that move while a payload is decoded, so it comes before that.
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::return_bypass,
-                               launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::return_bypass, launching auto& launches)
 {
   launches.bypass(bypass_kernel<false>{});
   return launches.result();
 }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::decode, launching auto& launches)
 {
-  if constexpr (has_parts<Codec>) {
+  using codec = codec_of<decltype(launches)>;
+  if constexpr (has_parts<codec>) {
     launches.decode_parts();
-  } else if constexpr (has_steps<Codec>) {
+  } else if constexpr (has_steps<codec>) {
     launches.template chunks<decode_kernel>();
   } else {
     launches.template cast<false>();
@@ -156,8 +144,7 @@ template <class Executor, class Codec, class Element>
   return launches.result();
 }
 
-template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::finish, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::finish, launching auto& launches)
 {
   launches(finish_kernel{}, maximum(launches.plan().tensors(), std::uint64_t{1}));
   return launches.result();

@@ -18,6 +18,8 @@ namespace tersum::inline v0::detail {
 template <class Executor, class Codec, class Element>
 class launch_list {
  public:
+  using codec_type = Codec;
+
   launch_list(Executor const& executor,
               tersum::plan<Codec> const& plan,
               exchange_args<Codec, Element> const& args)
@@ -154,5 +156,13 @@ class launch_list {
   exchange_args<Codec, Element> const& args_;
   status result_{};
 };
+
+template <class T>
+inline constexpr bool is_launch_list = false;
+template <class Executor, class Codec, class Element>
+inline constexpr bool is_launch_list<launch_list<Executor, Codec, Element>> = true;
+
+template <class T>
+concept launching = is_launch_list<T>;
 
 }  // namespace tersum::inline v0::detail

@@ -31,9 +31,9 @@ template <class Executor, class Round, class Ranks>
                                     Ranks const& ranks,
                                     reduction_order order)
 {
-  if constexpr (std::is_same_v<Round, round::scatter_parts>) {
+  if constexpr (std::is_same_v<Round, rounds::scatter_parts>) {
     return scatter_loopback_round(exec, ranks);
-  } else if constexpr (std::is_same_v<Round, round::gather_parts>) {
+  } else if constexpr (std::is_same_v<Round, rounds::gather_parts>) {
     return gather_loopback_round(exec, ranks);
   } else {
     return reduce_loopback_round(
@@ -74,9 +74,9 @@ template <class Executor, class Ranks>
     return loopback_exchange(exec, inners, order);
   };
   return walk(typename factors::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (std::is_same_v<Entry, round::agree>) {
+    if constexpr (std::is_same_v<Entry, rounds::agree>) {
       return exchange(entry, 0);
-    } else if constexpr (std::is_same_v<Entry, round::reduce_payload>) {
+    } else if constexpr (std::is_same_v<Entry, rounds::reduce_payload>) {
       return exchange(entry, 1);
     } else if constexpr (is_round<Entry>) {
       return loopback_round(exec, entry, outer, order);

@@ -24,6 +24,8 @@ namespace tersum::inline v0::detail {
 //! overloads along.
 template <class Codec, class Element>
 struct cpu_work {
+  using codec_type = Codec;
+
   int threads;
   instruction_set instructions;
   tersum::plan<Codec> const& plan;
@@ -42,15 +44,21 @@ struct cpu_work {
   }
 };
 
+template <class T>
+inline constexpr bool is_cpu_work = false;
 template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::initialize const& stage, cpu_work<Codec, Element> const& work)
+inline constexpr bool is_cpu_work<cpu_work<Codec, Element>> = true;
+
+template <class T>
+concept working_on_cpu = is_cpu_work<T>;
+
+[[nodiscard]] status run_stage(stage::initialize const& stage, working_on_cpu auto const& work)
 {
   work.chunks().initialize(work.plan, stage.seed);
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::open, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::open, working_on_cpu auto const& work)
 {
   state_header const& header = *work.args.header;
   auto const& plan           = work.plan;
@@ -62,38 +70,33 @@ template <class Codec, class Element>
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::gather_bypass, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::gather_bypass, working_on_cpu auto const& work)
 {
   if (work.plan.bypassed() > 0) { work.chunks().encode_bypass(); }
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::measure, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::measure, working_on_cpu auto const& work)
 {
   work.chunks().measure();
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::select, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::select, working_on_cpu auto const& work)
 {
   work.chunks().select();
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::derive_steps, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::derive_steps, working_on_cpu auto const& work)
 {
   work.chunks().derive_steps();
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::encode, working_on_cpu auto const& work)
 {
-  if constexpr (has_parts<Codec>) {
+  if constexpr (has_parts<codec_of<decltype(work)>>) {
     work.parts().encode();
   } else {
     work.chunks().encode();
@@ -101,25 +104,22 @@ template <class Codec, class Element>
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::recompress, working_on_cpu auto const& work)
 {
   work.parts().recompress();
   return {};
 }
 
 //! Its flag stops residuals that move while a payload is decoded, so it comes before that.
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::return_bypass, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::return_bypass, working_on_cpu auto const& work)
 {
   if (work.plan.bypassed() > 0) { work.chunks().decode_bypass(); }
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::decode, working_on_cpu auto const& work)
 {
-  if constexpr (has_parts<Codec>) {
+  if constexpr (has_parts<codec_of<decltype(work)>>) {
     work.parts().decode();
   } else {
     work.chunks().decode();
@@ -127,8 +127,7 @@ template <class Codec, class Element>
   return {};
 }
 
-template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::finish, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::finish, working_on_cpu auto const& work)
 {
   work.chunks().finish();
   return {};
