@@ -55,10 +55,7 @@ struct product_work {
   float const* from;
   float* to;
 
-  [[nodiscard]] std::uint64_t blocks() const
-  {
-    return divide_up(shape.of_rows ? shape.rows : shape.columns, 64);
-  }
+  [[nodiscard]] std::uint64_t blocks() const { return divide_up(shape.length, 64); }
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
@@ -121,7 +118,12 @@ template <class Executor, class Element>
                                      float const* from,
                                      float* to)
 {
-  product_shape const shape{matrix.rows, matrix.columns, static_cast<std::uint32_t>(rank), of_rows};
+  product_shape const shape{.offset  = 0,
+                            .rows    = matrix.rows,
+                            .columns = matrix.columns,
+                            .length  = of_rows ? matrix.rows : matrix.columns,
+                            .rank    = static_cast<std::uint32_t>(rank),
+                            .of_rows = of_rows};
   return perform(exec, product_work<Element>{matrix.values, shape, from, to});
 }
 

@@ -17,8 +17,10 @@ namespace tersum::inline v0::detail {
 
 //! @brief The rows and columns of a matrix that is multiplied, and whether the product has its rows: M Q rather than M^T P.
 struct product_shape {
+  std::uint64_t offset;  //!< First element of the matrix in what it is read from.
   std::uint64_t rows;
   std::uint64_t columns;
+  std::uint64_t length;  //!< Rows of the product.
   std::uint32_t rank;
   bool of_rows;
 };
@@ -42,9 +44,10 @@ class block_product {
                             Load const& load,
                             product_shape const& shape,
                             std::uint64_t begin)
-    : ctx_(ctx), load_(load), matrix_rows_(shape.rows), matrix_columns_(shape.columns),
-      length_(shape.of_rows ? shape.rows : shape.columns), rank_(shape.rank), rows_(shape.of_rows),
-      begin_(begin), tile_(static_cast<float*>(ctx.shared())), factor_(tile_ + 64 * product_stride)
+    : ctx_(ctx), load_(load), offset_(shape.offset), matrix_rows_(shape.rows),
+      matrix_columns_(shape.columns), length_(shape.length), rank_(shape.rank),
+      rows_(shape.of_rows), begin_(begin), tile_(static_cast<float*>(ctx.shared())),
+      factor_(tile_ + 64 * product_stride)
   {
   }
 
@@ -99,7 +102,7 @@ class block_product {
     for (int i = 0; i < 4; ++i) {
       std::uint64_t const row = (rows_ ? begin_ : term) + static_cast<unsigned>(group() + 16 * i);
       int const count         = row < matrix_rows_ ? count_of_eight(matrix_columns_, column) : 0;
-      load_(ctx_, row * matrix_columns_ + column, count, v[i]);
+      load_(ctx_, offset_ + row * matrix_columns_ + column, count, v[i]);
     }
   }
 
@@ -160,7 +163,7 @@ class block_product {
 
   Context const& ctx_;
   Load const& load_;
-  std::uint64_t matrix_rows_, matrix_columns_, length_;
+  std::uint64_t offset_, matrix_rows_, matrix_columns_, length_;
   std::uint32_t rank_;
   bool rows_;
   std::uint64_t begin_;
@@ -180,10 +183,11 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   if (number >= args.blocks[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
-  auto const load        = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
-    load_values(on, args, m.offset + at, count, v);
+  auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+    load_values(on, args, at, count, v);
   };
-  product_shape const shape{m.rows, m.columns, m.rank, m.sends_rows(turn)};
+  product_shape const shape{
+    m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
   block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, (number - first(m)) * 64}
     .run(from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
 }
