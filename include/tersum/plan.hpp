@@ -76,6 +76,9 @@ class plan_counts {
 //! - `workspace_sections()` and `state_sections()`: what workspace and state are made of.
 //! - `for_each_record(visit)` calls visit(tensor_record const&) for the records of the layout's tensors in order, as
 //!   `initialize` writes them. Empty tensors have none.
+//!
+//! @par Example
+//! @snippet examples/mpi_all_reduce.cpp plan
 template <class Codec>
 class plan : public Codec::counts_type {
   using counts = typename Codec::counts_type;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Products of low-rank exchanges by cuBLAS. Link with cuBLAS. Compiled and linked by the tests, not yet run on a
-//! device.
+//! Not yet run on a device, only compiled and linked by the tests: products of low-rank exchanges by cuBLAS. Link with
+//! cuBLAS.
 
 #pragma once
 

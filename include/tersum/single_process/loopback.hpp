@@ -3,7 +3,7 @@
 
 //! @file
 //! An all-reduce among ranks that live in one process and in one thread: for tests, benchmarks and examples. For
-//! ranks that are threads see interop/loopback_transport.hpp.
+//! ranks that are threads see loopback_transport.hpp.
 
 #pragma once
 

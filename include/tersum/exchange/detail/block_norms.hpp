@@ -20,7 +20,7 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 using norm_share = norm_shape<Codec::chunk_size,
                               std::conditional_t<Codec::rotates_all, float, Element>,
-                              Codec::feeds_back>;
+                              feeds_back<Codec>>;
 
 //! @brief The grid of `chunk_norms`.
 template <class Codec, class Element>
@@ -44,14 +44,14 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       if (j < left) {
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
-        if constexpr (Codec::feeds_back) {
+        if constexpr (feeds_back<Codec>) {
           v[j] = Context::add(v[j], ctx.load(args.residual + at));
         }
       }
     }
   } else {
     load_eight(ctx, args.gradient + first, v);
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL

@@ -151,7 +151,7 @@ struct steps_kernel : kernel_of_threads<step_threads> {
 //! Eight coordinates a thread of chunks that were chosen, else one block a chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<cast_threads> {
-  TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
+  TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
 

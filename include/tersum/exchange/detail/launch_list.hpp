@@ -96,7 +96,7 @@ class launch_list {
   void cast()
   {
     std::uint64_t blocks = plan_.chunks();
-    if constexpr (Codec::selects) { blocks = selected_blocks<Codec>(blocks); }
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks); }
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
@@ -145,8 +145,8 @@ class launch_list {
   void decode_parts()
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
-    if constexpr (Codec::feeds_back) { chunks<keep_residual_kernel>(); }
-    if constexpr (Codec::owner_feeds_back) { owned(keep_owner_residual_kernel{}); }
+    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    if constexpr (owner_feeds_back<Codec>) { owned(keep_owner_residual_kernel{}); }
     chunks<decode_parts_kernel>();
   }
 

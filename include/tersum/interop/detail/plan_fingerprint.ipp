@@ -57,7 +57,7 @@ void add_op(fingerprint_hash& hash) noexcept
   hash.add(Op::associative);
   hash.add(Op::exact);
   if constexpr (std::integral<typename Op::element> && has_combine<Op>) {
-    // What tells a sum from a maximum, and lanes of one width from others.
+    // Two words whose reduction tells a sum from a maximum, and lanes of one width from lanes of another.
     auto const word = static_cast<typename Op::element>(0x6712345667123456ull);
     hash.add(Op{}(word, word));
   } else if constexpr (std::same_as<typename Op::element, float>) {
@@ -116,14 +116,14 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     add_codec(hash, codec.factors);
     add_codec(hash, codec.inner);
   } else {
-    hash.add(Codec::casts);
-    hash.add(Codec::agrees);
-    hash.add(Codec::selects);
+    hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
+    hash.add(agrees<Codec>);
+    hash.add(selects<Codec>);
     hash.add(Codec::rotates_all);
-    hash.add(Codec::feeds_back);
+    hash.add(feeds_back<Codec>);
     hash.add(Codec::chunk_size);
     hash.add(gathering<Codec>);
-    if constexpr (scattering<Codec>) { hash.add(Codec::scatters); }
+    if constexpr (scattering<Codec>) { hash.add(true); }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }
@@ -143,9 +143,10 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     }
     if constexpr (requires { typename Codec::range_type; }) {
       hash.add(Codec::range_type::measurement);
-      hash.add(Codec::tracks);
+      hash.add(tracks<Codec>);
       hash.add(codec.range.clip);
-      // In a small and a large world, which is what cuts a factor off; a multiple is the root of one of them at most.
+      // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
+      // mistaken for the square root of one of them at most.
       auto const& headroom = codec.range.headroom;
       for (int const ranks : {5, 65521}) {
         for (float const ratio : {3.0f, 3000.0f}) {
@@ -163,10 +164,10 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     } else if constexpr (requires { typename Codec::quantizer_type; }) {
       add_quantizer(hash, typename Codec::quantizer_type{});
     }
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       hash.add(codec.chunker.bits);
       hash.add(Codec::chunker_type::by_norm);
-      if constexpr (Codec::several_bits) {
+      if constexpr (several_bits<Codec>) {
         hash.add(codec.chunker.weighting);
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }
@@ -212,7 +213,7 @@ status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t se
     outcome = {error_code::invalid_argument,
                "plan: its world is not {.size = over.size(), .rank = over.rank()}"};
   }
-  // A rank that is at fault sends a number of its own, so that the others notice.
+  // A rank that found a fault sends a number that no other has, so that all ranks notice.
   std::uint64_t const mine = outcome.ok() ? fingerprint(plan, seed)
                                           : 0x9e3779b97f4a7c15ull * (static_cast<unsigned>(me) + 1);
   std::uint64_t passing    = mine;

@@ -25,7 +25,7 @@ TERSUM_BODY void inspect_word(Context const&,
   std::uint32_t const mask  = (minus << lanes::bits) - minus;  // bits is below 32
   std::uint32_t const size  = (word ^ mask) + minus;           // magnitudes, lane by lane
   at_limit += Context::population((size + lanes::ones) & lanes::signs);
-  if constexpr (Codec::tracks) {
+  if constexpr (tracks<Codec>) {
     constexpr int interleaved = 8 / lanes::bits;
     TERSUM_UNROLL
     for (int s = 0; s < interleaved; ++s) {

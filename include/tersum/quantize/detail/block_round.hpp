@@ -83,7 +83,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
       philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
   }
   // Where chunks are chosen a warp may be about several things.
-  constexpr bool shuffles = table_in_lanes<quantizer> && !Codec::selects;
+  constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
   std::uint32_t step      = 0;
   if constexpr (shuffles) {
     constexpr unsigned lowest = quantizer::table::lowest;
