@@ -232,4 +232,4 @@ using codec_of_op = typename codec_of_requantizing<Op>::type;
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/per_hop_stages.hpp>
+#include <tersum/baseline/detail/per_hop_codec.ipp>

@@ -152,4 +152,4 @@ struct top_coordinates_codec {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/top_coordinates_stages.hpp>
+#include <tersum/baseline/detail/top_coordinates.ipp>

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/chunk/detail/width_costs.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
+#include <tersum/detail/width_costs.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>

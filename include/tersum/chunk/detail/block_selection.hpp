@@ -7,9 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/exchange_args.hpp>
 
 #include <cstdint>
 

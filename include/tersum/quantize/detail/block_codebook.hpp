@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/codec.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>

@@ -6,8 +6,9 @@
 
 #pragma once
 
+#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
 
 #include <cstdint>
 
@@ -46,7 +47,7 @@ TERSUM_BODY void inspect_word(Context const&,
 template <class Codec, bool Mixed = false>
 struct lane_values {
   using lanes    = typename Codec::lanes;
-  using hadamard = typename chunk_share<Codec>::hadamard;
+  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
 
   static constexpr int interleaved =
     lanes::bits <= 8 ? 8 / lanes::bits : 1;  //!< Lanes that share a byte.

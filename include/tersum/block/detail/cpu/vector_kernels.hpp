@@ -9,7 +9,7 @@
 #include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/chunk_order.hpp>
-#include <tersum/codec.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>

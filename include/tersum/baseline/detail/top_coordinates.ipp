@@ -4,8 +4,6 @@
 //! @file
 //! The stages of TopK, on the CPU and as kernels, to the same bits.
 
-#pragma once
-
 #include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/exchange/detail/cpu/cpu_work.hpp>
