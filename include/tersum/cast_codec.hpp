@@ -22,7 +22,7 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The scalar of a cast's agreement: the chunker's, or any where there is none.
+//! The scalar that the ranks of a cast agree on: the chunker's, or float where the chunker has none and nothing is agreed.
 template <class Chunker>
 struct norm_scalar_of {
   using type = float;

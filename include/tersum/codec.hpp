@@ -32,7 +32,8 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The type of a codec's payload reduction: that of its reducer, or one that knows the parts of the payload.
+//! The type of a codec's payload reduction: the reducer's operation, or, where chunks have different widths, one that
+//! knows where the words of each width lie.
 template <class Chunker, class Reducer>
 struct payload_op_of {
   using type = typename Reducer::op;
@@ -70,7 +71,8 @@ using stages_before = typename rotator_stages<Rotator>::before;
 template <class Rotator>
 using stages_after = typename rotator_stages<Rotator>::after;
 
-//! How ranks must not agree on what a range measures: a step from the wrong one would not fit.
+//! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
+//! tensors need the maximum; steps derived from anything else would be too small or too large.
 template <class Range>
 using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
                                     native_max<typename Range::scalar>,
@@ -136,7 +138,7 @@ struct codec {
                              detail::stages_after<Rotator>,
                              stage::finish>;
 
-  //! The wire word whose codes are all zero: what a chunk without a step sends.
+  //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.
   static constexpr std::uint32_t zero_word =
     Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
 
@@ -208,7 +210,7 @@ struct codec {
         has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
         "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
       Range fitting = range;
-      fitting.clip  = 0;  // what suits the lanes
+      fitting.clip  = 0;  // the best clip for these lanes
       return codec<fixed_chunks<chunk_size>,
                    Rotator,
                    Range,
@@ -229,7 +231,7 @@ struct codec {
 
 namespace detail {
 
-//! @brief Calls body(codec of the level) for the level 1 and up that a chunk is on.
+//! @brief Calls body(codec), with the codec of the level that a chunk is on. The level is 1 or above.
 TERSUM_EXEC_CHECK_DISABLE
 template <int Level = 1, class Codec, class Body>
 TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)

@@ -33,7 +33,7 @@ template <class Chunker>
   return false;
 }
 
-//! Whether a quantizer comes in the widths that a chunker gives.
+//! Whether a quantizer can be had in all widths that a chunker gives.
 template <class Chunker, class Quantizer>
 [[nodiscard]] constexpr bool has_widths_of() noexcept
 {

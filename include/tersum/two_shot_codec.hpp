@@ -110,7 +110,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //!
 //! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
 //! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
-//! order of the ranks, and encodes the sum; an all-gather of the parts. The owner decodes its own *encoded* part like
+//! order of the ranks, and encodes the mean; an all-gather of the parts. The owner decodes its own *encoded* part like
 //! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
 //! error is that of two encodings, whatever the number of ranks.
 //!
@@ -166,7 +166,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   Quantizer quantizer{};
   Feedback feedback{};
 
-  //! The same schedule of other codes.
+  //! Two shots of another chunker and quantizer.
   template <class OtherChunker, class OtherQuantizer>
   using with_codes = two_shot_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
 

@@ -128,10 +128,10 @@ class pair_counts : public plan_counts<Codec> {
 
 //! @brief TopK: its one round gathers the ranks' own indices (32 bits) and values (half), and every rank adds them up.
 //!
-//! For comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the world. The
-//! gradient is one vector: tensors do not bypass. Values that are not finite travel and are reported on every rank;
-//! feedback does not keep them, but goes on for the other values. Source: Aji and Heafield (EMNLP'17); compared in Han
-//! et al. (HotNets'24), tables 2 and 3.
+//! It is for comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the number of
+//! ranks. The gradient is one vector: tensors do not bypass. Values that are not finite travel and are reported on every
+//! rank; feedback does not keep them, but keeps all others. Source: Aji and Heafield (EMNLP'17); compared in Han et al.
+//! (HotNets'24), tables 2 and 3.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 template <feedback Feedback = no_feedback>
 struct top_coordinates_codec {

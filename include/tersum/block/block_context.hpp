@@ -29,7 +29,7 @@ template <class T> concept has_shuffle      = requires(T const c, std::uint32_t 
 template <class T> concept has_shuffle_xor  = requires(T const c, std::uint32_t v) { { c.shuffle_xor(v, 1u) } -> std::same_as<std::uint32_t>; }; //!< That of lane ^ mask.
 //! @}
 
-//! @name Atoms: memory, one access of sizeof(V) bytes, aligned to as many
+//! @name Atoms: memory, one access to a value, which is aligned to its size
 //! @{
 template <class T> concept has_load         = requires(T const c, word4 const* p) { { c.load(p) } -> std::same_as<word4>; };
 template <class T> concept has_store        = requires(T const c, word4* p, word4 v) { c.store(p, v); };

@@ -21,9 +21,9 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the squared norm of each tensor; the range is `clip` root mean squares.
 //!
-//! One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy clip and those of little
-//! waste levels. Source: the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a normal distribution
-//! outside.
+//! One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy are clipped, and chunks of
+//! little energy use few of the codes. Source: the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a
+//! normal distribution outside the range.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire.
 template <headroom Headroom = no_headroom, gradient_element Scalar = float>
@@ -50,9 +50,9 @@ struct global_range {
     return square_norm(g, x, scratch);  // of a chunk: the library adds those of a tensor
   }
   //! The range of one rank, in units of the gradient.
-  [[nodiscard]] TERSUM_HOST_DEVICE float reach(float agreed,
-                                               int,
-                                               std::uint64_t coordinates) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
+                                                    int,
+                                                    std::uint64_t coordinates) const noexcept
   {
     return ::sqrtf(agreed / static_cast<float>(coordinates));
   }

@@ -26,7 +26,7 @@ void cpu_stages<Codec, Element>::measure_norms() const
       agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
     });
   });
-  // Half an element is left when the chunks are odd.
+  // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
   if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
 }
 

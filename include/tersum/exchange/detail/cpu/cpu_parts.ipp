@@ -63,7 +63,7 @@ template <class Codec, class Element>
 void cpu_parts<Codec, Element>::decode() const
 {
   map_type const map = make_part_map(args_);
-  // Owners have sent means, hops a sum.
+  // Owners have sent means, but hops have made a sum.
   float const share = requantizing<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
   parallel_for(threads_, map.parts(), [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
@@ -86,7 +86,7 @@ void cpu_parts<Codec, Element>::decode() const
     float const scale =
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
     if (!(scale > 0.0f)) {
-      // Zeros, or NaN where a gradient was not finite.
+      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
       fill_chunk(to, entry.length, 0.0f * scale);
     } else if (entry.length == size) {
       estimate(map, place, chunk, words, share, to);
