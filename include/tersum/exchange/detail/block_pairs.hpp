@@ -59,8 +59,8 @@ TERSUM_BODY void apply_signs(Context const&,
   for (int p = 0; p < 16; ++p) { pairs[p] ^= spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u; }
 }
 
-//! @brief `load_share`, then what of the rotation comes before `to_wire`: random signs, or all of it in memory. The signs of
-//! 16-bit values are flipped two at a time, in words.
+//! @brief `load_share`, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
+//! words, or, in memory, all of it.
 //! @param storage  Of the chunk's tile.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_signed(Context const& ctx,

@@ -43,8 +43,8 @@ template <class Range>
   return to_agreed<scalar>(value, upwards);
 }
 
-//! @brief By how much rotated values are too long: the square root of the rotator's `square_gain` or, under
-//! `full_hadamard`, of the coordinates of `tensor_chunks` chunks.
+//! @brief By how much rotated values are too large: the square root of what the rotator multiplies squared norms by. Under
+//! `full_hadamard` that is the number of coordinates in `tensor_chunks` chunks.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
 {

@@ -43,7 +43,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   using base::with_chunk;
   using base::with_rotated;
 
-  //! What undoes the lengths of forward and backward rotation, which are not normalized.
+  //! Rotations need not be normalized: this takes back by what forward and backward together multiply.
   static constexpr float unit =
     1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
   using dither        = typename Codec::dither_type;
