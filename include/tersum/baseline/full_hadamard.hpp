@@ -25,7 +25,7 @@ struct rotate_tensors_back : of_part<exchange_part::decode> {};
 //! padded.
 //!
 //! It exists to measure what partial rotation saves: it takes several passes through memory, and a float of workspace
-//! per padded coordinate. A value that is not finite spoils its piece. Source: Li et al., THC (NSDI'24).
+//! per padded coordinate. A value that is not finite makes NaN of its whole piece. Source: Li et al., THC (NSDI'24).
 struct full_hadamard {
   static constexpr int rotation_size = 0;  //!< As long as the tensor.
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/baseline/detail/hop_chunk.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 
@@ -15,10 +16,10 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Chunks that travel together: their codes one after the other, then their scales, that of the first chunk
-//! last.
+//! @brief Four chunks that travel together: their codes one after the other, then their scales, of which that of the first
+//! chunk is the last word.
 //!
-//! Four scales are 16 bytes, so that blocks need no padding and keep the alignment of the array.
+//! Four scales are 16 bytes, so that a block needs no padding and the next one is aligned, too.
 template <codebook Quantizer, int Size>
 struct coded_block {
   static constexpr int chunks     = 4;
@@ -51,13 +52,13 @@ struct requantizing_sum {
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
-  static constexpr bool requantizes = true;  //!< Elements are decoded, added and encoded again.
-  static constexpr bool tiles       = false;
-  static constexpr int chunk_size   = Size;
+  using payload_kind          = payload::hops;  //!< Elements are decoded, added and encoded again.
+  static constexpr bool tiles = false;
+  static constexpr int chunk_size = Size;
 
   static_assert(sizeof(element) % 16 == 0 && std::is_trivially_copyable_v<element>);
 
-  //! @name Its chunks, as elements with chunks of several widths have them
+  //! @name Its chunks, by the members that tiles have
   //! @{
   static constexpr int levels = 1;
   template <int>

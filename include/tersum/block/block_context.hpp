@@ -33,7 +33,7 @@ template <class T> concept has_warp_sum     = requires(T const c, std::uint32_t 
 template <class T> concept has_warp_max     = requires(T const c, std::uint32_t v) { { c.warp_max(v) } -> std::same_as<std::uint32_t>; };
 //! @}
 
-//! @name Atoms: memory, one access of sizeof(V) bytes, aligned to as many
+//! @name Atoms: memory, one access to a value, which is aligned to its size
 //! @{
 template <class T> concept has_load         = requires(T const c, word4 const* p) { { c.load(p) } -> std::same_as<word4>; };
 template <class T> concept has_store        = requires(T const c, word4* p, word4 v) { c.store(p, v); };

@@ -13,7 +13,8 @@ namespace tersum::inline v0 {
 //! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. The choice needs no
 //! agreement.
 //!
-//! Chunks that are not drawn decode to zeros: biased, with or without feedback, and not scaled up.
+//! Chunks that are not drawn decode to zeros, and those that are drawn are not scaled up for it. So the mean is biased,
+//! with or without feedback.
 //! @tparam Size  Coordinates in a chunk, a power of two from 32 to 8192.
 template <int Size>
 struct random_chunks {

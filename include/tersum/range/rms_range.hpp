@@ -16,8 +16,8 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks sum the squared norm of each chunk; the range is `clip` root mean squares.
 //!
-//! The agreement needs only norms, which a rotation does not change, so rotation, quantization and packing are one
-//! pass. Coordinates beyond the range clip.
+//! The agreement needs only norms, which a rotation does not change. So rotation, quantization and packing are one
+//! pass. Coordinates beyond the range are clipped.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire (never half: squares underflow and overflow it).
 template <headroom Headroom = tracked_correlation, gradient_element Scalar = float>
@@ -29,8 +29,8 @@ struct rms_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_square_norm;
 
-  //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 takes the best value for the world
-  //! and the lanes, as `allocated_chunks` do whatever this is.
+  //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 stands for the best value for the
+  //! number of ranks and the width of the lanes. `allocated_chunks` always take that value.
   float clip = 2.0f;
   Headroom headroom{};
 };

@@ -10,7 +10,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Leaves a chunk in its own basis. Cheap, and poor where a few coordinates hold most of the energy.
+//! @brief Leaves a chunk in its own basis. It costs nothing, and gives large errors where a few coordinates of a chunk hold
+//! most of its energy.
 struct no_rotation {
   static constexpr int rotation_size = 1;
 };

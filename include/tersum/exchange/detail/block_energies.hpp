@@ -23,7 +23,7 @@ template <class Codec, class Element, class Context>
 {
   if constexpr (gathering<Codec>) {
     float value = Context::value(ctx.load(args.gradient + chunk));
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       value = Context::add(value, ctx.load(args.residual + chunk));
     }
     return magnitude_bits(value);

@@ -59,14 +59,15 @@ TERSUM_BODY void apply_signs(Context const&,
   for (int p = 0; p < 16; ++p) { pairs[p] ^= spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u; }
 }
 
-//! @brief `load_share`, then `apply_signs` where the codec rotates chunks: 16-bit values take their signs in pairs.
+//! @brief `load_share`, then `apply_signs` if the codec rotates chunks. The signs of 16-bit values are flipped two at a
+//! time, in words.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_signed(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              chunk_share<Codec> const& mine,
                              float (&v)[32])
 {
-  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !Codec::feeds_back) {
+  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !feeds_back<Codec>) {
     std::uint32_t pairs[16];
     load_pairs<Edge>(ctx, args, mine, pairs);
     apply_signs(ctx, args.header->sign_key, mine, pairs);

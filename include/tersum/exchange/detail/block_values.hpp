@@ -25,7 +25,8 @@ struct chunk_share : block_chunk<Codec::chunk_size> {
   bool active;  //!< false: nothing to read or write.
 };
 
-//! @brief Tiles (of `hadamard::tile` coordinates) that a block of `threads` works on.
+//! @brief How many tiles of `hadamard::tile` coordinates a block works on. A tile is as much as threads that synchronize
+//! share: the chunks of a warp, or one chunk above 1024 coordinates.
 template <class Codec>
 inline constexpr int tiles_per_block = chunk_share<Codec>::block_tiles;
 
@@ -38,7 +39,7 @@ template <class Codec>
 inline constexpr int shared_bytes =
   chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
 
-//! @brief How chunks are spread over blocks.
+//! @brief How chunks are distributed over blocks.
 struct chunk_grid {
   std::uint64_t chunks_a_block;
   int threads;
@@ -62,7 +63,7 @@ template <class Codec, class Element>
   bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
   return whole && aligned &&
-         (!Codec::feeds_back || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+         (!feeds_back<Codec> || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
 //! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
@@ -104,8 +105,8 @@ template <bool Edge, class Codec, class Element, class Context>
   return mine;
 }
 
-//! @brief Whether no thread that synchronizes with this one has work. Where a warp shares a chunk, having work is then
-//! known to the compiler.
+//! @brief Whether none of the threads that synchronize with this one has work, so that all of them may return. Where a
+//! whole warp has one chunk, the compiler then knows that the threads that go on have work.
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec>& mine)
 {
@@ -143,7 +144,7 @@ TERSUM_BODY void load_share(Context const& ctx,
         v[8 * r + j] = 0.0f;
         if (exists(mine, r, j)) {
           v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
-          if constexpr (Codec::feeds_back) {
+          if constexpr (feeds_back<Codec>) {
             v[8 * r + j] =
               Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
           }
@@ -155,7 +156,7 @@ TERSUM_BODY void load_share(Context const& ctx,
       } else {
         load_eight(ctx, args.gradient + first + r * quarter, v + 8 * r);
       }
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         float kept[8];
         load_eight(ctx, args.residual + first + r * quarter, kept);
         TERSUM_UNROLL
@@ -168,7 +169,8 @@ TERSUM_BODY void load_share(Context const& ctx,
   }
 }
 
-//! @brief Writes the loaded arrangement, means if they are not floats, to an array laid out as the gradient.
+//! @brief Writes the loaded arrangement to an array laid out as the gradient. Elements of 16 bits are means, and are
+//! rounded to finite ones.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void store_share(Context const& ctx,
                              Element* to,
@@ -203,7 +205,8 @@ TERSUM_BODY void apply_signs(Context const& ctx,
   chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
 }
 
-//! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
+//! @brief The sum over the chunk of one integer of each thread; thread 0 gets it. `storage` must not be in use before, and
+//! is free afterwards.
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
                                                   std::uint32_t value,

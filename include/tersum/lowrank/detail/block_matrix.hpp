@@ -17,16 +17,17 @@
 namespace tersum::inline v0::detail {
 
 inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
-inline constexpr int product_stride  = 68;   //!< Of 64 values in shared memory, in floats.
+inline constexpr int product_stride =
+  68;  //!< Floats from one row of 64 values to the next in shared memory.
 
-//! @brief The turn under way: its factor is the one that this exchange sends last.
+//! @brief The turn whose factor this exchange sends last.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
 {
-  return Codec::agrees ? 1 : static_cast<int>(args.matrices[0].turns % 2);
+  return agrees<Codec> ? 1 : static_cast<int>(args.matrices[0].turns % 2);
 }
 
-//! @brief Number of the matrix that a block belongs to: the last one with first(matrix) <= number.
+//! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
 template <class Codec, class Element, class First>
 [[nodiscard]] TERSUM_BODY std::uint64_t find_matrix(exchange_args<Codec, Element> const& args,
                                                     std::uint64_t number,
@@ -53,7 +54,7 @@ TERSUM_BODY void load_values(Context const& ctx,
                              float (&v)[8])
 {
   load_some(ctx, args.gradient + at, count, v);
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     float kept[8];
     load_some(ctx, args.residual + at, count, kept);
     TERSUM_UNROLL
@@ -61,7 +62,7 @@ TERSUM_BODY void load_values(Context const& ctx,
   }
 }
 
-//! @brief Up to eight values of one row of a matrix: means, or floats.
+//! @brief Stores up to eight values of one row of a matrix: floats, or means that are rounded to finite elements.
 template <class Element, class Context>
 TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
 {
@@ -95,7 +96,7 @@ TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float 
   return begin < length ? static_cast<int>(minimum<std::uint64_t>(8, length - begin)) : 0;
 }
 
-//! @brief 64 values of each of the columns of a factor to shared memory, zeros where there are none.
+//! @brief Copies 64 values of each column of a factor to shared memory; values that do not exist become zeros.
 template <int Columns, class Context>
 TERSUM_BODY void load_factor(Context const& ctx,
                              float const* from,

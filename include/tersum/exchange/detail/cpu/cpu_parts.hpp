@@ -23,13 +23,14 @@ class cpu_parts : public cpu_stages<Codec, Element> {
  public:
   using cpu_stages<Codec, Element>::cpu_stages;
 
-  //! Gradient to this rank's codes for all parts.
+  //! Encodes the gradient, for all parts.
   void encode() const;
 
-  //! All ranks' codes of this rank's part to those of their mean.
+  //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
   void recompress() const;
 
-  //! All parts of the mean to gradient; what this rank's encodings lost to its residuals.
+  //! Decodes all parts of the mean to the gradient. With feedback it writes what this rank's encodings lost to the
+  //! residuals.
   void decode() const;
 
  private:
@@ -40,7 +41,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   using base::threads_;
   using base::with_chunk;
 
-  //! Rotated values are unnormalized both ways.
+  //! Rotations are not normalized in either direction: there and back they multiply by the chunk's size.
   static constexpr float unit = 1.0f / static_cast<float>(size);
   using dither                = typename Codec::dither_type;
   using second_dither         = typename second_dither_of<dither>::type;
@@ -58,7 +59,8 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     }
   }
 
-  //! Values of a chunk as they are added and encoded: rotated, in rows, or as they lie in the gradient.
+  //! Brings the values of a chunk into the form in which they are added and encoded: rotated and in rows, or, without a
+  //! rotation, as they lie in the gradient.
   template <class From>
   void to_rows(std::uint64_t chunk, From const* from, float* rows) const
   {
@@ -69,7 +71,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     }
   }
 
-  //! The way back. Overwrites the rows.
+  //! The inverse of that. Overwrites the rows.
   template <class To>
   void from_rows(std::uint64_t chunk, float* rows, To* to) const
   {
@@ -80,7 +82,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     }
   }
 
-  //! Encodes rows as a chunk of a part, with what dithers them; the scale is multiplied by `share`.
+  //! Writes rows as a chunk of a part, dithered by `key`. The chunk's scale is multiplied by `share`.
   template <class Dither>
   void quantize(map_type const& map,
                 part_place const& place,
@@ -98,7 +100,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! Adds `factor` times what a part says of a chunk to rows, or to zeros if these are fresh.
+  //! Adds `factor` times the decoded chunk of a part to the rows. If the rows are `fresh` it overwrites them.
   void add_estimate(map_type const& map,
                     part_place const& place,
                     std::uint32_t const* words,
@@ -113,7 +115,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! `factor` times what a part says of a chunk, all of its coordinates.
+  //! Decodes a chunk of a part, with all of its coordinates, times `factor`.
   template <class To>
   void estimate(map_type const& map,
                 part_place const& place,
@@ -127,7 +129,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     from_rows(chunk, rows, to);
   }
 
-  //! The sum over the ranks of an owned chunk, and what the owner kept of it.
+  //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
   void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
   //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
@@ -139,10 +141,10 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
   [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
   {
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       using scalar      = typename Codec::norm_scalar;
       auto const agreed = static_cast<scalar const*>(args_.agreed);
-      // Without a budget no norm has travelled.
+      // If the budget pays for nothing, no norm has travelled.
       if (has_agreed(args_)) { return 0.0f * to_float(agreed[chunk]); }
     }
     return 0.0f;
