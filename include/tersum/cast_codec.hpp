@@ -42,7 +42,7 @@ struct cast_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (Codec::selects) { return this->capacity_words() * sizeof(std::uint32_t); }
+    if constexpr (selects<Codec>) { return this->capacity_words() * sizeof(std::uint32_t); }
     return this->compressed() * sizeof(element);
   }
 
@@ -50,7 +50,7 @@ struct cast_counts : chunk_counts<Codec> {
   {
     auto const bypass  = holds<float>(section::bypass, this->bypassed());
     auto const payload = holds<element>(section::payload, payload_bytes() / sizeof(element));
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       return section_list{holds<selection_scratch>(section::selection, 1),
                           holds<std::uint32_t>(section::places, this->places()),
                           payload,
@@ -77,15 +77,11 @@ struct cast_codec {
   using quantizer_type = cast<T>;
   using payload_op     = native_sum<T>;
   using feedback_type  = Feedback;
+  using agreement_kind = agreement::norms_if<Chunker>;
+  using payload_kind   = payload::values;
   using counts_type    = detail::cast_counts<cast_codec>;
 
-  static constexpr bool casts        = true;
-  static constexpr bool selects      = selecting_chunker<Chunker>;
-  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits = false;
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr bool rotates_all = false;
   static constexpr int chunk_size =
     Chunker::chunk_size;  //!< With `fixed_chunks` it says only how kernels divide the work.
 
@@ -93,19 +89,20 @@ struct cast_codec {
   using agreed_op   = norm_sum<norm_scalar>;
 
   //! The order of an exchange.
-  using stages = join_stages<stage::open,
-                             stage::gather_bypass,
-                             stages_if<agrees, stage::measure, rounds::agree>,
-                             rounds::sum_bypass,
-                             stages_if<selects, stage::select>,
-                             stages_if<agrees, stage::derive_steps>,
-                             stage::encode,
-                             rounds::reduce_payload,
-                             stage::return_bypass,
-                             stage::decode,
-                             stage::finish>;
+  using stages =
+    join_stages<stage::open,
+                stage::gather_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
+                rounds::sum_bypass,
+                stages_if<selecting_chunker<Chunker>, stage::select>,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::derive_steps>,
+                stage::encode,
+                rounds::reduce_payload,
+                stage::return_bypass,
+                stage::decode,
+                stage::finish>;
 
-  static_assert(!feeds_back || selects,
+  static_assert(!Feedback::enabled || selecting_chunker<Chunker>,
                 "tersum: a cast of all coordinates loses next to nothing and has no feedback");
   static_assert(!detail::has_several_bits<Chunker>(),
                 "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");

@@ -111,18 +111,12 @@ struct codec {
   using agreed_op      = typename Range::op;
   using counts_type    = detail::code_counts<codec>;
   using lanes          = packed_codes<Reducer::lane_bits>;
+  using agreement_kind = agreement::steps;
+  using payload_kind   = payload::codes;
 
-  static constexpr bool casts        = false;
-  static constexpr bool agrees       = true;  //!< Has a round of agreed scalars.
-  static constexpr bool selects      = selecting_chunker<Chunker>;  //!< Some chunks do not travel.
-  static constexpr bool several_bits = detail::has_several_bits<Chunker>();
-  static constexpr int chunk_size    = Chunker::chunk_size;
+  static constexpr int chunk_size      = Chunker::chunk_size;
   static constexpr bool rotates_chunks = Rotator::rotation_size > 1;
   static constexpr bool rotates_all    = Rotator::rotation_size == 0;
-  static constexpr bool tracks         = Range::headroom_type::tracked;
-  static constexpr bool saturates      = Reducer::saturating;
-  static constexpr bool feeds_back     = Feedback::enabled;
-  static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -131,7 +125,7 @@ struct codec {
                              stage::measure,
                              rounds::agree,
                              rounds::sum_bypass,
-                             stages_if<selects, stage::select>,
+                             stages_if<selecting_chunker<Chunker>, stage::select>,
                              stage::derive_steps,
                              stage::encode,
                              rounds::reduce_payload,
@@ -161,14 +155,14 @@ struct codec {
     !requires { requires Reducer::code_bits != Quantizer::bits; },
     "tersum: widening_sum<q, b> is for a quantizer of q bits");
   static_assert(
-    !tracks || (saturates && Reducer::lane_bits <= 8),
+    !Range::headroom_type::tracked || (Reducer::saturating && Reducer::lane_bits <= 8),
     "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only no_headroom");
   static_assert(
     std::is_integral_v<typename Reducer::op::element> && !has_combine_at<typename Reducer::op>,
     "tersum: a reducer's op adds words of packed codes: its element is an integer, and it takes two of them "
     "wherever they lie");
   static_assert(
-    !several_bits || !detail::has_widths_of<Chunker, Reducer>() ||
+    !detail::has_several_bits<Chunker>() || !detail::has_widths_of<Chunker, Reducer>() ||
       std::is_same_v<typename Reducer::op, saturating_add<Reducer::lane_bits>>,
     "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum");
   static_assert(gradient_element<norm_scalar> && !std::is_same_v<norm_scalar, half> &&
@@ -179,16 +173,16 @@ struct codec {
     "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
     "norms of tensors (native_max)");
   static_assert(
-    !rotates_all || !feeds_back,
+    !rotates_all || !Feedback::enabled,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
 
   static_assert(
     chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
     "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
   static_assert(
-    !selects || !rotates_all,
+    !selecting_chunker<Chunker> || !rotates_all,
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
-  static_assert(!selects || Range::measurement == statistic::chunk_square_norm,
+  static_assert(!selecting_chunker<Chunker> || Range::measurement == statistic::chunk_square_norm,
                 "tersum: chunks are chosen by their norms: use rms_range");
 
   Chunker chunker{};
@@ -203,7 +197,7 @@ struct codec {
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    if constexpr (several_bits) {
+    if constexpr (detail::has_several_bits<Chunker>()) {
       constexpr int width = Chunker::widths[Level - 1];
       static_assert(
         has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
@@ -235,7 +229,7 @@ TERSUM_EXEC_CHECK_DISABLE
 template <int Level = 1, class Codec, class Body>
 TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
 {
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     if constexpr (Level < Codec::chunker_type::level_count) {
       if (level > Level) { return at_level<Level + 1>(codec, level, body); }
     }

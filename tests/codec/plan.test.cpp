@@ -48,14 +48,14 @@ void check_memory(char const* name, Codec const& codec)
   for (std::uint64_t const d : {0u, 1u, 127u, 1023u, 1024u, 1025u, 100003u}) {
     CAPTURE(d);
     auto const plan = codec.plan(layout{d}, {.size = 4, .rank = 0});
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       // Norms are measured whether they travel or not: two bytes a chunk here, in whole elements of the wire.
-      std::uint64_t const norms  = Codec::agrees ? 2 * plan.chunks() : 0;
+      std::uint64_t const norms  = agrees<Codec> ? 2 * plan.chunks() : 0;
       std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
       CHECK(plan.workspace_bytes() == plan.payload_bytes() + norms +
-                                        (Codec::casts ? 0 : 16 * plan.chunks()) + places +
+                                        (casts<Codec> ? 0 : 16 * plan.chunks()) + places +
                                         sizeof(detail::selection_scratch));
-    } else if constexpr (Codec::casts) {
+    } else if constexpr (casts<Codec>) {
       CHECK(plan.workspace_bytes() == plan.wire_bytes());
     } else {
       CHECK(plan.workspace_bytes() == plan.wire_bytes() + 16 * plan.chunks() +
@@ -71,7 +71,7 @@ void check_memory(char const* name, Codec const& codec)
   }
   auto const none = codec.plan(layout{0}, {});
   CHECK(none.wire_bytes() == 0);
-  CHECK(none.workspace_bytes() == (Codec::selects ? sizeof(detail::selection_scratch) : 0));
+  CHECK(none.workspace_bytes() == (selects<Codec> ? sizeof(detail::selection_scratch) : 0));
   CHECK(none.bits_per_coordinate() == 0.0);
   CHECK(none.check() == status{});
 }

@@ -213,7 +213,7 @@ TEST_CASE(
     auto in = tests::normal_gradients(3, 5000, 17);
     run.exchange(in);
     std::vector<float> const kept(run.residual(1).begin(),
-                                  codec_type::feeds_back ? run.residual(1).end()
+                                  feeds_back<codec_type> ? run.residual(1).end()
                                                          : run.residual(1).begin());
     // What owners keep, too: the last thing in the state before the residual.
     auto const owned = [&run](int rank) {
@@ -240,7 +240,7 @@ TEST_CASE(
     for (int rank = 0; rank < 3; ++rank) {
       CHECK(owned(rank) == owned_before[static_cast<std::size_t>(rank)]);
     }
-    if constexpr (codec_type::feeds_back && !codec_type::several_bits) {
+    if constexpr (feeds_back<codec_type> && !several_bits<codec_type>) {
       CHECK_FALSE(owned_before[0].empty());
     }
     in[1][bad] = 0;

@@ -187,7 +187,7 @@ double error_of(Codec const& codec)
 TEST_CASE("[conformance] policies made of what the concepts ask for exchange in lanes")
 {
   using lanes = codec<chunks, rotation, reach, rounding, bytes, keeping>;
-  static_assert(!selecting_chunker<chunks> && lanes::feeds_back && !lanes::saturates);
+  static_assert(!selecting_chunker<chunks> && feeds_back<lanes> && !saturates<lanes>);
   // Three root mean squares in 7 steps: rounding a value has a variance of a quarter of a step's square at most, (3/7)^2 / 4
   // = .046 of its energy; rotated values beyond the range, 1 in 370, add less than .002. Of uniform values ranks have the
   // energy 1/6 where their mean has (1 + 1/3) / 12 = 1/9, and their errors are independent: .048 (1/6) / 3 / (1/9) = .024.

@@ -170,7 +170,7 @@ constexpr auto is_headroom      = TERSUM_ROLE(headroom);
 constexpr auto is_feedback      = TERSUM_ROLE(feedback);
 constexpr auto is_quantizer     = TERSUM_ROLE(quantizer);
 constexpr auto is_reduce_op     = TERSUM_ROLE(reduce_op);
-constexpr auto is_range         = TERSUM_ROLE(range);
+constexpr auto is_range         = TERSUM_ROLE(quantization_range);
 constexpr auto is_reducer       = TERSUM_ROLE(reducer);
 #undef TERSUM_ROLE
 

@@ -134,6 +134,13 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
     return {};
   }
 
+  template <class Kernel>
+  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const
+  {
+    launch(blocks, Kernel::threads, Kernel::shared, [&](auto& context) { kernel(context); });
+    return {};
+  }
+
  private:
   template <std::uint64_t Items>
   [[nodiscard]] static std::uint64_t blocks_of(std::uint64_t count)

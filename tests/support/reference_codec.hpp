@@ -114,7 +114,7 @@ class reference_codec {
         }
         out.push_back(scalar);
       }
-      if constexpr (Codec::tracks && range::measurement == statistic::chunk_magnitude) {
+      if constexpr (tracks<Codec> && range::measurement == statistic::chunk_magnitude) {
         append_norms(rotated, out);
       }
     }
@@ -185,7 +185,7 @@ class reference_codec {
       int sum = codes[first][p];
       for (std::size_t hop = 1; hop < ranks; ++hop) {
         sum += codes[(first + hop) % ranks][p];
-        if constexpr (Codec::saturates) { sum = std::clamp(sum, -lane_limit, lane_limit); }
+        if constexpr (saturates<Codec>) { sum = std::clamp(sum, -lane_limit, lane_limit); }
       }
       out[p] = sum;
     }

@@ -37,4 +37,4 @@ static_assert(rotator<full_hadamard>, "tersum: must model tersum::rotator");
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/full_hadamard_stages.hpp>
+#include <tersum/baseline/detail/full_hadamard.ipp>

@@ -76,7 +76,7 @@ struct hop_counts : chunk_counts<Codec> {
   //! Elements of the payload.
   [[nodiscard]] constexpr std::uint64_t tiles() const noexcept
   {
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       if (!this->travels()) { return 0; }
       return (this->capacity_words() + op::shape::between + tile_words() - 1) / tile_words();
     } else {
@@ -96,10 +96,10 @@ struct hop_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
-    return section_list{holds<selection_scratch>(section::selection, Codec::selects ? 1 : 0),
+    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
                         holds<typename op::element>(section::payload, tiles()),
-                        Codec::feeds_back ? holds<typename op::element>(section::gathered, tiles())
+                        feeds_back<Codec> ? holds<typename op::element>(section::gathered, tiles())
                                           : in_place_of(section::payload, section::gathered),
                         holds<float>(section::bypass, this->bypassed()),
                         holds<std::byte>(section::agreed, this->agreed_room())};
@@ -140,42 +140,36 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using agreement_kind = agreement::norms_if<Chunker>;
+  using payload_kind   = payload::hops;
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
   using counts_type    = detail::hop_counts<per_hop_codec>;
 
-  static constexpr bool casts            = false;
-  static constexpr bool requantizes      = true;  //!< Hops decode, add and encode again.
-  static constexpr bool tiles            = payload_op::tiles;  //!< Their elements have heads.
-  static constexpr bool selects          = selecting_chunker<Chunker>;
-  static constexpr bool agrees           = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits     = detail::has_several_bits<Chunker>();
-  static constexpr bool rotates_chunks   = codebook<Quantizer>;
-  static constexpr bool rotates_all      = false;
-  static constexpr bool tracks           = false;
-  static constexpr bool saturates        = false;
-  static constexpr bool feeds_back       = Feedback::enabled;
-  static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
-  static constexpr int chunk_size        = Chunker::chunk_size;
+  static constexpr bool tiles          = payload_op::tiles;  //!< Their elements have heads.
+  static constexpr bool rotates_chunks = codebook<Quantizer>;
+  static constexpr bool rotates_all    = false;
+  static constexpr int chunk_size      = Chunker::chunk_size;
 
   //! The order of an exchange.
-  using stages = join_stages<stage::open,
-                             stage::gather_bypass,
-                             stages_if<agrees, stage::measure, rounds::agree>,
-                             rounds::sum_bypass,
-                             stages_if<agrees, stage::select, stage::derive_steps>,
-                             stage::encode,
-                             stages_if<feeds_back, stage::keep_sent>,
-                             rounds::reduce_payload,
-                             stage::return_bypass,
-                             stage::decode,
-                             stage::finish>;
+  using stages =
+    join_stages<stage::open,
+                stage::gather_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
+                rounds::sum_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::select, stage::derive_steps>,
+                stage::encode,
+                stages_if<Feedback::enabled, stage::keep_sent>,
+                rounds::reduce_payload,
+                stage::return_bypass,
+                stage::decode,
+                stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
   static_assert(
-    !several_bits || detail::is_allocated<Chunker>,
+    !detail::has_several_bits<Chunker>() || detail::is_allocated<Chunker>,
     "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");
 
   Chunker chunker{};
@@ -238,4 +232,4 @@ using codec_of_op = typename codec_of_requantizing<Op>::type;
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/per_hop_stages.hpp>
+#include <tersum/baseline/detail/per_hop_codec.ipp>

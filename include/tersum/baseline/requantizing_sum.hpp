@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/baseline/detail/hop_chunk.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 
@@ -51,9 +52,9 @@ struct requantizing_sum {
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
-  static constexpr bool requantizes = true;  //!< Elements are decoded, added and encoded again.
-  static constexpr bool tiles       = false;
-  static constexpr int chunk_size   = Size;
+  using payload_kind          = payload::hops;  //!< Elements are decoded, added and encoded again.
+  static constexpr bool tiles = false;
+  static constexpr int chunk_size = Size;
 
   static_assert(sizeof(element) % 16 == 0 && std::is_trivially_copyable_v<element>);
 

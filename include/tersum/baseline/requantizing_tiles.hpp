@@ -10,6 +10,7 @@
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -78,9 +79,9 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
-  static constexpr bool requantizes = true;  //!< Elements are decoded, added and encoded again.
-  static constexpr bool tiles       = true;  //!< They have heads.
-  static constexpr int chunk_size   = Size;
+  using payload_kind          = payload::hops;  //!< Elements are decoded, added and encoded again.
+  static constexpr bool tiles = true;           //!< They have heads.
+  static constexpr int chunk_size = Size;
   static constexpr int levels = sizeof...(Widths) == 0 ? 1 : static_cast<int>(sizeof...(Widths));
 
   //! @brief The quantizer of the chunks on a level.

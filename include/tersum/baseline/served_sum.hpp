@@ -35,8 +35,8 @@ template <class Codec>
 concept looking_up = requires
 {
   typename Codec::quantizer_type::table;
-  requires !Codec::selects;
-  requires !Codec::saturates;
+  requires !selects<Codec>;
+  requires !saturates<Codec>;
   requires !Codec::reducer_type::biased;
 };
 

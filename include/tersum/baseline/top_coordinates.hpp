@@ -54,7 +54,7 @@ class pair_counts : public plan_counts<Codec> {
     }
     this->chunks_      = d;
     this->compressed_  = d;
-    this->fingerprint_ = mix(0, Codec::feeds_back ? 2 : 1);
+    this->fingerprint_ = mix(0, feeds_back<Codec> ? 2 : 1);
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -92,7 +92,7 @@ class pair_counts : public plan_counts<Codec> {
     return section_list{
       holds<state_header>(section::header, 1),
       holds<tensor_record>(section::records, this->tensors()),
-      holds<float>(section::residual, Codec::feeds_back ? this->coordinates() : 0)};
+      holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
   }
 
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
@@ -126,20 +126,15 @@ class pair_counts : public plan_counts<Codec> {
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 template <feedback Feedback = no_feedback>
 struct top_coordinates_codec {
-  using chunker_type  = top_coordinates;
-  using feedback_type = Feedback;
-  using norm_scalar   = float;
-  using counts_type   = detail::pair_counts<top_coordinates_codec>;
+  using chunker_type   = top_coordinates;
+  using feedback_type  = Feedback;
+  using norm_scalar    = float;
+  using agreement_kind = agreement::none;
+  using payload_kind   = payload::coordinates;
+  using counts_type    = detail::pair_counts<top_coordinates_codec>;
 
-  static constexpr bool casts        = true;
-  static constexpr bool gathers      = true;  //!< Its round is an all-gather.
-  static constexpr bool agrees       = false;
-  static constexpr bool selects      = true;
-  static constexpr bool several_bits = false;
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
-  static constexpr int chunk_size    = 1;
+  static constexpr bool rotates_all = false;
+  static constexpr int chunk_size   = 1;
 
   //! The order of an exchange.
   using stages =
@@ -157,4 +152,4 @@ struct top_coordinates_codec {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/top_coordinates_stages.hpp>
+#include <tersum/baseline/detail/top_coordinates.ipp>

@@ -52,7 +52,7 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
 template <int Level, has_parts Codec>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto coded_at_level(Codec const& codec) noexcept
 {
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     constexpr int width = Codec::chunker_type::widths[Level - 1];
     using narrow        = typename Codec::quantizer_type::template with_bits<width>;
     return typename Codec::template with_codes<fixed_chunks<Codec::chunk_size>, narrow>{};

@@ -69,6 +69,11 @@ struct cuda_executor : detail::exchange_launches<cuda_executor> {
   [[nodiscard]] status run(Kernel const& kernel,
                            std::uint64_t blocks,
                            detail::exchange_args<Codec, Element> const& args) const;
+
+  //! Launches kernel(context) in blocks of `Kernel::threads` threads with `Kernel::shared` bytes of shared memory; none for
+  //! 0 blocks. The kernel is passed by value and holds its arguments.
+  template <class Kernel>
+  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const;
   //! @}
 
  private:

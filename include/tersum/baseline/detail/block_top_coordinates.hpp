@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/types.hpp>
@@ -47,10 +46,10 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   if (i >= args.chunks) { return; }
   std::uint32_t const place = ctx.load(args.selection.places + i);
   bool const sent           = place != 0;
-  if (!sent && !Codec::feeds_back) { return; }
+  if (!sent && !feeds_back<Codec>) { return; }
   float value = Context::value(ctx.load(args.gradient + i));
   float kept  = 0.0f;
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     kept  = ctx.load(args.residual + i);
     value = Context::add(value, kept);
   }
@@ -60,7 +59,7 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
     ctx.store(part.index + (place >> place_shift), static_cast<std::uint32_t>(i));
     ctx.store(part.value + (place >> place_shift), rounded);
   }
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     float const rest = sent ? Context::subtract(value, Context::value(rounded)) : value;
     ctx.store(args.residual + i, is_finite(rest) ? rest : kept);
   }

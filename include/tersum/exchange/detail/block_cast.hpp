@@ -120,7 +120,7 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);
   bool const stays          = place.level == 0;
-  if (Encode && stays && !Codec::feeds_back) { return; }
+  if (Encode && stays && !feeds_back<Codec>) { return; }
   chunk_entry const entry = args.table[chunk];
   int const within        = static_cast<int>(thread % a_chunk) * 8;
   int const count         = minimum(static_cast<int>(entry.length) - within, 8);
@@ -130,7 +130,7 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   float v[8];
   if constexpr (Encode) {
     load_some(ctx, gradient, count, v);
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       float kept[8];
       load_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, kept);
       TERSUM_UNROLL

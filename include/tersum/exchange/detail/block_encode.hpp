@@ -86,7 +86,7 @@ TERSUM_BODY void encode_share(Context const& ctx,
                   v + 16 * half_of,
                   fields);
     pack_fields<Codec>(ctx, fields, words + half_of * (bits / 2));
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       TERSUM_UNROLL
       for (int i = 0; i < 16; ++i) {
         v[16 * half_of + i] = rounded_value<Codec, Context>(fields, i);
@@ -120,10 +120,10 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   using hadamard          = typename chunk_share<Codec>::hadamard;
   chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   payload_place place{};
-  if constexpr (Codec::selects) {
-    // Chunks that do not travel are only read for what feedback keeps of them.
+  if constexpr (selects<Codec>) {
+    // Chunks that stay take no part, but for what feedback keeps of them.
     if (mine.active) { place = find_place(args, mine.chunk); }
-    if constexpr (!Codec::feeds_back) { mine.active = mine.active && place.level > 0; }
+    if constexpr (!feeds_back<Codec>) { mine.active = mine.active && place.level > 0; }
   }
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
@@ -142,8 +142,8 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
 
   dither_key const key      = key_of(args);
   std::uint64_t const share = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
-  if (!Codec::selects || place.level > 0) {
-    at_level(args.codec, Codec::selects ? place.level : 1u, [&](auto const& codec) {
+  if (!selects<Codec> || place.level > 0) {
+    at_level(args.codec, selects<Codec> ? place.level : 1u, [&](auto const& codec) {
       constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
       constexpr unsigned stores = bits / words_per_store<bits>;
       encode_share(ctx,
@@ -156,12 +156,12 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                    v,
                    mine.active,
                    args.payload,
-                   Codec::selects ? place.word / words_per_store<bits> + mine.thread * stores
+                   selects<Codec> ? place.word / words_per_store<bits> + mine.thread * stores
                                   : share * stores);
     });
   }
 
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
     if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
@@ -172,7 +172,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      if (!Codec::selects || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+      if (!selects<Codec> || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
     }
     if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
   }

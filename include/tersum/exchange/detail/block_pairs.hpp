@@ -67,7 +67,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
                              chunk_share<Codec> const& mine,
                              float (&v)[32])
 {
-  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !Codec::feeds_back) {
+  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !feeds_back<Codec>) {
     std::uint32_t pairs[16];
     load_pairs<Edge>(ctx, args, mine, pairs);
     apply_signs(ctx, args.header->sign_key, mine, pairs);

@@ -40,7 +40,7 @@ struct part_share {
   //! Whether all lanes of a warp encode and decode codes of the same width, so that they can look up together. Warps
   //! without work have returned before: see `all_idle`.
   static constexpr bool in_step =
-    hadamard::threads >= 32 && !Codec::several_bits && !Codec::selects;
+    hadamard::threads >= 32 && !several_bits<Codec> && !selects<Codec>;
 
   using map_type = decltype(make_part_map(std::declval<args_type const&>()));
 
@@ -227,7 +227,7 @@ struct part_share {
   {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
-    if constexpr (Codec::owner_feeds_back) {
+    if constexpr (owner_feeds_back<Codec>) {
       if (mine.active) {
         TERSUM_UNROLL
         for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }

@@ -143,7 +143,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
   std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
   float scale                     = 0.0f;
   if (own.mine.active && own.place.level > 0) { scale = own.scale_in(part); }
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     if (own.mine.active && own.place.level == 0 && has_agreed(args)) {
       using scalar = typename Codec::norm_scalar;
       scale        = Context::multiply(

@@ -63,7 +63,7 @@ template <class Codec, class Element>
   bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
   return whole && aligned &&
-         (!Codec::feeds_back || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+         (!feeds_back<Codec> || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
 //! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
@@ -144,7 +144,7 @@ TERSUM_BODY void load_share(Context const& ctx,
         v[8 * r + j] = 0.0f;
         if (exists(mine, r, j)) {
           v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
-          if constexpr (Codec::feeds_back) {
+          if constexpr (feeds_back<Codec>) {
             v[8 * r + j] =
               Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
           }
@@ -156,7 +156,7 @@ TERSUM_BODY void load_share(Context const& ctx,
       } else {
         load_eight(ctx, args.gradient + first + r * quarter, v + 8 * r);
       }
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         float kept[8];
         load_eight(ctx, args.residual + first + r * quarter, kept);
         TERSUM_UNROLL

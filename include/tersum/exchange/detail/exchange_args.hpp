@@ -8,6 +8,7 @@
 
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/plan.hpp>
@@ -20,13 +21,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief What kernels of a codec that selects are given besides.
-struct selection_args {
-  selection_rule rule;
-  selection_scratch* scratch;
-  std::uint32_t* places;  // one a chunk
-};
 
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
@@ -67,7 +61,7 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<Codec::selects, selection_args, nothing> selection;
+  std::conditional_t<selects<Codec>, selection_args, nothing> selection;
   std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
@@ -86,7 +80,7 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE payload_place find_place(exchange_args<Codec, Element> const& args,
                                                      std::uint64_t chunk)
 {
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     std::uint32_t const place = args.selection.places[chunk];
     std::uint32_t const level = place & ((1u << place_shift) - 1);
     std::uint64_t const slot  = place >> place_shift;
@@ -118,7 +112,7 @@ template <requantizing Codec, class Element>
 [[nodiscard]] TERSUM_INLINE auto make_part_map(exchange_args<Codec, Element> const& args)
 {
   tile_map<typename Codec::payload_op> map{args.parts.tiles, {}};
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     TERSUM_UNROLL
     for (int level = 1; level <= Codec::payload_op::levels; ++level) {
       map.count[level] = args.selection.scratch->header.count[level];
@@ -135,7 +129,7 @@ template <scattering Codec, class Element>
   part_map map{};
   map.world      = static_cast<std::uint32_t>(args.world);
   map.part_words = args.parts.part_words;
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     TERSUM_UNROLL
     for (int level = 1; level <= max_levels; ++level) {
       map.count[level] = args.selection.scratch->header.count[level];
@@ -163,7 +157,7 @@ template <class Codec, class Element, class Map>
 [[nodiscard]] TERSUM_INLINE part_place find_part(
   [[maybe_unused]] exchange_args<Codec, Element> const& args, Map const& map, std::uint64_t chunk)
 {
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     std::uint32_t const place = args.selection.places[chunk];
     return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
   } else {
@@ -177,7 +171,7 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool has_agreed(
   [[maybe_unused]] exchange_args<Codec, Element> const& args)
 {
-  if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
+  if constexpr (selects<Codec>) { return args.selection.rule.capacity > 0; }
   return true;
 }
 

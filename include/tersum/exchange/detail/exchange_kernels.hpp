@@ -7,14 +7,15 @@
 
 #pragma once
 
+#include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_decode.hpp>
 #include <tersum/exchange/detail/block_encode.hpp>
+#include <tersum/exchange/detail/block_energies.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_magnitudes.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
-#include <tersum/exchange/detail/block_select.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
 
@@ -138,7 +139,8 @@ struct select_kernel : kernel_of_threads<select_threads> {
   int last_phase;  //!< The one after the last.
   template <class Codec>
   static constexpr int shared = select_shared;
-  TERSUM_RUNS(select_phases_of(ctx, args, first_phase, last_phase))
+  TERSUM_RUNS(
+    select_phases_of<Codec::chunker_type::level_count>(ctx, args, first_phase, last_phase))
 };
 
 //! One thread a chunk.
@@ -149,7 +151,7 @@ struct steps_kernel : kernel_of_threads<step_threads> {
 //! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<cast_threads> {
-  TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
+  TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
 

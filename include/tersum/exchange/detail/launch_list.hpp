@@ -96,7 +96,7 @@ class launch_list {
   void cast()
   {
     std::uint64_t blocks = plan_.chunks();
-    if constexpr (Codec::selects) { blocks = selected_blocks<Codec>(blocks); }
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks); }
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
@@ -119,10 +119,9 @@ class launch_list {
     if (blocks == 0) { return; }
     auto& histogram = args_.selection.scratch->histogram;
     clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    int const at_once = blocks == 1 ? select_phases : 1;
-    for (int phase = 0; phase < select_phases; phase += at_once) {
-      (*this)(select_kernel{{}, phase, phase + at_once}, blocks);
-    }
+    each_select_launch(blocks, [&](int first, int last) {
+      (*this)(select_kernel{{}, first, last}, blocks);
+    });
   }
 
   void select() { select(select_blocks(plan_.chunks())); }
@@ -146,8 +145,8 @@ class launch_list {
   void decode_parts()
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
-    if constexpr (Codec::feeds_back) { chunks<keep_residual_kernel>(); }
-    if constexpr (Codec::owner_feeds_back) { owned(keep_owner_residual_kernel{}); }
+    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    if constexpr (owner_feeds_back<Codec>) { owned(keep_owner_residual_kernel{}); }
     chunks<decode_parts_kernel>();
   }
 

@@ -114,7 +114,7 @@ template <class Codec>
                                                      std::uint64_t tensor_chunks)
 {
   chunk_step step{};
-  if (Codec::selects && level == 0) {
+  if (selects<Codec> && level == 0) {
     step.decode = is_finite(measured) ? 0.0f : bits_float(0x7fffffffu);
   } else {
     at_level(codec, level, [&](auto const& chosen) {
@@ -128,7 +128,7 @@ template <class Codec>
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE bool stays_behind(chunk_step const& step)
 {
-  return is_poisoned(step) || (Codec::selects && step.decode == 0.0f);
+  return is_poisoned(step) || (selects<Codec> && step.decode == 0.0f);
 }
 
 //! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with or it is not finite.

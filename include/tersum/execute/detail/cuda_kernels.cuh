@@ -41,6 +41,14 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(threads_
   kernel(cuda_context{}, args);
 }
 
+// One of a call on arrays, which holds its arguments.
+template <class Kernel>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(Kernel::threads)
+  block_kernel(Kernel kernel)
+{
+  kernel(cuda_context{});
+}
+
 template <class Op>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
   reduce_vectors_kernel(element_vector<typename Op::element>* to,

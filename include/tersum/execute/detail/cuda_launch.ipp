@@ -77,4 +77,10 @@ status cuda_executor::run(Kernel const& kernel,
   }
 }
 
+template <class Kernel>
+status cuda_executor::run(Kernel const& kernel, std::uint64_t blocks) const
+{
+  return launch(detail::block_kernel<Kernel>, blocks, Kernel::threads, Kernel::shared, kernel);
+}
+
 }  // namespace tersum::inline v0

@@ -116,14 +116,14 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     add_codec(hash, codec.factors);
     add_codec(hash, codec.inner);
   } else {
-    hash.add(Codec::casts);
-    hash.add(Codec::agrees);
-    hash.add(Codec::selects);
+    hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
+    hash.add(agrees<Codec>);
+    hash.add(selects<Codec>);
     hash.add(Codec::rotates_all);
-    hash.add(Codec::feeds_back);
+    hash.add(feeds_back<Codec>);
     hash.add(Codec::chunk_size);
     hash.add(gathering<Codec>);
-    if constexpr (scattering<Codec>) { hash.add(Codec::scatters); }
+    if constexpr (scattering<Codec>) { hash.add(true); }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }
@@ -143,7 +143,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     }
     if constexpr (requires { typename Codec::range_type; }) {
       hash.add(Codec::range_type::measurement);
-      hash.add(Codec::tracks);
+      hash.add(tracks<Codec>);
       hash.add(codec.range.clip);
       // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
       // mistaken for the square root of one of them at most.
@@ -164,10 +164,10 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     } else if constexpr (requires { typename Codec::quantizer_type; }) {
       add_quantizer(hash, typename Codec::quantizer_type{});
     }
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       hash.add(codec.chunker.bits);
       hash.add(Codec::chunker_type::by_norm);
-      if constexpr (Codec::several_bits) {
+      if constexpr (several_bits<Codec>) {
         hash.add(codec.chunker.weighting);
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }

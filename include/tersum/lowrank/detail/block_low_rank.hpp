@@ -92,7 +92,7 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
   bool bad = false;
   for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
     float v;
-    if constexpr (Codec::agrees) {
+    if constexpr (agrees<Codec>) {
       v   = Context::value(ctx.load(args.wire[0] + m.slot[turn] + i));
       bad = bad || !is_finite(v);
     } else {
@@ -105,8 +105,8 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
     args.poisoned[ctx.block_rank()] = poisoned ? 1 : 0;
     if (poisoned) { raise_flag(args); }
   }
-  if constexpr (!Codec::agrees) {
-    // The factors of the shorter of two turns are padded with zeros.
+  if constexpr (!agrees<Codec>) {
+    // The shorter of two turns is padded with zeros.
     if (ctx.block_rank() + 1 == args.chunks) {
       std::uint64_t const used = m.slot[1 - turn] + m.rank * m.length(1 - turn);
       for (std::uint64_t i = used + ctx.thread_rank(); i < args.elements; i += factor_threads) {
@@ -158,7 +158,7 @@ TERSUM_BODY void keep_warm(Context const& ctx, exchange_args<Codec, Element> con
   if (step_is_poisoned(args)) { return; }
   matrix_record& m          = args.matrices[ctx.block_rank()];
   std::uint64_t const turns = m.turns;
-  int const turn            = Codec::agrees ? 1 : static_cast<int>(turns % 2);
+  int const turn            = agrees<Codec> ? 1 : static_cast<int>(turns % 2);
   std::uint64_t const begin = m.slot[turn];
   std::uint64_t const count = m.rank * m.length(turn);
   for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
@@ -166,7 +166,7 @@ TERSUM_BODY void keep_warm(Context const& ctx, exchange_args<Codec, Element> con
   }
   ctx.sync_block();
   if (ctx.thread_rank() == 0) { m.turns = turns + 1; }
-  refresh_warm(ctx, args, m, turn, turns + 1, Codec::agrees);
+  refresh_warm(ctx, args, m, turn, turns + 1, agrees<Codec>);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -24,7 +24,7 @@ inline constexpr int product_stride =
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
 {
-  return Codec::agrees ? 1 : static_cast<int>(args.matrices[0].turns % 2);
+  return agrees<Codec> ? 1 : static_cast<int>(args.matrices[0].turns % 2);
 }
 
 //! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
@@ -54,7 +54,7 @@ TERSUM_BODY void load_values(Context const& ctx,
                              float (&v)[8])
 {
   load_some(ctx, args.gradient + at, count, v);
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     float kept[8];
     load_some(ctx, args.residual + at, count, kept);
     TERSUM_UNROLL

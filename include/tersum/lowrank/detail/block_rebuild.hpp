@@ -68,7 +68,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
       }
     }
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       if (keeps) {
         float rest[4][8];
         TERSUM_UNROLL

@@ -137,7 +137,7 @@ struct grouped_launch {
     }
     return for_product_groups(what, First ? 0 : 1, [&](product_groups const& groups) {
       status const s = multiply(groups, table.gradient, false);
-      return s.ok() && Codec::feeds_back ? multiply(groups, table.residual, true) : s;
+      return s.ok() && feeds_back<Codec> ? multiply(groups, table.residual, true) : s;
     });
   }
 };

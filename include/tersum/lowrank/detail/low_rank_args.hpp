@@ -47,14 +47,14 @@ requires is_low_rank<Codec>
                                                       std::span<std::byte> workspace) noexcept
 {
   using wire              = typename Codec::wire_element;
-  std::size_t const first = Codec::casts ? plan.payload_offset() : plan.agreed_offset();
+  std::size_t const first = agrees<Codec> ? plan.agreed_offset() : plan.payload_offset();
   return {
     .gradient = gradient,
     .header   = place_in<state_header>(state, 0),
     .records  = place_in<tensor_record>(state, plan.records_offset()),
     .matrices = place_in<matrix_record>(state, plan.table_offset()),
     .warm     = place_in<float>(state, plan.warm_offset()),
-    .residual = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .residual = feeds_back<Codec> ? place_in<float>(state, plan.residual_offset()) : nullptr,
     .poisoned = place_in<std::uint32_t>(workspace, 0),
     .wire   = {place_in<wire>(workspace, first), place_in<wire>(workspace, plan.payload_offset())},
     .factor = {place_in<float>(workspace, plan.factor_offset(0)),

@@ -42,7 +42,7 @@ struct write_matrices : table_batch<matrix_record>, kernel_of_threads<32, 8> {
 
 //! One block a matrix.
 struct start_warm : kernel_of_threads<factor_threads, 8> {
-  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, Codec::agrees))
+  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
 };
 
 //! One block for 64 elements of the columns of a factor: of P if `First`, otherwise of the factor that the exchange sends
@@ -119,7 +119,7 @@ template <class Codec, class Launch>
 template <class Codec>
 [[nodiscard]] std::uint64_t blocks_of_turn(plan<Codec> const& plan)
 {
-  return Codec::agrees ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
+  return agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
 }
 
 //! Gradient to P, from the warm start.
@@ -168,7 +168,7 @@ requires is_low_rank<Codec>
                                launch_list<Executor, Codec, Element>& launches)
 {
   auto const& args = launches.args();
-  if constexpr (Codec::feeds_back) { launches.clear(args.residual, launches.plan().coordinates()); }
+  if constexpr (feeds_back<Codec>) { launches.clear(args.residual, launches.plan().coordinates()); }
   launches.clear(args.warm, round_up(args.elements, 4));
   if (!launches.result().ok()) { return launches.result(); }
   return initialize_low_rank(launches.plan(), stage.seed, launches.each());

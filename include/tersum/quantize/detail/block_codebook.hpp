@@ -6,7 +6,8 @@
 
 #pragma once
 
-#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
@@ -59,7 +60,7 @@ template <class Codec>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
   constexpr int levels = [] {
-    if constexpr (Codec::several_bits) { return Codec::chunker_type::level_count; }
+    if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
     return 1;
   }();
   using widest = codebook_words<level_quantizer<Codec, levels>>;
@@ -75,7 +76,7 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
     tables[static_cast<unsigned>(words::first) + i] = source.word[i];
   }
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     if constexpr (Level < Codec::chunker_type::level_count) {
       return fill_codebooks<Codec, Level + 1>(ctx, tables);
     }

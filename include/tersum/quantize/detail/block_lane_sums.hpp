@@ -7,8 +7,10 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
+#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
 
 #include <cstdint>
 
@@ -26,7 +28,7 @@ TERSUM_BODY void inspect_word(Context const&,
   std::uint32_t const mask  = (minus << lanes::bits) - minus;  // bits is below 32
   std::uint32_t const size  = (word ^ mask) + minus;           // magnitudes, lane by lane
   at_limit += Context::population((size + lanes::ones) & lanes::signs);
-  if constexpr (Codec::tracks) {
+  if constexpr (tracks<Codec>) {
     constexpr int interleaved = 8 / lanes::bits;
     TERSUM_UNROLL
     for (int s = 0; s < interleaved; ++s) {
@@ -47,7 +49,7 @@ TERSUM_BODY void inspect_word(Context const&,
 template <class Codec, bool Mixed = false>
 struct lane_values {
   using lanes    = typename Codec::lanes;
-  using hadamard = typename chunk_share<Codec>::hadamard;
+  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
 
   static constexpr int interleaved =
     lanes::bits <= 8 ? 8 / lanes::bits : 1;  //!< Lanes that share a byte.

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -84,9 +85,8 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
     random =
       philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
   }
-  // Lanes look up in each other's registers only where the whole warp does so. If chunks are chosen, some lanes of a warp
-  // may have nothing to encode.
-  constexpr bool shuffles = table_in_lanes<quantizer> && !Codec::selects;
+  // Where chunks are chosen a warp may be about several things.
+  constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
   std::uint32_t step      = 0;
   if constexpr (shuffles) {
     constexpr unsigned lowest = quantizer::table::lowest;

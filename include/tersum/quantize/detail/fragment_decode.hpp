@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/quantize/detail/block_lane_sums.hpp>
 #include <tersum/types.hpp>
@@ -17,7 +18,7 @@ namespace tersum::inline v0::detail {
 //! @brief Whether whole, aligned chunks of a codec are decoded by `tile_decode`.
 template <class Codec>
 inline constexpr bool decodes_on_tiles =
-  Codec::chunk_size == 1024 && !Codec::selects && Codec::rotates_chunks &&
+  Codec::chunk_size == 1024 && !selects<Codec> && Codec::rotates_chunks &&
   !Codec::reducer_type::biased && Codec::lanes::bits <= 8;
 
 //! @brief A warp's packed sums to its chunk, transformed and not normalized, without shared memory.

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
@@ -24,9 +25,9 @@ concept wants_tiles = requires
 
 //! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
 template <class Codec, class Element>
-inline constexpr bool encodes_on_tiles = wants_tiles<Codec> && sizeof(Element) == 2 &&
-                                         !Codec::feeds_back
-                                         && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
+inline constexpr bool encodes_on_tiles =
+  wants_tiles<Codec> && sizeof(Element) == 2 &&
+  !feeds_back<Codec> && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
 
 //! @brief Chunks of `Size` in the registers of a warp, from the loaded arrangement of `block_hadamard` (two neighbours a
 //! word) to its wire arrangement, transformed and not normalized.

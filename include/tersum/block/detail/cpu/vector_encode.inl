@@ -227,14 +227,14 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   rotate_rows<Codec>(from, signs, rows);
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      encode_block<Codec, Codec::feeds_back>(
+      encode_block<Codec, feeds_back<Codec>>(
         codec, key, chunk, scale, source, block, part, rows, chunk_words);
     }
   }
   // Done after the blocks, not in each: behind a comparison there compilers would move all that computes the codes, away
   // from where its operands were loaded.
   if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
     constexpr int stride = shape::split * width;
     for (int start = 0; levels > 0 && start < shape::count * width;

@@ -9,7 +9,8 @@
 #include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/chunk_order.hpp>
-#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
@@ -241,6 +242,18 @@ void rotate_from_rows(instruction_set set,
                       Element* to)
 {
   TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+}
+
+template <int Size, class Element>
+void array_to_rows(instruction_set set, Element const* from, float* rows)
+{
+  TERSUM_DISPATCH(set, Size >= 512, array_to_rows<Size>(from, rows));
+}
+
+template <int Size, class Element>
+void rows_to_array(instruction_set set, float const* rows, Element* to)
+{
+  TERSUM_DISPATCH(set, Size >= 512, rows_to_array<Size>(rows, to));
 }
 
 template <class Quantizer, int Size>

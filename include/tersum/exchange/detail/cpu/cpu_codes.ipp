@@ -34,13 +34,13 @@ void cpu_stages<Codec, Element>::encode_codes() const
     chunk_step const step             = args_.steps[chunk];
     payload_place const place         = find_place(args_, chunk);
     std::uint32_t* const words        = args_.payload + place.word;
-    [[maybe_unused]] bool const stays = Codec::selects && place.level == 0;
-    if (stays && !Codec::feeds_back) { return; }
+    [[maybe_unused]] bool const stays = selects<Codec> && place.level == 0;
+    if (stays && !feeds_back<Codec>) { return; }
     with_chunk(chunk, [&]<class From>(From const* from) {
-      alignas(64) float own[Codec::feeds_back ? size : 1];
+      alignas(64) float own[feeds_back<Codec> ? size : 1];
       if (!stays) {
         auto const source = [&] {
-          if constexpr (Codec::feeds_back) {
+          if constexpr (feeds_back<Codec>) {
             std::uint64_t const first = args_.table[chunk].offset;
             return chunk_source<Element>{args_.gradient + first, args_.residual + first};
           } else {
@@ -57,10 +57,10 @@ void cpu_stages<Codec, Element>::encode_codes() const
                        from,
                        source,
                        words,
-                       Codec::feeds_back ? own : nullptr);
+                       feeds_back<Codec> ? own : nullptr);
         });
       }
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         if (step_is_poisoned(args_)) { return; }
         chunk_entry const entry = args_.table[chunk];
         float* const residual   = args_.residual + entry.offset;
@@ -90,8 +90,8 @@ void cpu_stages<Codec, Element>::decode_codes() const
     } else {
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
-      if (Codec::selects && place.level == 0) {
-        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
+      if (selects<Codec> && place.level == 0) {
+        // Zeros, or NaN where a gradient was not finite.
         fill_chunk(to, entry.length, 0.0f * step.decode);
         return;
       }

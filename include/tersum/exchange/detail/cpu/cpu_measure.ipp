@@ -35,7 +35,7 @@ void cpu_stages<Codec, Element>::measure_ranges() const
 {
   using range          = typename Codec::range_type;
   using scalar         = typename range::scalar;
-  constexpr bool norms = range::measurement != statistic::chunk_magnitude || Codec::tracks;
+  constexpr bool norms = range::measurement != statistic::chunk_magnitude || tracks<Codec>;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     with_chunk(chunk, [&](auto const* from) {
@@ -73,7 +73,7 @@ void cpu_stages<Codec, Element>::tensor_norms() const
 {
   using scalar = typename Codec::range_type::scalar;
   scalar* const agreed =
-    static_cast<scalar*>(args_.agreed) + (Codec::per_tensor ? 0 : args_.chunks);
+    static_cast<scalar*>(args_.agreed) + (per_tensor<Codec> ? 0 : args_.chunks);
   parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
     double const sum = tensor_sum(args_.records[tensor], [&](double so_far, std::uint64_t chunk) {
       return so_far + static_cast<double>(args_.steps[chunk].encode);

@@ -141,7 +141,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
   [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
   {
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       using scalar      = typename Codec::norm_scalar;
       auto const agreed = static_cast<scalar const*>(args_.agreed);
       // If the budget pays for nothing, no norm has travelled.

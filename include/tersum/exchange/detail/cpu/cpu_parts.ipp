@@ -30,13 +30,13 @@ void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
                                           part_place const& place,
                                           float* rows) const
 {
-  if constexpr (Codec::owner_feeds_back) {
+  if constexpr (owner_feeds_back<Codec>) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
     to_rows(chunk_of(place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
-    bool const fresh = rank == 0 && !Codec::owner_feeds_back;
+    bool const fresh = rank == 0 && !owner_feeds_back<Codec>;
     add_estimate(map, place, args_.parts.received + map.begin(rank), 1.0f, rows, fresh);
   }
 }
@@ -72,10 +72,10 @@ void cpu_parts<Codec, Element>::decode() const
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
   });
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     if (!step_is_poisoned(args_)) {
       keep_residual(map);
-      if constexpr (Codec::owner_feeds_back) { keep_owner_residual(map); }
+      if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(map); }
     }
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {

@@ -9,7 +9,7 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::select() const
 {
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     selection_args const& selection = args_.selection;
     auto const energy               = [&](std::uint64_t chunk) {
       if constexpr (!Codec::chunker_type::by_norm) {
@@ -54,7 +54,7 @@ void cpu_stages<Codec, Element>::derive_steps() const
         std::uint32_t const tensor  = args_.table[chunk].tensor;
         tensor_record const& record = args_.records[tensor];
         float const measured =
-          has_agreed(args_) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+          has_agreed(args_) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
         args_.steps[chunk] = step_on_level(args_.codec,
                                            find_place(args_, chunk).level,
                                            args_.world,

@@ -55,9 +55,9 @@ template <class Codec>
 {
   if constexpr (has_parts<Codec>) {
     return 1;
-  } else if constexpr (Codec::several_bits) {
+  } else if constexpr (several_bits<Codec>) {
     return Codec::chunk_size / 16;  // two bits a coordinate
-  } else if constexpr (Codec::casts) {
+  } else if constexpr (casts<Codec>) {
     return Codec::chunk_size * sizeof(typename Codec::quantizer_type::element) / 4;
   } else {
     return Codec::chunk_size / 32 * Codec::reducer_type::lane_bits;

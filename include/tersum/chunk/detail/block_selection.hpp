@@ -7,9 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/exchange_args.hpp>
 
 #include <cstdint>
 
@@ -33,13 +31,25 @@ inline constexpr std::uint64_t select_alone = std::uint64_t{1} << 17;
                                 selection_scratch::max_blocks);
 }
 
+//! @brief body(first phase, the one after the last) for each launch of so many blocks: one launch for all phases or, in
+//! several blocks, one for each.
+template <class Body>
+void each_select_launch(std::uint64_t blocks, Body const& body)
+{
+  int const at_once = blocks == 1 ? select_phases : 1;
+  for (int phase = 0; phase < select_phases; phase += at_once) { body(phase, phase + at_once); }
+}
+
 //! @brief One block's part of a selection.
-template <class Codec, class Element, class Context>
+//! @tparam Levels  Of the chunker, besides none.
+//! @tparam Args    Has `chunks`, how many there are, and `selection`, of `selection_args`; and there is
+//!                 selection_energy(ctx, args, chunk), an integer that ascends with the chunk's energy.
+template <unsigned Levels, class Args, class Context>
 struct block_selection {
-  static constexpr unsigned levels = Codec::chunker_type::level_count;
+  static constexpr unsigned levels = Levels;
 
   Context const& ctx;
-  exchange_args<Codec, Element> const& args;
+  Args const& args;
   std::uint32_t* shared    = static_cast<std::uint32_t*>(ctx.shared());
   std::uint32_t* scan_room = shared + digit_count;
   std::uint32_t* shown     = shared + digit_count + 2 * select_threads;
@@ -63,19 +73,7 @@ struct block_selection {
 
   [[nodiscard]] TERSUM_BODY std::uint32_t energy(std::uint64_t chunk) const
   {
-    if constexpr (gathering<Codec>) {
-      float value = Context::value(ctx.load(args.gradient + chunk));
-      if constexpr (Codec::feeds_back) {
-        value = Context::add(value, ctx.load(args.residual + chunk));
-      }
-      return magnitude_bits(value);
-    } else if constexpr (!Codec::chunker_type::by_norm) {
-      return random_energy(chunk, args.header->sign_key);
-    } else {
-      using scalar = typename Codec::norm_scalar;
-      return weighted_energy(
-        args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
-    }
+    return selection_energy(ctx, args, chunk);
   }
 
   //! The sum of the values of the threads with lower numbers; `total` becomes that of all threads of the block.
@@ -277,13 +275,10 @@ struct block_selection {
 //!
 //! `select_threads` threads and `select_shared` bytes of shared memory a block; all phases in one launch need one block.
 //! Reads the norms about eight times, writes four bytes a chunk.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void select_phases_of(Context const& ctx,
-                                  exchange_args<Codec, Element> const& args,
-                                  int first,
-                                  int last)
+template <unsigned Levels, class Args, class Context>
+TERSUM_BODY void select_phases_of(Context const& ctx, Args const& args, int first, int last)
 {
-  block_selection<Codec, Element, Context> mine{ctx, args};
+  block_selection<Levels, Args, Context> mine{ctx, args};
   auto const included = [&](int phase) { return first <= phase && phase < last; };
   for (int pass = 0; pass < digit_passes; ++pass) {
     if (included(pass)) { mine.add_histogram(pass); }
