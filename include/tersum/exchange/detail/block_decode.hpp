@@ -124,7 +124,7 @@ TERSUM_BODY void decode_share(Context const& ctx,
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   if (selects<Codec> && place.level == 0) {
-    // Zeros, or NaN where a gradient was not finite.
+    // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
   }

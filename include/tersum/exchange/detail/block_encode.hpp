@@ -121,7 +121,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   payload_place place{};
   if constexpr (selects<Codec>) {
-    // Chunks that stay take no part, but for what feedback keeps of them.
+    // Chunks that do not travel are only read for what feedback keeps of them.
     if (mine.active) { place = find_place(args, mine.chunk); }
     if constexpr (!feeds_back<Codec>) { mine.active = mine.active && place.level > 0; }
   }

@@ -31,7 +31,7 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * step_threads + ctx.thread_rank();
   if constexpr (selects<Codec> && !has_parts<Codec>) {
-    // What the chosen chunks leave free of the payload travels as zeros.
+    // Words of the payload that no chosen chunk uses travel as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
     std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
@@ -55,8 +55,8 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
     tensor_record const& record = args.records[tensor];
     float const measured =
       has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
-    // Where code for host and device calls a policy of the host alone, nvcc only warns, and leaves the kernel empty. Called
-    // from here, that is an error.
+    // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
+    // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
     static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
     chunk_step const step = step_on_level(
       args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);

@@ -106,7 +106,7 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
     if (poisoned) { raise_flag(args); }
   }
   if constexpr (!agrees<Codec>) {
-    // The shorter of two turns is padded with zeros.
+    // The factors of the shorter of two turns are padded with zeros.
     if (ctx.block_rank() + 1 == args.chunks) {
       std::uint64_t const used = m.slot[1 - turn] + m.rank * m.length(1 - turn);
       for (std::uint64_t i = used + ctx.thread_rank(); i < args.elements; i += factor_threads) {

@@ -85,7 +85,8 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
     random =
       philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
   }
-  // Where chunks are chosen a warp may be about several things.
+  // Lanes look up in each other's registers only where the whole warp does so. If chunks are chosen, some lanes of a warp
+  // may have nothing to encode.
   constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
   std::uint32_t step      = 0;
   if constexpr (shuffles) {

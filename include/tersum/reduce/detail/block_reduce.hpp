@@ -159,7 +159,7 @@ TERSUM_BODY void reduce_list(Context const& ctx,
   ctx.store(reinterpret_cast<several*>(to + first + at), sum);
 }
 
-//! @brief The arrays of all ranks, for reductions in one go.
+//! @brief The arrays of all ranks, for a reduction of all of them in one launch.
 template <class Element, int Ranks>
 struct rank_arrays {
   Element const* array[Ranks];

@@ -87,7 +87,7 @@ TERSUM_TARGET void rows_to_array(float const* rows, Element* to)
   store_rows<Size, false>(to, nullptr, 1.0f, rows);
 }
 
-//! @brief The codes of 32 rows in `Bits` words a lane, one bit after the other, to the words of their groups.
+//! @brief Stores the packed codes of 32 rows, `Bits` words in each lane, as the words of their groups.
 template <int Size, int Bits>
 TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
 {

@@ -91,7 +91,7 @@ void cpu_stages<Codec, Element>::decode_codes() const
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
       if (selects<Codec> && place.level == 0) {
-        // Zeros, or NaN where a gradient was not finite.
+        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
         fill_chunk(to, entry.length, 0.0f * step.decode);
         return;
       }
