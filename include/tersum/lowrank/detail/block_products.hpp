@@ -15,31 +15,47 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief The rows and columns of a matrix that is multiplied, and whether the product has its rows: M Q rather than M^T P.
+struct product_shape {
+  std::uint64_t offset;  //!< First element of the matrix in what it is read from.
+  std::uint64_t rows;
+  std::uint64_t columns;
+  std::uint64_t length;  //!< Rows of the product.
+  std::uint32_t rank;
+  bool of_rows;
+};
+
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
 //! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
 //! the factor that it is multiplied by. A thread computes four rows (or columns) by every eighth column of the factor. While
 //! one tile is multiplied, the next is loaded.
-template <class Codec, class Element, class Context>
+//! @tparam Rank  No factor has more columns.
+//! @tparam Load  load(ctx, at, count, v): up to eight neighbours of the matrix from element `at`, zeros beyond `count`.
+template <int Rank, class Load, class Context>
 class block_product {
  public:
-  static constexpr int each = (Codec::rank + 7) / 8;  //!< Columns of the factor that a thread has.
+  static constexpr int each    = (Rank + 7) / 8;  //!< Columns of the factor that a thread has.
   static constexpr int columns = 8 * each;
+  //! Shared memory, bytes.
+  static constexpr int shared = (64 + columns) * product_stride * static_cast<int>(sizeof(float));
 
+  //! @param begin  The first of the 64 rows or columns.
   TERSUM_BODY block_product(Context const& ctx,
-                            exchange_args<Codec, Element> const& args,
-                            matrix_record const& m,
-                            int turn,
+                            Load const& load,
+                            product_shape const& shape,
                             std::uint64_t begin)
-    : ctx_(ctx), args_(args), offset_(m.offset), matrix_rows_(m.rows), matrix_columns_(m.columns),
-      length_(m.length(turn)), rank_(m.rank), rows_(m.sends_rows(turn)), begin_(begin),
-      tile_(static_cast<float*>(ctx.shared())), factor_(tile_ + 64 * product_stride)
+    : ctx_(ctx), load_(load), offset_(shape.offset), matrix_rows_(shape.rows),
+      matrix_columns_(shape.columns), length_(shape.length), rank_(shape.rank),
+      rows_(shape.of_rows), begin_(begin), tile_(static_cast<float*>(ctx.shared())),
+      factor_(tile_ + 64 * product_stride)
   {
   }
 
   //! @param from  The factor of this matrix that is multiplied.
-  //! @param to    This matrix' factor on the wire.
-  TERSUM_BODY void run(float const* from, typename Codec::wire_element* to)
+  //! @param to    The product, rounded to its elements.
+  template <class Wire>
+  TERSUM_BODY void run(float const* from, Wire* to)
   {
     std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
     float next[4][8];
@@ -87,7 +103,7 @@ class block_product {
     for (int i = 0; i < 4; ++i) {
       std::uint64_t const row = (rows_ ? begin_ : term) + static_cast<unsigned>(group() + 16 * i);
       int const count         = row < matrix_rows_ ? count_of_eight(matrix_columns_, column) : 0;
-      load_values(ctx_, args_, offset_ + row * matrix_columns_ + column, count, v[i]);
+      load_(ctx_, offset_ + row * matrix_columns_ + column, count, v[i]);
     }
   }
 
@@ -130,7 +146,8 @@ class block_product {
     return Context::from_bits(i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w);
   }
 
-  TERSUM_BODY void send(typename Codec::wire_element* to) const
+  template <class Wire>
+  TERSUM_BODY void send(Wire* to) const
   {
     TERSUM_UNROLL
     for (int k = 0; k < each; ++k) {
@@ -140,14 +157,13 @@ class block_product {
         std::uint64_t const row = begin_ + static_cast<unsigned>(lane(i));
         if (column >= rank_ || row >= length_) { continue; }
         float const sent = is_finite(sum_[i][k]) ? sum_[i][k] : Context::from_bits(0x7f800000u);
-        ctx_.store(to + column * length_ + row,
-                   Context::template element<typename Codec::wire_element>(sent));
+        ctx_.store(to + column * length_ + row, Context::template element<Wire>(sent));
       }
     }
   }
 
   Context const& ctx_;
-  exchange_args<Codec, Element> const& args_;
+  Load const& load_;
   std::uint64_t offset_, matrix_rows_, matrix_columns_, length_;
   std::uint32_t rank_;
   bool rows_;
@@ -169,8 +185,13 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   if (number >= args.blocks[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
-  block_product<Codec, Element, Context>{ctx, args, m, turn, (number - first(m)) * 64}.run(
-    from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
+  auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+    load_values(on, args, at, count, v);
+  };
+  product_shape const shape{
+    m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
+  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, (number - first(m)) * 64}
+    .run(from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -11,6 +11,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
+#include <tersum/lowrank/detail/cpu_products.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/random/philox.hpp>
 
@@ -82,19 +83,6 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   void orthonormalize_sum() const;
   void orthonormalize_warm() const;
   void multiply(int turn, float const* from) const;
-  void multiply_columns(matrix_record const& m,
-                        int turn,
-                        std::uint64_t begin,
-                        float const* from) const;
-
-  // Loads a block of gradient + residual into tile[t][lane], whose 64 lanes are rows or columns of the matrix.
-  void load_tile(matrix_record const& m,
-                 bool lanes_are_rows,
-                 std::uint64_t lane_begin,
-                 int lanes,
-                 std::uint64_t term_begin,
-                 int terms,
-                 float* tile) const;
 
   [[nodiscard]] float value(std::uint64_t i) const
   {
