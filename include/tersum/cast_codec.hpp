@@ -108,6 +108,7 @@ struct cast_codec {
                 "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
 
   Chunker chunker{};
+  Feedback feedback{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,

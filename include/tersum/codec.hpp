@@ -20,6 +20,7 @@
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
@@ -73,7 +74,7 @@ using stages_after = typename rotator_stages<Rotator>::after;
 //! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
 //! tensors need the maximum; steps derived from anything else would be too small or too large.
 template <class Range>
-using wrong_op = std::conditional_t<Range::measurement == statistic::chunk_square_norm,
+using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
                                     native_max<typename Range::scalar>,
                                     native_sum<typename Range::scalar>>;
 
@@ -113,10 +114,13 @@ struct codec {
   using lanes          = packed_codes<Reducer::lane_bits>;
   using agreement_kind = agreement::steps;
   using payload_kind   = payload::codes;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
   static constexpr int chunk_size      = Chunker::chunk_size;
-  static constexpr bool rotates_chunks = Rotator::rotation_size > 1;
-  static constexpr bool rotates_all    = Rotator::rotation_size == 0;
+  static constexpr bool rotates_chunks = detail::transforms_registers<rotation>;  //!< In registers.
+  static constexpr bool rotates_in_memory =
+    !has_packed_rotation<Rotator, chunk_size>;  //!< By the rotator's plain form.
+  static constexpr bool rotates_all = Rotator::rotation_size == 0;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -138,7 +142,7 @@ struct codec {
   static constexpr std::uint32_t zero_word =
     Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
 
-  static_assert(!rotates_chunks || Rotator::rotation_size == chunk_size,
+  static_assert(Rotator::rotation_size <= 1 || Rotator::rotation_size == chunk_size,
                 "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
   static_assert(
     Quantizer::bits >= 2 && Quantizer::bits <= 8 && Quantizer::max_level >= 1 &&
@@ -169,7 +173,7 @@ struct codec {
                   std::is_same_v<typename agreed_op::element, norm_scalar>,
                 "tersum: a range's scalar is float or bfloat16, and the element of its op");
   static_assert(
-    !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
+    !has_measurement<Range> || !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
     "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
     "norms of tensors (native_max)");
   static_assert(
@@ -182,7 +186,10 @@ struct codec {
   static_assert(
     !selecting_chunker<Chunker> || !rotates_all,
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
-  static_assert(!selecting_chunker<Chunker> || Range::measurement == statistic::chunk_square_norm,
+  static_assert(!rotates_all || has_measurement<Range>,
+                "tersum: full_hadamard is for comparison and takes ranges of the library");
+  static_assert(!selecting_chunker<Chunker> ||
+                  detail::measures<Range, statistic::chunk_square_norm>,
                 "tersum: chunks are chosen by their norms: use rms_range");
 
   Chunker chunker{};

@@ -15,6 +15,7 @@
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
@@ -119,7 +120,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
-//! owner also keeps what its second encoding lost.
+//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`).
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
@@ -135,11 +136,13 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
   using counts_type    = detail::two_shot_counts<two_shot_codec>;
 
-  static constexpr bool rotates_chunks = codebook<Quantizer>;
-  static constexpr bool rotates_all    = false;
-  static constexpr int chunk_size      = Chunker::chunk_size;
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all       = false;
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
   using stages =

@@ -20,6 +20,7 @@
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/stages.hpp>
@@ -146,12 +147,14 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
   using counts_type    = detail::hop_counts<per_hop_codec>;
 
-  static constexpr bool tiles          = payload_op::tiles;  //!< Their elements have heads.
-  static constexpr bool rotates_chunks = codebook<Quantizer>;
-  static constexpr bool rotates_all    = false;
-  static constexpr int chunk_size      = Chunker::chunk_size;
+  static constexpr bool tiles             = payload_op::tiles;  //!< Their elements have heads.
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = false;
+  static constexpr bool rotates_all       = false;
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
   using stages =
@@ -168,6 +171,9 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
                 stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(
+    has_packed_rotation<Rotator, chunk_size>,
+    "tersum: per_hop_codec is for comparison and takes rotators with a packed form alone");
   static_assert(
     !detail::has_several_bits<Chunker>() || detail::is_allocated<Chunker>,
     "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");

@@ -66,7 +66,9 @@ TERSUM_BODY void store_chunk(Context const& ctx,
   to += mine.offset;
   if (detail::moves_in_eights<Size>(to, mine.length)) {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; i += 8) { detail::store_eight<true>(ctx, to + mine.coordinate(i), v + i); }
+    for (int i = 0; i < 32; i += 8) {
+      detail::store_eight<true>(ctx, to + mine.coordinate(i), v + i);
+    }
   } else {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {

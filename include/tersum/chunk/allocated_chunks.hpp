@@ -6,7 +6,11 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+
+#include <cstdint>
 
 namespace tersum::inline v0 {
 
@@ -57,6 +61,13 @@ struct allocated_chunks {
   float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =
     1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less is kinder to small chunks.
+
+  //! @brief What is compared: the energy.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,
+                                                       chunk_key const&) const noexcept
+  {
+    return energy;
+  }
 };
 
 static_assert(selecting_chunker<allocated_chunks<256, 2, 4, 8>>,

@@ -6,10 +6,13 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/types.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -41,6 +44,13 @@ struct top_chunks {
   static constexpr bool several_bits = false;  //!< All that travel have the same width.
 
   float bits = 2;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
+
+  //! @brief What is compared: the energy.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,
+                                                       chunk_key const&) const noexcept
+  {
+    return energy;
+  }
 };
 
 static_assert(selecting_chunker<top_chunks<128>>, "tersum: must model tersum::selecting_chunker");

@@ -66,7 +66,7 @@ template <rotator Rotator, quantizer Quantizer>
 requires(Rotator::rotation_size > 0) [[nodiscard]] TERSUM_INLINE chunk_step
   make_chunk_step(float step, float bound, int world)
 {
-  float const root = ::sqrtf(static_cast<float>(Rotator::rotation_size));
+  float const root = ::sqrtf(static_cast<float>(detail::square_gain<Rotator>));
   return detail::chunk_step_of<Quantizer>(step, bound, root, world);
 }
 

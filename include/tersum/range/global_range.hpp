@@ -7,10 +7,14 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
+#include <tersum/range/square_norm.hpp>
 #include <tersum/reduce/native.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -33,6 +37,31 @@ struct global_range {
 
   float clip = 3.2971933f;  //!< Root mean squares from zero to the end of the grid.
   Headroom headroom{};
+
+  //! @name Plain form, and what an agreed scalar says
+  //! @{
+  static constexpr bool measures_rotated = false;
+
+  template <class Group, int Size>
+  [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
+                                                 float const (&x)[Size],
+                                                 float (&scratch)[Size]) const
+  {
+    return square_norm(g, x, scratch);  // of a chunk: the library adds those of a tensor
+  }
+  //! The range of one rank, in units of the gradient.
+  [[nodiscard]] TERSUM_HOST_DEVICE float reach(float agreed,
+                                               int,
+                                               std::uint64_t coordinates) const noexcept
+  {
+    return ::sqrtf(agreed / static_cast<float>(coordinates));
+  }
+  //! What no rotated value of any rank exceeds.
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t) const noexcept
+  {
+    return ::sqrtf(agreed);
+  }
+  //! @}
 };
 
 static_assert(quantization_range<global_range<>>, "tersum: must model tersum::quantization_range");

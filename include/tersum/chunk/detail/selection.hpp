@@ -66,12 +66,6 @@ template <class Scalar>
   return minimum(float_bits(value) & 0x7fffffffu, 0x7f800000u);
 }
 
-//! @brief The energy that `random_chunks` gives a chunk: a hash, fresh in every step.
-[[nodiscard]] TERSUM_INLINE std::uint32_t random_energy(std::uint64_t chunk, std::uint64_t key)
-{
-  return sign_bits(chunk, ~key) >> 1 | 1u;
-}
-
 //! @brief Three digits make a key: 11, 11 and 10 bits.
 inline constexpr int digit_passes = 3;
 inline constexpr int digit_count  = 2048;

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -134,14 +135,17 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
       float kept[8];
       load_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, kept);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
+      for (int j = 0; j < 8; ++j) {
+        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+      }
       // Values that are not finite are not kept.
       float rest[8];
       bool const keeps = !step_is_poisoned(args);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         float const sent = Context::value(Context::template element<wire_element>(v[j]));
-        rest[j]          = stays ? v[j] : Context::subtract(v[j], sent);
+        float const lost = stays ? v[j] : Context::subtract(v[j], sent);
+        rest[j] = args.codec.feedback.after(context_arithmetic<Context>{}, v[j], lost, kept[j]);
         if (!keeps || !is_finite(rest[j])) { rest[j] = kept[j]; }
       }
       store_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, rest);

@@ -121,6 +121,7 @@ TERSUM_BODY void decode_share(Context const& ctx,
     }
   }
 
+  if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   if (selects<Codec> && place.level == 0) {

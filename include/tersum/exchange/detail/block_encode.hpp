@@ -136,7 +136,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (encodes_on_tiles<Codec, Element>) {
     value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
   } else {
-    load_signed<Edge>(ctx, args, mine, v);
+    load_signed<Edge>(ctx, args, mine, storage, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
@@ -164,7 +164,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (feeds_back<Codec>) {
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    finish_backward(ctx, args, mine, storage, v);
     float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
                                                        static_cast<float>(args.world))
                                    : 0.0f;
@@ -172,9 +172,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      if (!selects<Codec> || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+      v[i] = !selects<Codec> || place.level > 0 ? Context::fma(-step, v[i], given[i]) : given[i];
     }
-    if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
+    if (!step_is_poisoned(args)) { keep_lost<Edge>(ctx, args, mine, given, v); }
   }
 }
 

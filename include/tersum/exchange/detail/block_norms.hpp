@@ -8,6 +8,7 @@
 
 #include <tersum/block/detail/block_squares.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 
@@ -45,7 +46,8 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
         if constexpr (feeds_back<Codec>) {
-          v[j] = Context::add(v[j], ctx.load(args.residual + at));
+          v[j] = args.codec.feedback.before(
+            context_arithmetic<Context>{}, v[j], ctx.load(args.residual + at));
         }
       }
     }
@@ -55,7 +57,9 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
+      for (int j = 0; j < 8; ++j) {
+        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+      }
     }
   }
 }
@@ -75,14 +79,6 @@ TERSUM_BODY void add_squares(Context const& ctx,
   };
   add_squares<norm_share<Codec, Element>>(ctx, load, parts);
 }
-
-//! Whether the norms of chunks are what the ranks agree on.
-template <class Codec>
-inline constexpr bool norms_travel = true;
-
-template <class Codec>
-requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
-  Codec::range_type::measurement == statistic::chunk_square_norm;
 
 //! @brief Stores a chunk's norm: on the wire if norms of chunks are agreed on, otherwise in the chunk's step, until it is
 //! summed over the tensor.

@@ -33,9 +33,11 @@ struct part_share {
   using share     = chunk_share<Codec>;
   using hadamard  = typename share::hadamard;
 
-  static constexpr int size = Codec::chunk_size;
+  static constexpr int size     = Codec::chunk_size;
+  static constexpr bool rotates = Codec::rotates_chunks || Codec::rotates_in_memory;
+  //! What undoes the lengths of forward and backward rotation.
   static constexpr float unit =
-    1.0f / static_cast<float>(size);  //!< Rotated values are unnormalized.
+    1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
 
   //! Whether all lanes of a warp encode and decode codes of the same width, so that they can look up together. Warps
   //! without work have returned before: see `all_idle`.
@@ -187,8 +189,8 @@ struct part_share {
   //! Flips signs and rotates, from the loaded arrangement to the order of the wire. Without a rotation nothing changes.
   TERSUM_BODY void to_wire(float (&v)[32]) const
   {
-    if constexpr (Codec::rotates_chunks) {
-      apply_signs(ctx, args.header->sign_key, mine, v);
+    if constexpr (rotates) {
+      begin_forward(ctx, args, mine, storage, v);
       hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     }
   }
@@ -196,9 +198,9 @@ struct part_share {
   //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
   TERSUM_BODY void rotate_back(float (&v)[32]) const
   {
-    if constexpr (Codec::rotates_chunks) {
+    if constexpr (rotates) {
       hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-      apply_signs(ctx, args.header->sign_key, mine, v);
+      finish_backward(ctx, args, mine, storage, v);
       TERSUM_UNROLL
       for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
     }

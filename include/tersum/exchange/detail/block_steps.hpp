@@ -122,7 +122,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
         if constexpr (tracks<Codec>) {
           if (stays_behind<Codec>(step)) { continue; }
           of_sum = add_energy(of_sum, step);
-          if constexpr (range::measurement == statistic::chunk_square_norm) {
+          if constexpr (norms_travel<Codec>) {
             energy = energy + static_cast<double>(to_float(agreed[record.first_chunk + i]));
           }
         }
@@ -133,7 +133,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
       }
       if constexpr (tracks<Codec>) {
         of_sum = block_sum(ctx, of_sum);
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           energy = block_sum(ctx, energy) / args.world;
         } else {
           energy = static_cast<double>(

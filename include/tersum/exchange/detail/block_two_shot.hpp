@@ -51,8 +51,8 @@ TERSUM_BODY void encode_parts(Context const& ctx,
   own.mine.active = own.mine.active && own.place.level > 0;
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  load_signed<Edge>(ctx, args, own.mine, v);
-  if constexpr (Codec::rotates_chunks) {
+  load_signed<Edge>(ctx, args, own.mine, own.storage, v);
+  if constexpr (own.rotates) {
     decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
   }
   own.template encode<typename Codec::dither_type>(
@@ -109,9 +109,9 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   load_share<Edge>(ctx, args, own.mine, given);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
-    if (own.place.level > 0) { given[i] = Context::subtract(given[i], v[i]); }
+    v[i] = own.place.level > 0 ? Context::subtract(given[i], v[i]) : given[i];
   }
-  store_share<Edge>(ctx, args.residual, own.mine, given);
+  keep_lost<Edge>(ctx, args, own.mine, given, v);
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.
@@ -124,7 +124,7 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   float v[32];
   own.add_ranks(v);
   own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
-  if constexpr (Codec::rotates_chunks) { decltype(own)::hadamard::synchronize(ctx); }
+  if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   if (!own.mine.active) { return; }
   TERSUM_UNROLL

@@ -8,6 +8,7 @@
 
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
@@ -104,6 +105,16 @@ template <class Codec, class Element, class Scalar>
     }
   }
   return energy_bits(agreed, args.world);
+}
+
+//! @brief What the codec's chunker compares of a chunk.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t score_of(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t chunk,
+                                                   std::uint32_t energy)
+{
+  return args.codec.chunker.score(energy,
+                                  chunk_key{chunk, args.header->step, args.header->sign_key});
 }
 
 //! @brief Where the chunks of a codec with parts lie in this exchange: in the parts of the ranks, or in the tiles that hops

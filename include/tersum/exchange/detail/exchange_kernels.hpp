@@ -15,6 +15,7 @@
 #include <tersum/exchange/detail/block_energies.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_magnitudes.hpp>
+#include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
@@ -88,6 +89,13 @@ struct norms_kernel : first_chunk, kernel_of_threads<128> {
 template <bool Edge>
 struct magnitudes_kernel : first_chunk, kernel_of_chunks {
   TERSUM_RUNS(chunk_magnitudes<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct measure_kernel : first_chunk, kernel_of_chunks {
+  template <class Codec>
+  static constexpr int shared = measure_shared<Codec>;
+  TERSUM_RUNS(measure_chunks<Edge>(ctx, args, first))
 };
 
 template <bool Edge>

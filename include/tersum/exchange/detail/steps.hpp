@@ -33,15 +33,25 @@ template <class Scalar>
   }
 }
 
-//! @brief The square root of the number of coordinates that are rotated together: of a chunk, or, under `full_hadamard`, of
-//! `tensor_chunks` chunks.
+//! @brief What a range has measured of a chunk, on its way to the wire. Where the ranks take the maximum, nothing may be
+//! rounded down.
+template <class Range>
+[[nodiscard]] TERSUM_INLINE typename Range::scalar to_agreed(float value)
+{
+  using scalar           = typename Range::scalar;
+  constexpr bool upwards = std::is_same_v<typename Range::op, native_max<scalar>>;
+  return to_agreed<scalar>(value, upwards);
+}
+
+//! @brief By how much rotated values are too large: the square root of what the rotator multiplies squared norms by. Under
+//! `full_hadamard` that is the number of coordinates in `tensor_chunks` chunks.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
 {
   if constexpr (Codec::rotates_all) {
     return ::sqrtf(static_cast<float>(tensor_chunks * Codec::chunk_size));
   }
-  return ::sqrtf(static_cast<float>(Codec::rotates_chunks ? Codec::chunk_size : 1));
+  return ::sqrtf(static_cast<float>(square_gain<typename Codec::rotator_type>));
 }
 
 //! @brief The clip of a codec's range; if that is 0, the one with which its reducer has the least error for so many ranks.
@@ -67,22 +77,14 @@ template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_step step_of_chunk(
   Codec const& codec, int world, float measured, float ratio, std::uint64_t tensor_chunks)
 {
-  using range     = typename Codec::range_type;
   using quantizer = typename Codec::quantizer_type;
-  // The range of one rank before the clip, and what no rotated value of any rank exceeds.
-  float own_range = measured;
-  float bound     = measured;
-  if constexpr (range::measurement == statistic::chunk_square_norm) {
-    own_range =
-      ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
-    bound = ::sqrtf(measured);
-  } else if constexpr (range::measurement == statistic::tensor_square_norm) {
-    own_range = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
-    bound     = ::sqrtf(measured);
-  }
-  float const headroom = codec.range.headroom.factor(world, ratio);
-  float const clip     = clip_of(codec, world);
-  float const wanted   = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
+  std::uint64_t const coordinates =
+    (per_tensor<Codec> ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
+  float const own_range = codec.range.reach(measured, world, coordinates);
+  float const bound     = codec.range.bound(measured, world, coordinates);
+  float const headroom  = codec.range.headroom.factor(world, ratio);
+  float const clip      = clip_of(codec, world);
+  float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
   return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
 }
 

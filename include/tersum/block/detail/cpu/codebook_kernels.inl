@@ -48,30 +48,34 @@ TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
   }
 }
 
-//! @brief Signs and rotates a chunk, without the factor 1 / sqrt(Size).
-template <int Size, class Element>
+//! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
+template <int Size, bool Rotate, class Element>
 TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
                                   std::uint64_t chunk,
                                   Element const* from,
                                   float* rows)
 {
   std::uint32_t signs[sign_room<Size>];
-  chunk_signs<Size>(chunk, sign_key, signs);
-  load_rows<Size, true>(from, signs, rows);
-  middle_rows<Size>(rows);
-  wire_rows<Size, false>(rows, from);
+  chunk_signs<Size, Rotate>(chunk, sign_key, signs);
+  load_rows<Size, Rotate>(from, signs, rows);
+  if constexpr (Rotate) {
+    middle_rows<Size>(rows);
+    wire_rows<Size, false>(rows, from);
+  }
 }
 
-//! @brief Rotates back, multiplied by `scale`. Overwrites the rows.
-template <int Size, class Element>
+//! @brief Undoes it, multiplied by `scale`. Overwrites the rows.
+template <int Size, bool Rotate, class Element>
 TERSUM_TARGET void rotate_from_rows(
   std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, Element* to)
 {
   std::uint32_t signs[sign_room<Size>];
-  chunk_signs<Size>(chunk, sign_key, signs);
-  wire_rows<Size, true>(rows, to);
-  middle_rows<Size>(rows);
-  store_rows<Size, true>(to, signs, scale, rows);
+  chunk_signs<Size, Rotate>(chunk, sign_key, signs);
+  if constexpr (Rotate) {
+    wire_rows<Size, true>(rows, to);
+    middle_rows<Size>(rows);
+  }
+  store_rows<Size, Rotate>(to, signs, scale, rows);
 }
 
 //! @brief A chunk between an array in its own order and rows; nothing is rotated.

@@ -223,17 +223,17 @@ void flip_signs(
   TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
-template <int Size, class Element>
+template <int Size, bool Rotate = true, class Element>
 void rotate_to_rows(instruction_set set,
                     std::uint64_t sign_key,
                     std::uint64_t chunk,
                     Element const* from,
                     float* rows)
 {
-  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size>(sign_key, chunk, from, rows));
+  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size, Rotate>(sign_key, chunk, from, rows));
 }
 
-template <int Size, class Element>
+template <int Size, bool Rotate = true, class Element>
 void rotate_from_rows(instruction_set set,
                       std::uint64_t sign_key,
                       std::uint64_t chunk,
@@ -241,7 +241,8 @@ void rotate_from_rows(instruction_set set,
                       float* rows,
                       Element* to)
 {
-  TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+  TERSUM_DISPATCH(
+    set, Size >= 512, rotate_from_rows<Size, Rotate>(sign_key, chunk, scale, rows, to));
 }
 
 template <int Size, class Element>

@@ -36,15 +36,18 @@ class cpu_parts : public cpu_stages<Codec, Element> {
  private:
   using base = cpu_stages<Codec, Element>;
   using base::args_;
+  using base::rotate_back;
   using base::set_;
   using base::size;
   using base::threads_;
   using base::with_chunk;
+  using base::with_rotated;
 
-  //! Rotations are not normalized in either direction: there and back they multiply by the chunk's size.
-  static constexpr float unit = 1.0f / static_cast<float>(size);
-  using dither                = typename Codec::dither_type;
-  using second_dither         = typename second_dither_of<dither>::type;
+  //! Rotations need not be normalized: this takes back by what forward and backward together multiply.
+  static constexpr float unit =
+    1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
+  using dither        = typename Codec::dither_type;
+  using second_dither = typename second_dither_of<dither>::type;
 
   using map_type = decltype(make_part_map(std::declval<exchange_args<Codec, Element>>()));
 
@@ -64,8 +67,11 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   template <class From>
   void to_rows(std::uint64_t chunk, From const* from, float* rows) const
   {
-    if constexpr (Codec::rotates_chunks) {
-      rotate_to_rows<size>(set_, args_.header->sign_key, chunk, from, rows);
+    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory) {
+      with_rotated(chunk, from, [&](auto const* rotated) {
+        rotate_to_rows<size, Codec::rotates_chunks>(
+          set_, args_.header->sign_key, chunk, rotated, rows);
+      });
     } else {
       for (int i = 0; i < size; ++i) { rows[i] = to_float(from[i]); }
     }
@@ -75,7 +81,12 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   template <class To>
   void from_rows(std::uint64_t chunk, float* rows, To* to) const
   {
-    if constexpr (Codec::rotates_chunks) {
+    if constexpr (Codec::rotates_in_memory) {
+      alignas(64) float x[size];
+      rotate_from_rows<size, false>(set_, args_.header->sign_key, chunk, 1.0f, rows, x);
+      rotate_back(chunk, x);
+      for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(x[i] * unit); }
+    } else if constexpr (Codec::rotates_chunks) {
       rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
     } else {
       for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(rows[i]); }

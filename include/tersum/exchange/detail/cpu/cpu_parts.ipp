@@ -106,12 +106,13 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
     chunk_entry const entry = args_.table[chunk];
     float* const residual   = args_.residual + entry.offset;
     with_chunk(chunk, [&](float const* whole) {
-      if (place.level == 0) {
-        std::copy_n(whole, entry.length, residual);
-      } else {
-        alignas(64) float own[size];
+      alignas(64) float own[size]{};
+      if (place.level > 0) {
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, own);
-        for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
+      }
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        residual[i] = args_.codec.feedback.after(
+          host_group{}, whole[i], host_group::subtract(whole[i], own[i]), residual[i]);
       }
     });
   });
