@@ -72,7 +72,7 @@ struct low_rank_codec {
                 stage::decode,
                 stage::finish>;
 
-  static_assert(!feeds_back || has_adds_lost<Feedback>,
+  static_assert(!Feedback::enabled || has_adds_lost<Feedback>,
                 "tersum: low-rank products add what was lost as it is: use error_feedback");
 
   LowRank low_rank{};
