@@ -180,7 +180,8 @@ template <class Codec>
 requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
   measures<typename Codec::range_type, statistic::chunk_square_norm>;
 
-//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
+//! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
+//! blocks and tiles that hops add.
 template <class Codec>
 concept has_parts = scattering<Codec> || requantizing<Codec>;
 
