@@ -126,7 +126,7 @@ struct rotate_back_work {
   }
 };
 
-//! What both directions ask of their arrays.
+//! Whether arrays can be rotated, in either direction; if not, the sentence names the argument.
 template <int Size, class Element, class Rotated>
 [[nodiscard]] status check_rotation(partial_hadamard<Size> const& rotator,
                                     std::span<Element> values,
