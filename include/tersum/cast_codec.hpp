@@ -22,7 +22,7 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The scalar of a cast's agreement: the chunker's, or any where there is none.
+//! The scalar that the ranks of a cast agree on: the chunker's, or float where the chunker has none and nothing is agreed.
 template <class Chunker>
 struct norm_scalar_of {
   using type = float;
@@ -108,6 +108,7 @@ struct cast_codec {
                 "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
 
   Chunker chunker{};
+  Feedback feedback{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,

@@ -14,18 +14,26 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
+//! Whether a range has fused kernels measure this statistic.
+template <class Range, statistic What>
+inline constexpr bool measures = false;
+
+template <class Range, statistic What>
+requires(has_measurement<Range>) inline constexpr bool measures<Range, What> = Range::measurement
+                                                                               == What;
+
 //! Whether a chunker gives chunks widths of their own.
 template <class Chunker>
 [[nodiscard]] constexpr bool has_several_bits() noexcept
 {
   static_assert(
     selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
-    "tersum: a chunker that chooses needs bits, by_norm, level_count and several_bits (then widths and weighting)");
+    "tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits (then widths and weighting)");
   if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
   return false;
 }
 
-//! Whether a quantizer comes in the widths that a chunker gives.
+//! Whether a quantizer can be had in all widths that a chunker gives.
 template <class Chunker, class Quantizer>
 [[nodiscard]] constexpr bool has_widths_of() noexcept
 {
@@ -127,7 +135,8 @@ inline constexpr bool feeds_back = Codec::feedback_type::enabled;
 
 //! Owners of parts keep what their encoding lost, too: the owner of a chunk does not change.
 template <class Codec>
-inline constexpr bool owner_feeds_back = scattering<Codec>&& feeds_back<Codec> && !selects<Codec>;
+inline constexpr bool owner_feeds_back = scattering<Codec>&& feeds_back<Codec> && !selects<Codec> &&
+                                         has_adds_lost<typename Codec::feedback_type>;
 
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>
@@ -151,7 +160,7 @@ inline constexpr bool saturates = []() {
 template <class Codec>
 inline constexpr bool per_tensor = []() {
   if constexpr (requires { typename Codec::range_type; }) {
-    return Codec::range_type::measurement == statistic::tensor_square_norm;
+    return detail::measures<typename Codec::range_type, statistic::tensor_square_norm>;
   }
   return false;
 }();
@@ -162,6 +171,14 @@ namespace detail {
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
 inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
+
+//! Whether the norms of chunks are what the ranks agree on.
+template <class Codec>
+inline constexpr bool norms_travel = true;
+
+template <class Codec>
+requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
+  measures<typename Codec::range_type, statistic::chunk_square_norm>;
 
 //! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
 template <class Codec>

@@ -15,6 +15,7 @@
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
@@ -109,7 +110,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //!
 //! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
 //! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
-//! order of the ranks, and encodes the sum; an all-gather of the parts. The owner decodes its own *encoded* part like
+//! order of the ranks, and encodes the mean; an all-gather of the parts. The owner decodes its own *encoded* part like
 //! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
 //! error is that of two encodings, whatever the number of ranks.
 //!
@@ -119,7 +120,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
-//! owner also keeps what its second encoding lost.
+//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`).
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
@@ -135,11 +136,13 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
   using counts_type    = detail::two_shot_counts<two_shot_codec>;
 
-  static constexpr bool rotates_chunks = codebook<Quantizer>;
-  static constexpr bool rotates_all    = false;
-  static constexpr int chunk_size      = Chunker::chunk_size;
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all       = false;
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
   using stages =
@@ -163,7 +166,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   Quantizer quantizer{};
   Feedback feedback{};
 
-  //! The same schedule of other codes.
+  //! Two shots of another chunker and quantizer.
   template <class OtherChunker, class OtherQuantizer>
   using with_codes = two_shot_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
 

@@ -101,7 +101,7 @@ void check_against_model(Codec const& codec,
               scalar_tolerance<Codec>(world, rotation) * exact[i]);
     }
 
-    auto const steps = model.settle(agreed, static_cast<double>(run.record(0).ratio));
+    auto const steps = model.derive_steps(agreed, static_cast<double>(run.record(0).ratio));
     run.encode();
     std::vector<std::vector<int>> codes;
     tests::mismatches wrong_codes;

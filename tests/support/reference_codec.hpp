@@ -122,7 +122,7 @@ class reference_codec {
   }
 
   //! The step of every chunk from the reduced scalars and the tensor's ratio.
-  [[nodiscard]] vector settle(vector const& agreed, double ratio) const
+  [[nodiscard]] vector derive_steps(vector const& agreed, double ratio) const
   {
     vector out;
     for (std::size_t c = 0; c < chunks(); ++c) {

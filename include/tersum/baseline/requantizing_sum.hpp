@@ -16,10 +16,10 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Chunks that travel together: their codes one after the other, then their scales, that of the first chunk
-//! last.
+//! @brief Four chunks that travel together: their codes one after the other, then their scales, of which that of the first
+//! chunk is the last word.
 //!
-//! Four scales are 16 bytes, so that blocks need no padding and keep the alignment of the array.
+//! Four scales are 16 bytes, so that a block needs no padding and the next one is aligned, too.
 template <codebook Quantizer, int Size>
 struct coded_block {
   static constexpr int chunks     = 4;
@@ -58,7 +58,7 @@ struct requantizing_sum {
 
   static_assert(sizeof(element) % 16 == 0 && std::is_trivially_copyable_v<element>);
 
-  //! @name Its chunks, as elements with chunks of several widths have them
+  //! @name Its chunks, by the members that tiles have
   //! @{
   static constexpr int levels = 1;
   template <int>

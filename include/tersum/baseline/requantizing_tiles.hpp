@@ -39,7 +39,7 @@ template <std::uint32_t... ChunkWords>
 struct tile_shape {
   static constexpr std::uint32_t chunk_words[sizeof...(ChunkWords)] = {ChunkWords...};
   static constexpr tile_size size                                   = fit_tile(chunk_words);
-  //! What all tiles together may leave free besides, where one width ends and the next begins.
+  //! Words that all tiles together may leave free besides, where one width ends and the next begins.
   static constexpr std::uint32_t between =
     (ChunkWords + ...) - chunk_words[sizeof...(ChunkWords) - 1] - (sizeof...(ChunkWords) - 1);
   using element = coded_tile<static_cast<int>(size.words),
@@ -68,7 +68,7 @@ struct tile_shape_of<Quantizer, Size> {
 //! This is the definition, for any transport that can call it; executors reduce arrays to the same bits with kernels.
 //! @tparam Quantizer  `group_absmax<q, B>` or `lloyd_max<q>`; with `Widths` any width of it.
 //! @tparam Size       Coordinates of a chunk.
-//! @tparam Widths     Bits of the levels, ascending; none: all chunks are as the quantizer says.
+//! @tparam Widths     Bits of a code on each level, ascending. Without any, all chunks have the quantizer's width.
 template <class Quantizer, int Size, int... Widths>
 requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_tiles {
   using shape          = typename detail::tile_shape_of<Quantizer, Size, Widths...>::type;
@@ -125,7 +125,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
     return out;
   }
 
-  //! The key of a hop's dither: the scales tell hops apart.
+  //! The key of a hop's dither. It depends on the scales of both chunks, which differ from hop to hop.
   [[nodiscard]] TERSUM_INLINE static dither_key key_of(tile_head const& head,
                                                        float ours,
                                                        float other) noexcept
@@ -134,7 +134,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
       .seed = head.key(), .step = detail::float_bits(ours) + detail::float_bits(other), .rank = 0};
   }
 
-  //! The number of a chunk that no other of the payload has.
+  //! A number of the chunk that no other chunk of the payload has.
   [[nodiscard]] TERSUM_INLINE static std::uint64_t number_of(tile_head const& head,
                                                              std::uint32_t index) noexcept
   {

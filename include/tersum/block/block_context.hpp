@@ -29,7 +29,7 @@ template <class T> concept has_shuffle      = requires(T const c, std::uint32_t 
 template <class T> concept has_shuffle_xor  = requires(T const c, std::uint32_t v) { { c.shuffle_xor(v, 1u) } -> std::same_as<std::uint32_t>; }; //!< That of lane ^ mask.
 //! @}
 
-//! @name Atoms: memory, one access of sizeof(V) bytes, aligned to as many
+//! @name Atoms: memory, one access to a value, which is aligned to its size
 //! @{
 template <class T> concept has_load         = requires(T const c, word4 const* p) { { c.load(p) } -> std::same_as<word4>; };
 template <class T> concept has_store        = requires(T const c, word4* p, word4 v) { c.store(p, v); };
@@ -40,6 +40,8 @@ template <class T> concept has_store        = requires(T const c, word4* p, word
 template <class T> concept has_add          = requires(float v) { { T::add(v, v) } -> std::same_as<float>; };
 template <class T> concept has_subtract     = requires(float v) { { T::subtract(v, v) } -> std::same_as<float>; };
 template <class T> concept has_multiply     = requires(float v) { { T::multiply(v, v) } -> std::same_as<float>; };
+template <class T> concept has_divide       = requires(float v) { { T::divide(v, v) } -> std::same_as<float>; };
+template <class T> concept has_square_root  = requires(float v) { { T::square_root(v) } -> std::same_as<float>; };
 template <class T> concept has_fma          = requires(float v) { { T::fma(v, v, v) } -> std::same_as<float>; };
 template <class T> concept has_value        = requires(half v) { { T::value(v) } -> std::same_as<float>; };                        //!< Of float, half and bfloat16.
 template <class T> concept has_rounding     = requires(float v) { { T::template element<half>(v) } -> std::same_as<half>; };       //!< To the nearest of these.
@@ -65,7 +67,7 @@ template <class T> concept has_product      = requires(std::uint32_t v) { { T::p
 //! Blocks have one dimension. Kernels must not depend on the order of threads between barriers.
 template <class T> concept block_context = has_thread_rank<T> && has_block_rank<T>
   && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_load<T> && has_store<T>
-  && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_value<T> && has_rounding<T> && has_pack<T>
+  && has_add<T> && has_subtract<T> && has_multiply<T> && has_divide<T> && has_square_root<T> && has_fma<T> && has_value<T> && has_rounding<T> && has_pack<T>
   && has_finite_rounding<T> && has_finite_pack<T>
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
   && has_product<T>;

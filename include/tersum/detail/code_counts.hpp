@@ -26,7 +26,7 @@ struct code_counts : chunk_counts<Codec> {
     if (status const s = chunk_counts<Codec>::check(); !s.ok()) { return s; }
     using reducer = typename Codec::reducer_type;
     // What suits is known in root mean squares, not in largest magnitudes.
-    constexpr bool by_norm = Codec::range_type::measurement != statistic::chunk_magnitude;
+    constexpr bool by_norm = norms_travel<Codec> || per_tensor<Codec>;
     constexpr bool suits   = by_norm && requires { reducer::best_clip(1); };
     float const clip       = this->codec_.range.clip;
     constexpr float limit  = std::numeric_limits<float>::max();
@@ -61,8 +61,7 @@ struct code_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
   {
     if constexpr (per_tensor<Codec>) { return this->tensors(); }
-    constexpr bool both =
-      tracks<Codec> && Codec::range_type::measurement == statistic::chunk_magnitude;
+    constexpr bool both = tracks<Codec> && !norms_travel<Codec>;
     return this->chunks() + (both ? this->tensors() : 0);
   }
 

@@ -36,7 +36,8 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
                 "with with_bits: lloyd_max, group_absmax");
   static_assert(Chunker::chunk_size >= 256,
                 "tersum: two_shot_codec and per_hop_codec need chunks of at least 256");
-  static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size,
+  static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size ||
+                  !has_packed_rotation<Rotator, Chunker::chunk_size>,
                 "tersum: two_shot_codec and per_hop_codec rotate whole chunks for a codebook: use "
                 "partial_hadamard of the chunk size");
   static_assert(codebook<Quantizer> || Rotator::rotation_size == 1,

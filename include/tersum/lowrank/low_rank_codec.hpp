@@ -72,10 +72,14 @@ struct low_rank_codec {
                 stage::decode,
                 stage::finish>;
 
+  static_assert(!Feedback::enabled || has_adds_lost<Feedback>,
+                "tersum: low-rank products add what was lost as it is: use error_feedback");
+
   LowRank low_rank{};
   Feedback feedback{};
 
-  //! Factors arrive as means over the ranks, not as sums: for rounds that are exchanges themselves.
+  //! Whether factors arrive as means over the ranks instead of sums. They do where rounds are exchanges themselves: see
+  //! `quantized_low_rank_codec`.
   bool averaged = false;
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

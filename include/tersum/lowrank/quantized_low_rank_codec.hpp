@@ -146,7 +146,7 @@ class nested_counts : public plan_counts<Codec> {
 //! `plan::factors()` on `plan::factors_state` and `plan::factors_workspace`; instead of reducing their agreed and
 //! payload wires, exchange the wires' elements as the gradients of `plan::inner(0)` and `plan::inner(1)`.
 //!
-//! A value that is not finite makes NaN of the matrices that have factors in its chunk of the inner codec.
+//! A value that is not finite makes NaN of all matrices whose factors share a chunk of the inner codec with it.
 //!
 //! @tparam Factors  `low_rank_codec` with float on the wire.
 //! @tparam Inner    Any codec without feedback that takes a vector: rotated saturating codes, two-shot codes, casts.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! TopK: chosen coordinates to index and value, and the sum of what all ranks sent. Kernel bodies, one coordinate a thread.
+//! TopK: packs chosen coordinates as index and value, and adds up what all ranks sent. Kernel bodies; a thread has one
+//! coordinate.
 
 #pragma once
 
@@ -37,7 +38,7 @@ template <class Context>
   return static_cast<std::uint64_t>(ctx.block_rank()) * coordinate_threads + ctx.thread_rank();
 }
 
-//! @brief The chosen coordinates to this rank's part, ascending; with feedback what is left stays.
+//! @brief Writes the chosen coordinates to this rank's part, in ascending order. With feedback it keeps the others.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -64,7 +65,7 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   }
 }
 
-//! @brief Clears the sums, which take the place of the places.
+//! @brief Clears the sums, which lie where the places of coordinates were.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -83,11 +84,11 @@ TERSUM_BODY void add_coordinates(Context const& ctx,
   coordinate_part const part = part_of(args, rank);
   float* const sums          = reinterpret_cast<float*>(args.selection.places);
   std::uint32_t const i      = ctx.load(part.index + k);
-  if (i >= args.chunks) { return; }  // not what a rank of this plan sends
+  if (i >= args.chunks) { return; }  // an index that no rank of this plan sends
   ctx.store(sums + i, Context::add(ctx.load(sums + i), Context::value(ctx.load(part.value + k))));
 }
 
-//! @brief The sums to the mean, and the flag of values that are not finite.
+//! @brief Makes the mean of the sums, and sets the flag if a value is not finite.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void receive_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {

@@ -37,7 +37,8 @@ TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
   }
 }
 
-//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes; of means, `Finite` ones.
+//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes. If they are means, `Finite` rounds
+//! to the largest half instead of to infinity.
 template <bool Finite = false, class Context, class Element>
 TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
 {

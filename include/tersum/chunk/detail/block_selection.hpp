@@ -16,9 +16,10 @@ namespace tersum::inline v0::detail {
 inline constexpr unsigned select_threads = 512;
 //! Shared memory of a block: one histogram, two arrays of a word a thread, and what all threads must know.
 inline constexpr int select_shared = (digit_count + 2 * static_cast<int>(select_threads) + 4) * 4;
-//! Histograms of three digits, ties, counts, places: in one launch of one block, or in one launch each.
+//! The phases are: histograms of three digits, ties, counts, places. One block does them in one launch, several blocks in
+//! one launch for each.
 inline constexpr int select_phases = 6;
-//! Up to this many chunks one block does it all.
+//! Up to this many chunks one block does all phases.
 inline constexpr std::uint64_t select_alone = std::uint64_t{1} << 17;
 
 //! @brief Blocks of a selection's launches.
@@ -56,7 +57,7 @@ struct block_selection {
   std::uint32_t remaining  = args.selection.rule.capacity;
   int known                = 0;  //!< How many of them.
 
-  //! This thread's run of chunks: ascending over threads and blocks.
+  //! The chunks of this thread lie one after the other: those of later threads and blocks have larger numbers.
   struct run {
     std::uint64_t begin, end;
   };
@@ -75,7 +76,7 @@ struct block_selection {
     return selection_energy(ctx, args, chunk);
   }
 
-  //! The sum of the values of the threads below this one, and of all.
+  //! The sum of the values of the threads with lower numbers; `total` becomes that of all threads of the block.
   [[nodiscard]] TERSUM_BODY std::uint32_t scan(std::uint32_t value, std::uint32_t& total) const
   {
     unsigned const t    = ctx.thread_rank();
@@ -171,7 +172,7 @@ struct block_selection {
     return cost;
   }
 
-  //! The sum of `values[i stride]` over the blocks below this one, and over all.
+  //! The sum of `values[i stride]` over the blocks i with lower numbers than this one, and over all blocks.
   [[nodiscard]] TERSUM_BODY std::uint32_t sum_below(std::uint32_t const* values,
                                                     unsigned stride,
                                                     std::uint32_t& total) const
@@ -201,7 +202,7 @@ struct block_selection {
     }
   }
 
-  //! The next number of a level, which then counts on. Without an index into registers, which would be memory.
+  //! Takes the next number of a level. Each level is compared with: an array that is indexed would not lie in registers.
   [[nodiscard]] TERSUM_BODY static std::uint32_t take_number(std::uint32_t (&next)[levels],
                                                              std::uint32_t level)
   {

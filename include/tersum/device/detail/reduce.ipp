@@ -4,6 +4,7 @@
 //! @file
 //! Definitions of device/reduce.hpp.
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/reduce/detail/block_reduce.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
@@ -13,11 +14,6 @@
 namespace tersum::inline v0 {
 
 namespace detail {
-
-//! Whether elements are numbers, of which a thread takes many. Larger ones are whole chunks of codes, which executors reduce
-//! by two.
-template <class Op>
-inline constexpr bool reduces_numbers = sizeof(typename Op::element) <= sizeof(std::uint64_t);
 
 //! Neighbours of `Count` elements of some arrays, from element `first` on.
 template <class Op, int Count>
@@ -120,7 +116,7 @@ template <class Executor, class Op, class Payloads>
   if (ranks == 1) {
     return payload_at(0) == to.data() ? status{} : exec.copy(to.data(), payload_at(0), to.size());
   }
-  if constexpr (!reduces_numbers<Op>) {
+  if constexpr (requantizing<Op>) {
     status result = exec.reduce(op, to.data(), payload_at(0), payload_at(1), to.size());
     for (std::size_t i = 2; i < ranks && result.ok(); ++i) {
       result = exec.reduce(op, to.data(), to.data(), payload_at(i), to.size());

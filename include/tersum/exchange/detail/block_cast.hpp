@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -19,7 +20,7 @@ namespace tersum::inline v0::detail {
 inline constexpr int cast_threads =
   128;  //!< Threads of a block, eight coordinates each: one chunk of 1024.
 
-//! @brief Reports a sum that is not finite. Every rank sees the same sum, so every rank sets the same flag.
+//! @brief Sets the flag of the exchange if a sum is not finite. Every rank sees the same sum, and sets the same flag.
 template <class Codec, class Element>
 TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, float sum)
 {
@@ -54,7 +55,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   using wire_element      = typename Codec::quantizer_type::element;
   constexpr int at_once   = cast_threads * 8;
   chunk_entry const entry = args.table[ctx.block_rank()];
-  // Bypassed coordinates do not travel here, and those before this chunk are known.
+  // The payload has no bypassed coordinates, so that those before this chunk are subtracted from its offset.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
                              (entry.offset - args.records[entry.tensor].bypass);
   Element* const gradient = args.gradient + entry.offset;
@@ -82,8 +83,9 @@ template <class Codec>
   return (chunks * (Codec::chunk_size / 8) + cast_threads - 1) / cast_threads;
 }
 
-//! @brief Chosen chunks to the payload when `Encode`, with what is left for the next step; otherwise back with the mean,
-//! zeros where a chunk did not travel. Eight coordinates a thread, `cast_threads` a block.
+//! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise
+//! writes the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight
+//! coordinates, a block `cast_threads` threads.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -109,14 +111,17 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
       float kept[8];
       load_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, kept);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
-      // What is not finite is not kept.
+      for (int j = 0; j < 8; ++j) {
+        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+      }
+      // Values that are not finite are not kept.
       float rest[8];
       bool const keeps = !step_is_poisoned(args);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         float const sent = Context::value(Context::template element<wire_element>(v[j]));
-        rest[j]          = stays ? v[j] : Context::subtract(v[j], sent);
+        float const lost = stays ? v[j] : Context::subtract(v[j], sent);
+        rest[j] = args.codec.feedback.after(context_arithmetic<Context>{}, v[j], lost, kept[j]);
         if (!keeps || !is_finite(rest[j])) { rest[j] = kept[j]; }
       }
       store_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, rest);

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What the threads of a chunk make of one value each, on all of them. Kernel body parts; `storage` is that of the chunk's tile.
+//! Sums and maxima over the threads of a chunk, of one value for each thread; all of them get the result. Kernel body
+//! parts. `storage` is the shared memory of the chunk's tile.
 
 #pragma once
 
@@ -12,12 +13,13 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Threads of a chunk that share a warp.
+//! @brief How many threads of a chunk lie in one warp.
 template <class Codec>
 inline constexpr unsigned lanes_of_chunk =
   chunk_share<Codec>::hadamard::threads < 32 ? chunk_share<Codec>::hadamard::threads : 32;
 
-//! @brief The sum of one float a thread, neighbours first. `storage` may be in use before, and is until the next barrier.
+//! @brief The sum of one float of each thread, neighbours first. `storage` may be in use before the call, and is in use
+//! until the next barrier.
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY float chunk_total(Context const& ctx,
                                             float value,
@@ -49,7 +51,7 @@ template <class Codec, class Context>
   return value;
 }
 
-//! @brief The largest of one integer a thread. `storage` is free before and after.
+//! @brief The largest of one integer of each thread. `storage` must not be in use before, and is free afterwards.
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t chunk_maximum(Context const& ctx,
                                                       std::uint32_t value,

@@ -15,7 +15,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A thread's words, and what they say of themselves. Reads nothing and counts zeros unless `exists`.
+//! @brief Loads a thread's words, and adds up the squares of their codes and the lanes at a limit. Without `exists` it
+//! reads nothing, and the words are zeros.
 template <class Codec, int Bits, class Context>
 TERSUM_BODY void load_words(Context const& ctx,
                             std::uint32_t const* from,
@@ -101,9 +102,9 @@ TERSUM_BODY void decode_share(Context const& ctx,
                                 v,
                                 squares,
                                 at_limit);
-    // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the
-    // remaining butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are
-    // registers.
+    // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
+    // of the remaining butterflies are all zero. Index bits 3 and up number threads; bits 0 to 2 and the two highest
+    // number registers.
     float const zero       = values::zero(args.world);
     constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
     if constexpr (!gathers) {
@@ -120,10 +121,11 @@ TERSUM_BODY void decode_share(Context const& ctx,
     }
   }
 
+  if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
   if (selects<Codec> && place.level == 0) {
-    // Zeros, or NaN where a gradient was not finite.
+    // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
   }

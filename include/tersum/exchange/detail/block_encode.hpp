@@ -46,13 +46,14 @@ template <bool Edge, class Codec, class Element, class Context>
   return tiles::remaining_scale(ctx, scale, exponent);
 }
 
-//! Words that a thread stores at once: it has as many as a coordinate has bits.
+//! Words that a thread stores at once, of the `Bits` words that its 32 codes take.
 template <int Bits>
 inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
 
 //! @brief Rounds, packs and stores a thread's 32 coordinates, in wire order; with feedback v becomes their codes.
-//! @param share        Its number over the whole payload, if all chunks travelled: numbers the draws, two of them.
-//! @param scale        Of the values.
+//! @param share        The number of the 32 coordinates, counted over the payload as if all chunks travelled. It numbers
+//!                     the two draws of random bytes.
+//! @param scale        What values are multiplied by before they are rounded.
 //! @param step         `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
 //! @param stored       Whether the words go to `payload`, from number `at` on, counted in `words_per_store`.
 template <class Codec, class Context>
@@ -69,7 +70,7 @@ TERSUM_BODY void encode_share(Context const& ctx,
                               std::uint64_t at)
 {
   constexpr int bits = Codec::lanes::bits;
-  // All ones, if the step is above zero: not a choice, of which nvcc would make one a word.
+  // All ones if the step is above zero. A mask, because nvcc would make a selection for each word of a condition.
   std::uint32_t const kept =
     static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
   std::uint32_t words[bits];
@@ -120,7 +121,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   payload_place place{};
   if constexpr (selects<Codec>) {
-    // Chunks that stay take no part, but for what feedback keeps of them.
+    // Chunks that do not travel are only read for what feedback keeps of them.
     if (mine.active) { place = find_place(args, mine.chunk); }
     if constexpr (!feeds_back<Codec>) { mine.active = mine.active && place.level > 0; }
   }
@@ -135,7 +136,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (encodes_on_tiles<Codec, Element>) {
     value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
   } else {
-    load_signed<Edge>(ctx, args, mine, v);
+    load_signed<Edge>(ctx, args, mine, storage, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
@@ -163,7 +164,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (feeds_back<Codec>) {
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    finish_backward(ctx, args, mine, storage, v);
     float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
                                                        static_cast<float>(args.world))
                                    : 0.0f;
@@ -171,9 +172,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      if (!selects<Codec> || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+      v[i] = !selects<Codec> || place.level > 0 ? Context::fma(-step, v[i], given[i]) : given[i];
     }
-    if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
+    if (!step_is_poisoned(args)) { keep_lost<Edge>(ctx, args, mine, given, v); }
   }
 }
 

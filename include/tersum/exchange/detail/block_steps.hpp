@@ -31,7 +31,7 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * step_threads + ctx.thread_rank();
   if constexpr (selects<Codec> && !has_parts<Codec>) {
-    // What the chosen chunks leave free of the payload travels as zeros.
+    // Words of the payload that no chosen chunk uses travel as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
     std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
@@ -55,8 +55,8 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
     tensor_record const& record = args.records[tensor];
     float const measured =
       has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
-    // Where code for host and device calls a policy of the host alone, nvcc only warns, and leaves the kernel empty. Called
-    // from here, that is an error.
+    // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
+    // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
     static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
     chunk_step const step = step_on_level(
       args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
@@ -66,7 +66,8 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   if (poisoned) { raise_flag(args); }
 }
 
-//! @brief Adds one double a thread over the block, halving from the top; the result is on thread 0.
+//! @brief The sum of one double of each thread of the block. Each step adds the upper half of the threads to the lower
+//! half; thread 0 gets the result.
 template <class Context>
 [[nodiscard]] TERSUM_BODY double block_sum(Context const& ctx, double value)
 {
@@ -100,9 +101,8 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
   }
 }
 
-//! @brief Ends an exchange: counts saturated lanes, measures the correlation, advances the step. One block a tensor,
-//! one block when there is none.
-//!
+//! @brief Ends an exchange: counts saturated lanes, measures the correlation of the ranks, and numbers the next step of
+//! training. A block has one tensor; there is one block if there is no tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -122,7 +122,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
         if constexpr (tracks<Codec>) {
           if (stays_behind<Codec>(step)) { continue; }
           of_sum = add_energy(of_sum, step);
-          if constexpr (range::measurement == statistic::chunk_square_norm) {
+          if constexpr (norms_travel<Codec>) {
             energy = energy + static_cast<double>(to_float(agreed[record.first_chunk + i]));
           }
         }
@@ -133,7 +133,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
       }
       if constexpr (tracks<Codec>) {
         of_sum = block_sum(ctx, of_sum);
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           energy = block_sum(ctx, energy) / args.world;
         } else {
           energy = static_cast<double>(

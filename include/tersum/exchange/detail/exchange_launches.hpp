@@ -76,11 +76,14 @@ struct exchange_launches {
   if constexpr (!has_steps<codec>) {
     launches.norms();
   } else {
-    constexpr statistic what    = codec::range_type::measurement;
-    constexpr bool of_magnitude = what == statistic::chunk_magnitude;
-    if constexpr (of_magnitude) { launches.template chunks<magnitudes_kernel>(); }
-    if constexpr (!of_magnitude || tracks<codec>) { launches.norms(); }
-    if constexpr (what == statistic::tensor_square_norm || (of_magnitude && tracks<codec>)) {
+    using range = typename codec::range_type;
+    if constexpr (!has_measurement<range>) {
+      launches.template chunks<measure_kernel>();
+    } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+      launches.template chunks<magnitudes_kernel>();
+    }
+    if constexpr (norms_travel<codec> || per_tensor<codec> || tracks<codec>) { launches.norms(); }
+    if constexpr (!norms_travel<codec> && (per_tensor<codec> || tracks<codec>)) {
       launches(tensor_norms_kernel{}, launches.plan().tensors());
     }
   }

@@ -14,7 +14,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! What a rank's dither is xored with; 0 for codecs without dither.
+//! The word that the rank's random words are xored with; 0 for codecs without dither.
 template <class Codec>
 [[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept
 {
@@ -24,7 +24,7 @@ template <class Codec>
   return 0;
 }
 
-//! @brief What lies at an offset of the caller's memory; null where there is none, as `initialize` has no workspace.
+//! @brief The array at an offset of the caller's memory, or null if the memory is empty, as the workspace of `initialize`.
 template <class T>
 [[nodiscard]] T* place_in(std::span<std::byte> memory, std::size_t offset) noexcept
 {

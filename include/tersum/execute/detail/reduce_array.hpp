@@ -50,7 +50,7 @@ void requantize_array(int threads,
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
         add_rows<quantizer, size>(set, a[i].word + place.word, ours, sum, true);
         add_rows<quantizer, size>(set, b[i].word + place.word, others, other, true);
-        // Both estimates are rounded before they are added: ranks that swap the operands get the same bits.
+        // Both estimates are rounded before they are added, so that ranks with swapped operands get the same bits.
         fused_add(set, 1.0f, sum, other, size, sum);
         float const scale = encode_rows<quantizer, typename Op::dither, size>(
           set, key, number, sum, to[i].word + place.word);

@@ -4,6 +4,8 @@
 //! @file
 //! Definitions of plan_fingerprint.hpp.
 
+#include <tersum/block/group.hpp>
+
 #include <bit>
 #include <concepts>
 #include <type_traits>
@@ -109,6 +111,23 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
   }
 }
 
+//! What the library measures for a range, or else what its plain form makes of some chunk.
+template <class Range>
+void add_range(fingerprint_hash& hash, Range const& range)
+{
+  if constexpr (has_measurement<Range>) {
+    hash.add(Range::measurement);
+  } else {
+    float x[128], scratch[128];
+    for (int i = 0; i < 128; ++i) { x[i] = static_cast<float>(i * 37 % 128 - 50) * 0.125f; }
+    float const measured = range.measure(host_group{}, x, scratch);
+    hash.add(Range::measures_rotated);
+    hash.add(measured);
+    hash.add(range.reach(measured, 3, 128));
+    hash.add(range.bound(measured, 3, 128));
+  }
+}
+
 template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
@@ -142,7 +161,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(Codec::rotator_type::rotation_size);
     }
     if constexpr (requires { typename Codec::range_type; }) {
-      hash.add(Codec::range_type::measurement);
+      add_range(hash, codec.range);
       hash.add(tracks<Codec>);
       hash.add(codec.range.clip);
       // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be

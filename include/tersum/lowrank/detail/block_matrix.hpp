@@ -17,14 +17,14 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The turn under way: its factor is the one that this exchange sends last.
+//! @brief The turn whose factor this exchange sends last.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
 {
   return agrees<Codec> ? 1 : static_cast<int>(args.matrices[0].turns % 2);
 }
 
-//! @brief Number of the matrix that a block belongs to: the last one with first(matrix) <= number.
+//! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
 template <class Codec, class Element, class First>
 [[nodiscard]] TERSUM_BODY std::uint64_t find_matrix(exchange_args<Codec, Element> const& args,
                                                     std::uint64_t number,
@@ -59,7 +59,7 @@ TERSUM_BODY void load_values(Context const& ctx,
   }
 }
 
-//! @brief Up to eight values of one row of a matrix: means, or floats.
+//! @brief Stores up to eight values of one row of a matrix: floats, or means that are rounded to finite elements.
 template <class Element, class Context>
 TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
 {

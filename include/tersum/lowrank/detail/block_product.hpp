@@ -16,7 +16,8 @@
 namespace tersum::inline v0::detail {
 
 inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
-inline constexpr int product_stride  = 68;   //!< Of 64 values in shared memory, in floats.
+inline constexpr int product_stride =
+  68;  //!< Floats from one row of 64 values to the next in shared memory.
 
 //! @brief How many of eight values from `begin` on exist.
 [[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
@@ -24,7 +25,7 @@ inline constexpr int product_stride  = 68;   //!< Of 64 values in shared memory,
   return begin < length ? static_cast<int>(minimum<std::uint64_t>(8, length - begin)) : 0;
 }
 
-//! @brief 64 values of each of the columns of a factor to shared memory, zeros where there are none.
+//! @brief Copies 64 values of each column of a factor to shared memory; values that do not exist become zeros.
 template <int Columns, class Context>
 TERSUM_BODY void load_factor(Context const& ctx,
                              float const* from,
@@ -55,8 +56,9 @@ struct product_shape {
 
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
-//! A tile of 64 x 64 of the matrix lies in shared memory as in the gradient, the factor's part beside it; a thread has
-//! four lanes by every eighth column of the factor. The next tile is under way while one is multiplied.
+//! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
+//! the factor that it is multiplied by. A thread computes four rows (or columns) by every eighth column of the factor. While
+//! one tile is multiplied, the next is loaded.
 //! @tparam Rank  No factor has more columns.
 //! @tparam Load  load(ctx, at, count, v): up to eight neighbours of the matrix from element `at`, zeros beyond `count`.
 template <int Rank, class Load, class Context>
@@ -112,7 +114,7 @@ class block_product {
   {
     return static_cast<int>(ctx_.thread_rank()) % 8 * 8;
   }
-  // A thread multiplies four of the 64 lanes: far apart where they are rows, neighbours where they are columns.
+  // A thread multiplies four of the 64 lanes, which are the tile's rows or columns. Rows are far apart, columns neighbours.
   [[nodiscard]] TERSUM_BODY int lane(int i) const
   {
     int const lanes = static_cast<int>(ctx_.thread_rank()) % 16;
@@ -142,7 +144,7 @@ class block_product {
       word4 v[4];
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
-        // Of lane i four terms, or of term i four lanes.
+        // Loads four terms of lane i, or four lanes of term i.
         v[i] = ctx_.load(
           reinterpret_cast<word4 const*>(Rows ? tile_ + lane(i) * product_stride + t
                                               : tile_ + (t + i) * product_stride + lane(0)));

@@ -16,7 +16,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The factor of a turn for all matrices to the wire, from the other turn's. A block has 64 elements of its columns.
+//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire. A block
+//! has 64 elements of the columns of one matrix.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    exchange_args<Codec, Element> const& args,

@@ -28,7 +28,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint32_t* poisoned;  // one a matrix: whether a reduced factor is not finite
   Wire* wire[2];            // P and Q; both the payload when alternating
   float*
-    factor[2];    // the same in float; what a turn starts from and what it sends when alternating
+    factor[2];    // P and Q in float; if alternating, what the turn starts from and what it sends
   float* bypass;  // bypassed values
   std::uint64_t elements;  // of the payload
   std::uint64_t chunks;
@@ -36,7 +36,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint64_t blocks[2];
   std::uint64_t row_blocks;
   int world;
-  int summed;  // ranks whose sum a factor on arrival is: 1 when it is a mean
+  int summed;  // how many ranks' factors were added in what arrives: 1 if it is a mean
 };
 
 template <class Codec, class Element>

@@ -45,7 +45,8 @@ struct start_warm : kernel_of_threads<factor_threads, 8> {
   TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
 };
 
-//! One block for 64 elements of the columns of a factor: of P when `First`, else of what the exchange sends last.
+//! One block for 64 elements of the columns of a factor: of P if `First`, otherwise of the factor that the exchange sends
+//! last.
 template <bool First>
 struct multiply_all : kernel_of_threads<product_threads, 3> {
   template <class Codec>
@@ -114,7 +115,7 @@ template <class Codec, class Launch>
   return result.ok() ? launch(start_warm{}, plan.chunks()) : result;
 }
 
-//! The larger grid of the two turns: which one it is, only the device knows.
+//! The larger of the grids of the two turns, since only the device knows which turn it is.
 template <class Codec>
 [[nodiscard]] std::uint64_t blocks_of_turn(plan<Codec> const& plan)
 {
@@ -146,7 +147,7 @@ template <class Codec, class Launch>
 template <class Codec, class Launch>
 [[nodiscard]] status launch_low_rank(stage::decode, plan<Codec> const& plan, Launch const& launch)
 {
-  // All that may find a value that is not finite comes before what keeps residuals.
+  // All kernels that may find a value that is not finite come before the one that writes residuals.
   if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
   if (status const s = launch(rebuild_all{}, plan.row_blocks() * rebuild_splits); !s.ok()) {
     return s;

@@ -4,7 +4,7 @@
 //! @file
 //! One chunk of summed codes to the mean on one CPU thread.
 
-//! @brief What decoding a chunk reveals of its codes.
+//! @brief What is counted of a chunk's codes when it is decoded.
 struct decoded_counts {
   std::uint64_t square_sum = 0;
   std::uint64_t at_limit   = 0;
@@ -102,7 +102,7 @@ TERSUM_SIMD void decode_block(int world,
   }
 }
 
-//! @brief One chunk of summed codes to the mean.
+//! @brief Decodes one chunk of summed codes to the mean.
 template <class Codec, class Element>
 TERSUM_TARGET inline void decode_chunk(int world,
                                        std::uint64_t sign_key,

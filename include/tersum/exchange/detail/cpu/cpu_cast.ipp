@@ -38,7 +38,16 @@ void cpu_stages<Codec, Element>::keep_residual(std::uint64_t chunk,
 {
   if (step_is_poisoned(args_)) { return; }
   chunk_entry const entry = args_.table[chunk];
-  keep_finite_residual(set_, whole, sent, args_.residual + entry.offset, entry.length);
+  float* const residual   = args_.residual + entry.offset;
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+    keep_finite_residual(set_, whole, sent, residual, entry.length);
+  } else {
+    for (std::uint32_t i = 0; i < entry.length; ++i) {
+      float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, residual[i]);
+      if (is_finite(rest)) { residual[i] = rest; }
+    }
+  }
 }
 
 template <class Codec, class Element>

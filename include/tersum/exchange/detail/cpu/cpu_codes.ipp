@@ -47,28 +47,36 @@ void cpu_stages<Codec, Element>::encode_codes() const
             return chunk_source<From>{from, nullptr};
           }
         }();
-        at_level(args_.codec, place.level, [&](auto const& codec) {
-          encode_chunk(set_,
-                       codec,
-                       key,
-                       args_.header->sign_key,
-                       chunk,
-                       step.encode,
-                       from,
-                       source,
-                       words,
-                       feeds_back<Codec> ? own : nullptr);
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          at_level(args_.codec, place.level, [&](auto const& codec) {
+            encode_chunk(set_,
+                         codec,
+                         key,
+                         args_.header->sign_key,
+                         chunk,
+                         step.encode,
+                         rotated,
+                         source,
+                         words,
+                         feeds_back<Codec> ? own : nullptr);
+          });
         });
+        if constexpr (feeds_back<Codec>) { rotate_back(chunk, own); }
       }
       if constexpr (feeds_back<Codec>) {
         if (step_is_poisoned(args_)) { return; }
         chunk_entry const entry = args_.table[chunk];
         float* const residual   = args_.residual + entry.offset;
         int const length        = static_cast<int>(entry.length);
-        if (stays) {
+        float const own_step    = -(step.decode * static_cast<float>(args_.world));
+        if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+          for (int i = 0; i < length; ++i) {
+            float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
+            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, residual[i]);
+          }
+        } else if (stays) {
           std::copy_n(from, length, residual);
         } else {
-          float const own_step = -(step.decode * static_cast<float>(args_.world));
           fused_add(set_, own_step, own, from, length, residual);
         }
       }
@@ -91,13 +99,20 @@ void cpu_stages<Codec, Element>::decode_codes() const
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
       if (selects<Codec> && place.level == 0) {
-        // Zeros, or NaN where a gradient was not finite.
+        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
         fill_chunk(to, entry.length, 0.0f * step.decode);
         return;
       }
       at_level(args_.codec, place.level, [&](auto const& codec) {
         using level_codec = std::remove_cvref_t<decltype(codec)>;
-        if (entry.length == size) {
+        if constexpr (Codec::rotates_in_memory) {
+          alignas(64) float sum[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
+          rotate_back(chunk, sum);
+          for (std::uint32_t i = 0; i < entry.length; ++i) {
+            to[i] = finite_from_float<Element>(sum[i] * step.decode);
+          }
+        } else if (entry.length == size) {
           decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
         } else {
           Element copy[size];

@@ -63,7 +63,7 @@ template <class Codec, class Element>
 void cpu_parts<Codec, Element>::decode() const
 {
   map_type const map = make_part_map(args_);
-  // Owners have sent means, hops a sum.
+  // Owners have sent means, but hops have made a sum.
   float const share = requantizing<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
   parallel_for(threads_, map.parts(), [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
@@ -86,7 +86,7 @@ void cpu_parts<Codec, Element>::decode() const
     float const scale =
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
     if (!(scale > 0.0f)) {
-      // Zeros, or NaN where a gradient was not finite.
+      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
       fill_chunk(to, entry.length, 0.0f * scale);
     } else if (entry.length == size) {
       estimate(map, place, chunk, words, share, to);
@@ -106,12 +106,13 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
     chunk_entry const entry = args_.table[chunk];
     float* const residual   = args_.residual + entry.offset;
     with_chunk(chunk, [&](float const* whole) {
-      if (place.level == 0) {
-        std::copy_n(whole, entry.length, residual);
-      } else {
-        alignas(64) float own[size];
+      alignas(64) float own[size]{};
+      if (place.level > 0) {
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, own);
-        for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
+      }
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        residual[i] = args_.codec.feedback.after(
+          host_group{}, whole[i], host_group::subtract(whole[i], own[i]), residual[i]);
       }
     });
   });

@@ -49,7 +49,14 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     }
     alignas(64) float copy[size];
     if constexpr (feeds_back<Codec>) {
-      add_residual(set_, whole, args_.residual + entry.offset, copy, entry.length);
+      float const* const kept = args_.residual + entry.offset;
+      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+        add_residual(set_, whole, kept, copy, entry.length);
+      } else {
+        for (int i = 0; i < length; ++i) {
+          copy[i] = args_.codec.feedback.before(host_group{}, to_float(whole[i]), kept[i]);
+        }
+      }
     } else {
       for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
     }
@@ -94,7 +101,7 @@ void cpu_stages<Codec, Element>::finish() const
           return is_poisoned(args_.steps[chunk]) ? so_far : add_energy(so_far, args_.steps[chunk]);
         });
         double energy       = 0;
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           energy = tensor_sum(record,
                               [&](double so_far, std::uint64_t chunk) {
                                 if (stays_behind<Codec>(args_.steps[chunk])) { return so_far; }

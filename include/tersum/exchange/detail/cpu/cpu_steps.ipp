@@ -12,12 +12,12 @@ void cpu_stages<Codec, Element>::select() const
   if constexpr (selects<Codec>) {
     selection_args const& selection = args_.selection;
     auto const energy               = [&](std::uint64_t chunk) {
-      if constexpr (!Codec::chunker_type::by_norm) {
-        return random_energy(chunk, args_.header->sign_key);
-      } else {
+      std::uint32_t energy_of = 0;
+      if constexpr (Codec::chunker_type::by_norm) {
         using scalar = typename Codec::norm_scalar;
-        return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
+        energy_of = weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
       }
+      return score_of(args_, chunk, energy_of);
     };
     chunk_selection{
       threads_, selection.rule, args_.chunks, selection.scratch->histogram[0], selection.places}
