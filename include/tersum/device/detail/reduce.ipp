@@ -4,10 +4,10 @@
 //! @file
 //! Definitions of device/reduce.hpp.
 
-#include <tersum/baseline/per_hop_codec.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/device/detail/perform.hpp>
-#include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 
 #include <cstdint>
 
