@@ -130,8 +130,9 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
         CHECK(plan.check() == status{});
         CHECK(plan.part_bytes() % 16 == 0);
         CHECK(plan.payload_bytes() == plan.part_bytes() * static_cast<std::uint64_t>(world));
-        if (plan.codec().selects) { continue; }
-        CHECK(plan.workspace_bytes() == (plan.codec().feeds_back ? 3 : 2) * plan.payload_bytes());
+        using codec_type = typename decltype(plan)::codec_type;
+        if (selects<codec_type>) { continue; }
+        CHECK(plan.workspace_bytes() == (feeds_back<codec_type> ? 3 : 2) * plan.payload_bytes());
       }
     }
   };

@@ -11,6 +11,7 @@
 #include <tersum/baseline/detail/block_lookup.hpp>
 #include <tersum/baseline/detail/block_per_hop.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
 // g++ does not see that vectors are loaded under the condition under which they are used.
@@ -161,5 +162,7 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
                      body);
   }
 };
+
+static_assert(launching_executor<emulated_executor>);
 
 }  // namespace tersum::tests

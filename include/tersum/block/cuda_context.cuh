@@ -27,8 +27,6 @@
 namespace tersum::inline v0 {
 
 //! @brief This thread of a CUDA kernel; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
-//!
-//! Members beyond those of `block_context` serve the library's own kernels.
 struct cuda_context {
   __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
   __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
@@ -271,6 +269,6 @@ struct cuda_context {
   }
 };
 
-static_assert(block_context<cuda_context>, "tersum: must model tersum::block_context");
+static_assert(tensor_core_context<cuda_context>, "tersum: must model tersum::tensor_core_context");
 
 }  // namespace tersum::inline v0

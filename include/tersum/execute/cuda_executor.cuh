@@ -86,7 +86,7 @@ struct cuda_executor : detail::exchange_launches<cuda_executor> {
                               Args const&... args) const;
 };
 
-static_assert(executor<cuda_executor>, "tersum: must model tersum::executor");
+static_assert(launching_executor<cuda_executor>, "tersum: must model tersum::launching_executor");
 
 }  // namespace tersum::inline v0
 
