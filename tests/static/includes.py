@@ -30,7 +30,7 @@ KNOWN = {
     ("block/detail/cpu/vector_kernels.hpp", "baseline/detail/mark_tree.hpp"): "blocks with scales",
     ("block/detail/cpu/vector_kernels.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
     ("exchange/detail/block_parts.hpp", "baseline/detail/block_group_absmax.hpp"): "blocks with scales",
-    ("exchange/detail/cpu/cpu_coded_chunks.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
+    ("exchange/detail/cpu/cpu_chunk_codes.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
     # Per-hop codecs share the arguments and the reductions of all codecs.
     ("exchange/detail/exchange_args.hpp", "baseline/detail/tile_map.hpp"): "tiles",
     ("exchange/detail/exchange_args.hpp", "baseline/hop_tile.hpp"): "tiles",
