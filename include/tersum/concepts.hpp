@@ -103,8 +103,8 @@ template <class T> concept has_measurement   = requires { typename std::integral
 template <class T> concept has_measures_rotated = requires { typename std::bool_constant<T::measures_rotated>; }; //!< Whether `measure` is given the rotated chunk, normalized, or the chunk itself.
 template <class T> concept has_measure       = requires(T const r, detail::any_group const& g, float (&x)[128]) {
   { r.measure(g, x, x) } -> std::same_as<float>; };           //!< measure(group, chunk, as many floats of scratch): what is agreed on, not negative, on all threads.
-template <class T> concept has_reach         = requires(T const r) {
-  { r.reach(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>;  //!< reach(agreed scalar, world, coordinates measured): the range of one rank, before `clip`.
+template <class T> concept has_own_range     = requires(T const r) {
+  { r.own_range(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>;  //!< own_range(agreed scalar, world, coordinates measured): the range of one rank, before `clip`.
   { r.bound(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>; }; //!< bound(the same): what no rotated value of any rank exceeds; not finite if a gradient is not.
 template <class T> concept has_clip        = requires(T const r) { { r.clip } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
@@ -184,7 +184,7 @@ template <class T> concept has_headroom      = requires(T const r) { requires he
 
 //! How the ranks agree on a step: `rms_range`, `absmax_range`, `global_range`.
 template <class T> concept quantization_range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_clip<T>
-                                               && has_measures_rotated<T> && has_measure<T> && has_reach<T>;
+                                               && has_measures_rotated<T> && has_measure<T> && has_own_range<T>;
 
 //! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>

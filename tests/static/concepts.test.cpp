@@ -106,7 +106,7 @@ struct with_measure {
   }
 };
 struct with_reach {
-  float reach(float agreed, int, std::uint64_t) const { return agreed; }
+  float own_range(float agreed, int, std::uint64_t) const { return agreed; }
   float bound(float agreed, int, std::uint64_t) const { return agreed; }
 };
 struct with_factor {
