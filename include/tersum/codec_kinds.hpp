@@ -180,12 +180,13 @@ template <class Codec>
 requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
   measures<typename Codec::range_type, statistic::chunk_square_norm>;
 
-//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
+//! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
+//! blocks and tiles that hops add.
 template <class Codec>
 concept has_parts = scattering<Codec> || requantizing<Codec>;
 
-//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by
-//! then.
+//! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
+//! coordinates included, was not finite, since such a step leaves the residual as it was.
 template <class Codec>
 inline constexpr bool moves_with_codes = feeds_back<Codec>&& agrees<Codec> && !has_parts<Codec>;
 

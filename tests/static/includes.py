@@ -26,9 +26,6 @@ KNOWN = {
     ("device/detail/quantize.ipp", "codec.hpp"): "the packed forms of policies are templates on codecs",
     ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
     ("device/detail/select_chunks.ipp", "detail/width_costs.hpp"): "the same",
-    ("device/detail/reduce.ipp", "baseline/per_hop_codec.hpp"): "sums of coded chunks",
-    ("device/detail/reduce.ipp", "execute/detail/reduce_array.hpp"): "the loop over arrays lies with the executor",
-    ("device/detail/power_iteration.ipp", "lowrank/detail/block_products.hpp"): "tiles lie with the arguments",
     # Two-shot codecs take `group_absmax`, whose kernels therefore are among those of the core.
     ("block/detail/cpu/vector_kernels.hpp", "baseline/detail/mark_tree.hpp"): "blocks with scales",
     ("block/detail/cpu/vector_kernels.hpp", "baseline/group_absmax.hpp"): "blocks with scales",

@@ -59,7 +59,8 @@ namespace detail {
 //! How many sums `group::sum` makes side by side: term i goes to sum i modulo this.
 inline constexpr int group_lanes = 128;
 
-//! @brief The value itself, behind which no compiler looks: so a product is rounded before it is added.
+//! @brief Returns the value, and keeps the compiler from knowing where it comes from: so a product is rounded before it is
+//! added to anything.
 [[nodiscard]] TERSUM_INLINE float as_rounded(float value) noexcept
 {
 #if defined(__CUDA_ARCH__)
@@ -174,10 +175,10 @@ struct context_arithmetic {
   }
 };
 
-//! @brief The threads of a block that share a chunk: consecutive ones, so many that their number divides the block's.
+//! @brief The threads of a block that share a chunk. They are consecutive, and their number divides that of the block.
 //!
-//! Up to 32 of them synchronize as a warp, so all threads of the warp must take part, with chunks of their own. More of
-//! them are a whole block.
+//! Groups of up to 32 threads synchronize as a warp, so all groups of the warp must take part, with chunks of their own. A
+//! group of more threads is a whole block.
 //! @tparam Threads  A power of two up to 1024; `block_chunk<Size>::threads` for the threads of such a chunk.
 template <block_context Context, int Threads>
 class block_group : public context_arithmetic<Context> {
@@ -232,7 +233,8 @@ class block_group : public context_arithmetic<Context> {
   }
 
  private:
-  // Each of 128 lanes combines its terms, beginning with zero; then the upper half goes to the lower half, and so on.
+  // Each of 128 lanes combines its terms, beginning with zero. Then the upper half of the lanes is combined with the lower
+  // half, until one lane is left.
   TERSUM_EXEC_CHECK_DISABLE
   template <class Value, class Term, class Combine>
   [[nodiscard]] TERSUM_INLINE Value fold(int count, Term const& term, Combine const& combine) const

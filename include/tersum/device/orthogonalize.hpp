@@ -20,9 +20,9 @@ namespace tersum::inline v0 {
 //! memory, aligned to its elements. *Needs* no workspace. *Errors*: a number of columns out of range, or one that does not
 //! divide factor.size(); a null or misaligned address.
 //!
-//! The columns are those that `low_rank_codec` makes of the same factor. Every executor adds in the same order, in double. A
-//! factor with a value that is not finite gives columns that are not. Enqueued on the executor, one launch of one block; does
-//! not synchronize.
+//! The columns are those that `low_rank_codec` makes of the same factor. Every executor adds in the same order, in double. If a
+//! value of the factor is not finite, the columns are not finite either. Enqueued on the executor, one launch of one block;
+//! does not synchronize.
 //! @param orthogonalizer  `robust_cholesky_qr2`, `cholesky_qr2`, `gram_schmidt`, or one of your own.
 //! @param columns         1 to `max_rank`.
 template <executor Executor, orthogonalizer Orthogonalizer>

@@ -30,8 +30,8 @@ struct matrix_view {
 //! *Reads* the matrix and `right`, `rank` columns of matrix.columns floats; *writes* `left`, `rank` columns of matrix.rows
 //! floats. Columns lie one after the other; all arrays are apart, in the executor's memory, aligned to their elements.
 //! *Needs* no workspace. *Errors*: a rank out of range, an array of another size, a null or misaligned address, an overlap.
-//! Sums are floats in blocks of 64 terms; one that is not finite becomes infinity. They are those of `low_rank_codec`, on
-//! every executor to the bit. Enqueued on the executor; does not synchronize.
+//! Products are added in float, in blocks of 64 terms; a sum that is not finite becomes infinity. On every executor the
+//! results have the bits that `low_rank_codec` makes. Enqueued on the executor; does not synchronize.
 //! @param rank  1 to `max_rank`.
 template <executor Executor, gradient_element Element>
 [[nodiscard]] status left_factor(Executor const& exec,

@@ -64,7 +64,7 @@ TERSUM_INLINE void hadamard_forward(Group const& g, float (&x)[Size], rotation_k
   butterflies<3, detail::minimum(8, log - 2)>(g, x);
 }
 
-//! @brief The way back, as often too large: index bits 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest, then the
+//! @brief The inverse, unnormalized as well: index bits 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest, then the
 //! signs.
 template <class Group, int Size>
 TERSUM_INLINE void hadamard_backward(Group const& g, float (&x)[Size], rotation_key const& key)

@@ -15,7 +15,7 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! @tparam Rank  The factor has not more columns.
+//! @tparam Rank  At least the number of columns of the factor.
 template <class Orthogonalizer, int Rank>
 struct orthogonalize_kernel {
   static constexpr int threads = factor_threads;

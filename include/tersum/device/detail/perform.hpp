@@ -48,7 +48,7 @@ template <class A, class B>
          second + b.size_bytes() <= first;
 }
 
-//! Whether `inner` is where `outer` is: the same first byte.
+//! Whether two arrays begin at the same byte.
 template <class A, class B>
 [[nodiscard]] bool begin_alike(std::span<A> a, std::span<B> b) noexcept
 {

@@ -4,11 +4,12 @@
 //! @file
 //! Definitions of device/power_iteration.hpp.
 
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/device/orthogonalize.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/lowrank/detail/block_products.hpp>
+#include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/cpu_products.hpp>
 
 namespace tersum::inline v0 {

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
@@ -80,31 +81,6 @@ template <class Codec>
 [[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks) noexcept
 {
   return (chunks * (Codec::chunk_size / 8) + cast_threads - 1) / cast_threads;
-}
-
-//! @brief Up to eight consecutive values, sixteen bytes at a time where they can be; zeros beyond `count`.
-template <class Element, class Context>
-TERSUM_BODY void load_some(Context const& ctx, Element const* from, int count, float (&v)[8])
-{
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
-    load_eight(ctx, from, v);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { v[j] = j < count ? Context::value(ctx.load(from + j)) : 0.0f; }
-  }
-}
-
-template <class Element, class Context>
-TERSUM_BODY void store_some(Context const& ctx, Element* to, int count, float const (&v)[8])
-{
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
-    store_eight(ctx, to, v);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      if (j < count) { ctx.store(to + j, Context::template element<Element>(v[j])); }
-    }
-  }
 }
 
 //! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise

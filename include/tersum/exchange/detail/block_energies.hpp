@@ -15,7 +15,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief What is compared of a chunk, or of a coordinate of its own.
+//! @brief The energy by which a chunk is chosen, or a coordinate where each is chosen for itself.
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
                                                          exchange_args<Codec, Element> const& args,

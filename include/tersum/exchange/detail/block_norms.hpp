@@ -28,7 +28,7 @@ template <class Codec, class Element>
 inline constexpr chunk_grid norms_grid{
   .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
 
-//! @brief Eight values, gradient plus residual; zeros beyond the `left` that there are, which only edges look at.
+//! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,

@@ -6,19 +6,16 @@
 
 #pragma once
 
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_cast.hpp>
+#include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
-inline constexpr int product_stride =
-  68;  //!< Floats from one row of 64 values to the next in shared memory.
 
 //! @brief The turn whose factor this exchange sends last.
 template <class Codec, class Element>
@@ -87,31 +84,6 @@ TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float 
     for (int j = 0; j < 8; ++j) {
       if (j < count) { ctx.store(to + j, Context::template finite_element<Element>(v[j])); }
     }
-  }
-}
-
-//! @brief How many of eight values from `begin` on exist.
-[[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
-{
-  return begin < length ? static_cast<int>(minimum<std::uint64_t>(8, length - begin)) : 0;
-}
-
-//! @brief Copies 64 values of each column of a factor to shared memory; values that do not exist become zeros.
-template <int Columns, class Context>
-TERSUM_BODY void load_factor(Context const& ctx,
-                             float const* from,
-                             std::uint64_t length,
-                             int rank,
-                             std::uint64_t begin,
-                             float* to)
-{
-  for (int i = static_cast<int>(ctx.thread_rank()); i < Columns * 8; i += product_threads) {
-    int const k             = i / 8;
-    std::uint64_t const row = begin + static_cast<unsigned>(i % 8 * 8);
-    int const count         = k < rank ? count_of_eight(length, row) : 0;
-    float v[8];
-    load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
-    store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
   }
 }
 

@@ -44,8 +44,8 @@ struct chunk_memory {
   [[nodiscard]] TERSUM_BODY void* words() const { return own + 2 * Size; }
 };
 
-//! @brief A rotator without a packed form. Arrangements change as without a rotation; the rotation itself takes the loaded
-//! arrangement through shared memory and back to it.
+//! @brief A rotator without a packed form. The rotation copies the loaded arrangement to shared memory, calls the plain form
+//! there, and loads it again; then the arrangement changes as without a rotation.
 template <class Rotator, int Size>
 struct rotation_in_memory : block_hadamard<Size, false> {
   using base  = block_hadamard<Size, false>;
@@ -113,7 +113,7 @@ requires(has_packed_rotation<Rotator, Size>) struct rotation_of<Rotator, Size> {
   using type = typename Rotator::template packed<Size>;
 };
 
-//! @brief Whether a rotator's packed form does more than to change arrangements.
+//! @brief Whether a rotator's packed form rotates, rather than only changing arrangements.
 template <class Rotation>
 inline constexpr bool transforms_registers = false;
 
