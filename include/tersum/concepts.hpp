@@ -58,7 +58,7 @@ struct any_group {
 
 //! Coordinates of a chunk of which a rotator is asked what it can do.
 template <class Rotator>
-inline constexpr int rotated_size = Rotator::rotation_size > 1 ? Rotator::rotation_size : 128;
+inline constexpr int tried_size = Rotator::rotation_size > 1 ? Rotator::rotation_size : 128;
 
 }  // namespace detail
 
@@ -87,9 +87,9 @@ template <class T> concept has_widths        = requires(T const c) {
   { c.weighting } -> std::convertible_to<float>; };           //!< Exponent of a chunk's energy where gains are compared: 0 to 1.
 template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< The budget: most bits per coordinate that does not bypass, norms included.
 template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< Coordinates of the chunks that it takes; 1: chunks of any size; 0: it rotates whole tensors.
-template <class T, int Size = detail::rotated_size<T>> concept has_forward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
+template <class T, int Size = detail::tried_size<T>> concept has_forward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
   r.forward(g, x, x, key); };                                 //!< forward(group, chunk, as many floats of scratch, key): the chunk in the basis in which it is quantized; then a `sync`.
-template <class T, int Size = detail::rotated_size<T>> concept has_backward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
+template <class T, int Size = detail::tried_size<T>> concept has_backward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
   r.backward(g, x, x, key); };                                //!< backward(the same): undoes it, times `square_gain`.
 template <class T> concept has_square_gain   = requires { typename std::integral_constant<int, T::square_gain>; }; //!< Optional: by how much `forward` multiplies squared norms; 1 without it.
 template <class T, int Size> concept has_packed_rotation = requires { typename T::template packed<Size>; };  //!< Optional: `packed<Size>`, the `block_hadamard` that makes the same bits in registers; CPU vectors then do, too.
