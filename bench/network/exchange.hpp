@@ -145,7 +145,7 @@ class bench {
   static constexpr schedule best_schedule()
   {
     if constexpr (!nesting<Codec>) {
-      if (casts<Codec> && !selects<Codec>) { return schedule::automatic; }
+      if (tersum::casts<Codec> && !tersum::selects<Codec>) { return schedule::automatic; }
     }
     return schedule::direct;
   }
