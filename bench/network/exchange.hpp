@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/tersum.hpp>

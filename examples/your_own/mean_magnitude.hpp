@@ -28,7 +28,7 @@ struct mean_magnitude {
     return Group::divide(group.sum(Size, [&](int i) { return x[i] < 0 ? -x[i] : x[i]; }), Size);
   }
   // The mean of the ranks' means.
-  TERSUM_HOST_DEVICE float reach(float agreed, int world, std::uint64_t) const
+  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, std::uint64_t) const
   {
     return agreed / static_cast<float>(world);
   }

@@ -9,45 +9,41 @@
 #include <tersum/tersum.hpp>
 
 #include <cstdint>
+#include <type_traits>
+
+using tersum::rotation_key;
 
 struct signed_permutation {
   static constexpr int rotation_size = 1;  // chunks of any size
 
-  // Where coordinate i goes: multiplications by odd numbers and shifts are invertible modulo a power of two.
-  template <int Size>
-  static constexpr TERSUM_HOST_DEVICE int place(int i, std::uint32_t random)
+  TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, rotation_key const& key) const
   {
-    auto at = static_cast<std::uint32_t>(i) * (random | 1) + (random >> 8);
-    at      = (at & (Size - 1)) ^ (at & (Size - 1)) >> 4;
-    return static_cast<int>(at * (random >> 16 | 1) & (Size - 1));
+    tersum::flip_signs(g, x, key);
+    move(
+      g, x, y, [&](int i, int to) { y[to] = x[i]; }, key);
+  }
+  TERSUM_HOST_DEVICE void backward(auto const& g, auto& x, auto& y, rotation_key const& key) const
+  {
+    move(
+      g, x, y, [&](int i, int to) { y[i] = x[to]; }, key);
+    tersum::flip_signs(g, x, key);
   }
 
-  template <class Group, int Size>
-  TERSUM_HOST_DEVICE void forward(Group const& group,
-                                  float (&x)[Size],
-                                  float (&scratch)[Size],
-                                  tersum::rotation_key const& key) const
+ private:
+  // Calls one(i, the place of i): multiplications by odd numbers and shifts are invertible modulo a power of two.
+  TERSUM_HOST_DEVICE static void move(
+    auto const& g, auto& x, auto& y, auto const& one, rotation_key const& key)
   {
-    tersum::flip_signs(group, x, key);
-    auto const random = key.word<Size>(0);
-    group.each(Size, [&](int i) { scratch[place<Size>(i, random)] = x[i]; });
-    group.sync();
-    group.each(Size, [&](int i) { x[i] = scratch[i]; });
-    group.sync();
-  }
-
-  template <class Group, int Size>
-  TERSUM_HOST_DEVICE void backward(Group const& group,
-                                   float (&x)[Size],
-                                   float (&scratch)[Size],
-                                   tersum::rotation_key const& key) const
-  {
-    auto const random = key.word<Size>(0);
-    group.each(Size, [&](int i) { scratch[i] = x[place<Size>(i, random)]; });
-    group.sync();
-    group.each(Size, [&](int i) { x[i] = scratch[i]; });
-    group.sync();
-    tersum::flip_signs(group, x, key);
+    constexpr int size         = std::extent_v<std::remove_reference_t<decltype(x)>>;
+    std::uint32_t const random = key.word<size>(0);
+    g.each(size, [&](int i) {
+      std::uint32_t at = (static_cast<std::uint32_t>(i) * (random | 1) + (random >> 8)) % size;
+      at               = (at ^ at >> 4) * (random >> 16 | 1) % size;
+      one(i, static_cast<int>(at));
+    });
+    g.sync();
+    g.each(size, [&](int i) { x[i] = y[i]; });
+    g.sync();
   }
 };
 static_assert(tersum::rotator<signed_permutation>);

@@ -204,7 +204,7 @@ struct codec {
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    if constexpr (detail::has_several_bits<Chunker>()) {
+    if constexpr (several_bits<codec>) {
       constexpr int width = Chunker::widths[Level - 1];
       static_assert(
         has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,

@@ -159,7 +159,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
                 stage::decode,
                 stage::finish>;
 
-  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
 
   Chunker chunker{};
   Rotator rotator{};
@@ -174,7 +174,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    return detail::coded_at_level<Level>(*this);
+    return detail::codec_on_level<Level>(*this);
   }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

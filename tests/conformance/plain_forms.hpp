@@ -56,9 +56,9 @@ struct plain_range {
   {
     return Range{}.measure(g, x, scratch);
   }
-  TERSUM_HOST_DEVICE float reach(float agreed, int world, std::uint64_t coordinates) const
+  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, std::uint64_t coordinates) const
   {
-    return Range{}.reach(agreed, world, coordinates);
+    return Range{}.rank_range(agreed, world, coordinates);
   }
   TERSUM_HOST_DEVICE float bound(float agreed, int world, std::uint64_t coordinates) const
   {

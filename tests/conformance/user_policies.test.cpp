@@ -89,7 +89,7 @@ struct extent {
   {
     return g.sum(Size, [&](int i) { return g.multiply(x[i], x[i]); });
   }
-  float reach(float agreed, int world, std::uint64_t coordinates) const
+  float rank_range(float agreed, int world, std::uint64_t coordinates) const
   {
     return std::sqrt(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
   }

@@ -105,8 +105,8 @@ struct with_measure {
     return 1;
   }
 };
-struct with_reach {
-  float reach(float agreed, int, std::uint64_t) const { return agreed; }
+struct with_rank_range {
+  float rank_range(float agreed, int, std::uint64_t) const { return agreed; }
   float bound(float agreed, int, std::uint64_t) const { return agreed; }
 };
 struct with_factor {
@@ -259,7 +259,7 @@ static_assert(needs<is_range,
                     with_clip,
                     with_measures_rotated,
                     with_measure,
-                    with_reach>);
+                    with_rank_range>);
 
 template <class Headroom>
 constexpr bool ranges = takes<is_range,
@@ -269,7 +269,7 @@ constexpr bool ranges = takes<is_range,
                               with_clip,
                               with_measures_rotated,
                               with_measure,
-                              with_reach>;
+                              with_rank_range>;
 static_assert(ranges<with_headroom>);
 static_assert(!ranges<with_headroom_type> && !ranges<with_number_for_headroom>);
 static_assert(

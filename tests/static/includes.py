@@ -27,10 +27,9 @@ KNOWN = {
     ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
     ("device/detail/select_chunks.ipp", "detail/width_costs.hpp"): "the same",
     # Two-shot codecs take `group_absmax`, whose kernels therefore are among those of the core.
-    ("block/detail/cpu/vector_kernels.hpp", "baseline/detail/mark_tree.hpp"): "blocks with scales",
     ("block/detail/cpu/vector_kernels.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
     ("exchange/detail/block_parts.hpp", "baseline/detail/block_group_absmax.hpp"): "blocks with scales",
-    ("exchange/detail/cpu/cpu_coded_chunks.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
+    ("exchange/detail/cpu/cpu_chunk_codes.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
     # Per-hop codecs share the arguments and the reductions of all codecs.
     ("exchange/detail/exchange_args.hpp", "baseline/detail/tile_map.hpp"): "tiles",
     ("exchange/detail/exchange_args.hpp", "baseline/hop_tile.hpp"): "tiles",

@@ -82,7 +82,7 @@ template <int Levels>
 //! @tparam Words   Words of the whole tile, a multiple of 4.
 //! @tparam Chunks  The most chunks that fit.
 template <int Words, int Chunks>
-struct coded_tile {
+struct hop_tile {
   static constexpr int words  = Words;
   static constexpr int chunks = Chunks;
   static constexpr int head   = tile_head::words;

@@ -122,7 +122,7 @@ struct hop_counts : chunk_counts<Codec> {
 //! Use it if an all-reduce that calls a function is all that the transport has: MPI, Gloo, a ring of your own. Where
 //! the transport can move parts, `two_shot_codec` has less error at the same traffic.
 //!
-//! The payload is an array of `coded_block` or `coded_tile`. Every rank's chunk has a scale of its own. With
+//! The payload is an array of `hop_block` or `hop_tile`. Every rank's chunk has a scale of its own. With
 //! `allocated_chunks` there is a round of norms before, which decides the widths; tiles have one size and say which
 //! widths they hold. With a codebook all ranks rotate a chunk by the same signs, so hops add without rotating.
 //!
@@ -170,7 +170,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
                 stage::decode,
                 stage::finish>;
 
-  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
   static_assert(
     has_packed_rotation<Rotator, chunk_size>,
     "tersum: per_hop_codec is for comparison and takes rotators with a packed form alone");
@@ -191,7 +191,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    return detail::coded_at_level<Level>(*this);
+    return detail::codec_on_level<Level>(*this);
   }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

@@ -21,7 +21,7 @@ namespace tersum::inline v0 {
 //!
 //! Four scales are 16 bytes, so that a block needs no padding and the next one is aligned, too.
 template <codebook Quantizer, int Size>
-struct coded_block {
+struct hop_block {
   static constexpr int chunks     = 4;
   static constexpr int head       = 0;                            //!< Words before the codes.
   static constexpr int code_words = Size / 32 * Quantizer::bits;  //!< Words of a chunk's codes.
@@ -46,7 +46,7 @@ struct coded_block {
 //! @tparam Size       Coordinates of a chunk.
 template <codebook Quantizer, int Size>
 struct requantizing_sum {
-  using element                     = coded_block<Quantizer, Size>;
+  using element                     = hop_block<Quantizer, Size>;
   using quantizer_type              = Quantizer;
   using dither                      = no_dither;
   static constexpr bool native      = false;
@@ -67,7 +67,7 @@ struct requantizing_sum {
 
   [[nodiscard]] element operator()(element const& a, element const& b) const noexcept
   {
-    using chunk = detail::coded_chunk<Quantizer, Size>;
+    using chunk = detail::hop_chunk<Quantizer, Size>;
     element sum{};
     for (int k = 0; k < element::chunks; ++k) {
       int const first   = element::first_of(k);

@@ -42,8 +42,8 @@ struct tile_shape {
   //! Words that all tiles together may leave free besides, where one width ends and the next begins.
   static constexpr std::uint32_t between =
     (ChunkWords + ...) - chunk_words[sizeof...(ChunkWords) - 1] - (sizeof...(ChunkWords) - 1);
-  using element = coded_tile<static_cast<int>(size.words),
-                             static_cast<int>((size.words - tile_head::words) / chunk_words[0])>;
+  using element = hop_tile<static_cast<int>(size.words),
+                           static_cast<int>((size.words - tile_head::words) / chunk_words[0])>;
 };
 
 template <class Quantizer, int Size, int... Widths>
@@ -149,7 +149,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
     if constexpr (Level < levels) {
       if (level > Level) { return at_level<Level + 1>(level, body); }
     }
-    body(detail::coded_chunk<quantizer_at<Level>, Size>{});
+    body(detail::hop_chunk<quantizer_at<Level>, Size>{});
   }
 };
 

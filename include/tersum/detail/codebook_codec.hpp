@@ -16,7 +16,7 @@ namespace tersum::inline v0::detail {
 
 //! @brief True, or a sentence of the compiler that says which policy does not fit.
 template <chunker Chunker, rotator Rotator, class Quantizer>
-[[nodiscard]] constexpr bool suits_coded_chunks() noexcept
+[[nodiscard]] constexpr bool suits_codebook_codec() noexcept
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
@@ -51,7 +51,7 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
 
 //! @brief The codec of chunks on a level, level 1 being the narrowest width: this one unless widths differ.
 template <int Level, has_parts Codec>
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr auto coded_at_level(Codec const& codec) noexcept
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr auto codec_on_level(Codec const& codec) noexcept
 {
   if constexpr (several_bits<Codec>) {
     constexpr int width = Codec::chunker_type::widths[Level - 1];

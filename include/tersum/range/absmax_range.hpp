@@ -48,7 +48,7 @@ struct absmax_range {
     return g.maximum(Size, [&](int i) { return x[i]; });
   }
   //! The range of one rank, in units of the gradient.
-  [[nodiscard]] TERSUM_HOST_DEVICE float reach(float agreed, int, std::uint64_t) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed, int, std::uint64_t) const noexcept
   {
     return agreed;
   }

@@ -50,9 +50,9 @@ struct rms_range {
     return square_norm(g, x, scratch);
   }
   //! The range of one rank, in units of the gradient.
-  [[nodiscard]] TERSUM_HOST_DEVICE float reach(float agreed,
-                                               int world,
-                                               std::uint64_t coordinates) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
+                                                    int world,
+                                                    std::uint64_t coordinates) const noexcept
   {
     return ::sqrtf(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
   }

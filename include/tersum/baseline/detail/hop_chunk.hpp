@@ -41,10 +41,10 @@ void write_code(std::uint32_t* words, int p, std::uint32_t code) noexcept
 //! @brief A chunk of `Size` positions. `estimate` decodes a value from its words and scale; `encode` writes the words of
 //! values over zeros, and returns the scale.
 template <class Quantizer, int Size>
-struct coded_chunk;
+struct hop_chunk;
 
 template <codebook Quantizer, int Size>
-struct coded_chunk<Quantizer, Size> {
+struct hop_chunk<Quantizer, Size> {
   static constexpr int bits = Quantizer::bits;
 
   //! The product is rounded before it is added to anything, so that no compiler can fuse the two.
@@ -92,7 +92,7 @@ struct coded_chunk<Quantizer, Size> {
 };
 
 template <group_quantizer Quantizer, int Size>
-struct coded_chunk<Quantizer, Size> {
+struct hop_chunk<Quantizer, Size> {
   using scale_type            = typename Quantizer::scale;
   static constexpr int bits   = Quantizer::bits;
   static constexpr int blocks = Size / Quantizer::block;

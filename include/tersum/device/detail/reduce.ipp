@@ -6,7 +6,7 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/device/detail/perform.hpp>
-#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
 
 #include <cstdint>

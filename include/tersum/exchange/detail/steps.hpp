@@ -80,7 +80,7 @@ template <class Codec>
   using quantizer = typename Codec::quantizer_type;
   std::uint64_t const coordinates =
     (per_tensor<Codec> ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
-  float const own_range = codec.range.reach(measured, world, coordinates);
+  float const own_range = codec.range.rank_range(measured, world, coordinates);
   float const bound     = codec.range.bound(measured, world, coordinates);
   float const headroom  = codec.range.headroom.factor(world, ratio);
   float const clip      = clip_of(codec, world);

@@ -8,7 +8,7 @@
 
 #include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/exchange/detail/cpu/cpu_coded_chunks.hpp>
+#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
 

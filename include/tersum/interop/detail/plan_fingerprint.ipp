@@ -123,7 +123,7 @@ void add_range(fingerprint_hash& hash, Range const& range)
     float const measured = range.measure(host_group{}, x, scratch);
     hash.add(Range::measures_rotated);
     hash.add(measured);
-    hash.add(range.reach(measured, 3, 128));
+    hash.add(range.rank_range(measured, 3, 128));
     hash.add(range.bound(measured, 3, 128));
   }
 }

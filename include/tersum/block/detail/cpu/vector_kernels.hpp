@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/codec_kinds.hpp>
@@ -15,6 +14,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/mark_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/cpu/cpu_coded_chunks.hpp>
+#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 
