@@ -19,6 +19,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -26,18 +27,33 @@
 
 namespace tersum::inline v0 {
 
+//! What names a CUDA stream by a member `get`, as `cuda::stream_ref` does.
+template <class T>
+concept stream_holder = requires(T const& of)
+{
+  {
+    of.get()
+    } -> std::convertible_to<cudaStream_t>;
+};
+
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
 //! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
 //! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
 //! for a check. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
-//! There is no default stream: name one. For chunks above 8192 coordinates each call raises a kernel's limit of shared
+//! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
 struct cuda_executor : detail::exchange_launches<cuda_executor> {
   cudaStream_t stream;
 
-  constexpr cuda_executor(cudaStream_t on) noexcept : stream{on} {}
-  cuda_executor(std::nullptr_t) = delete;
+  explicit constexpr cuda_executor(cudaStream_t on) noexcept : stream{on} {}
+  explicit cuda_executor(std::nullptr_t) = delete;
+
+  //! On the stream that `on.get()` names: a `cuda::stream_ref`, or a caller's class that owns a stream.
+  template <stream_holder Stream>
+  explicit constexpr cuda_executor(Stream const& on) noexcept : stream{on.get()}
+  {
+  }
 
   [[nodiscard]] status check() const noexcept { return {}; }
 
