@@ -16,6 +16,7 @@
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -43,15 +44,21 @@ concept stream_holder = requires(T const& of)
 //! for a check. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
 //! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
-struct cuda_executor : detail::exchange_launches<cuda_executor> {
+//!
+//! `Of` is a `tuning_holder`; where there is none, the defaults.
+template <tuning_holder... Of>
+struct basic_cuda_executor : detail::exchange_launches<basic_cuda_executor<Of...>> {
+  static_assert(sizeof...(Of) <= 1, "tersum: basic_cuda_executor takes one tuning_holder, or none");
+  static constexpr tuning tuned = detail::chosen<Of...>;
+
   cudaStream_t stream;
 
-  explicit constexpr cuda_executor(cudaStream_t on) noexcept : stream{on} {}
-  explicit cuda_executor(std::nullptr_t) = delete;
+  explicit constexpr basic_cuda_executor(cudaStream_t on) noexcept : stream{on} {}
+  explicit basic_cuda_executor(std::nullptr_t) = delete;
 
   //! On the stream that `on.get()` names: a `cuda::stream_ref`, or a caller's class that owns a stream.
   template <stream_holder Stream>
-  explicit constexpr cuda_executor(Stream const& on) noexcept : stream{on.get()}
+  explicit constexpr basic_cuda_executor(Stream const& on) noexcept : stream{on.get()}
   {
   }
 
@@ -96,6 +103,9 @@ struct cuda_executor : detail::exchange_launches<cuda_executor> {
                               int shared,
                               Args const&... args) const;
 };
+
+//! @brief With the default tuning.
+using cuda_executor = basic_cuda_executor<>;
 
 static_assert(executor<cuda_executor>, "tersum: must model tersum::executor");
 

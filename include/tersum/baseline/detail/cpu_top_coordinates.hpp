@@ -76,7 +76,7 @@ class cpu_top_coordinates {
   template <class Body>
   void for_each(Body const& body) const
   {
-    constexpr std::uint64_t stretch = 16384;
+    constexpr std::uint64_t stretch = tuning{}.cpu.coordinate_stretch;
     parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
       std::uint64_t const end = std::min(args_.chunks, (part + 1) * stretch);
       for (std::uint64_t i = part * stretch; i < end; ++i) { body(i); }

@@ -9,6 +9,7 @@
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -37,20 +38,20 @@ namespace tersum::inline v0::detail {
 class chunk_selection {
  public:
   static constexpr int max_shares = 64;
-  //! Chunks that a thread has at least: fewer take less time than to wake it up.
-  static constexpr std::uint64_t least_share = 8192;
 
   //! @param histogram  `digit_count` words of scratch memory.
   //! @param places     Out: each chunk's level and number, see `place_shift`.
+  //! @param least      Chunks that a further thread must have.
   chunk_selection(int threads,
                   selection_rule const& rule,
                   std::uint64_t count,
                   std::uint32_t* histogram,
-                  std::uint32_t* places)
+                  std::uint32_t* places,
+                  std::uint64_t least = tuning{}.cpu.least_selected)
     : rule_(rule), count_(count), histogram_(histogram), places_(places)
   {
     auto const wanted = static_cast<std::uint64_t>(minimum(threads, max_shares));
-    shares_ = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least_share)));
+    shares_           = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least)));
   }
 
   //! energy(chunk) is an integer that ascends with the chunk's energy.

@@ -11,15 +11,18 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int step_threads = 128;  //!< Threads of a block of `derive_steps`, one chunk each.
-inline constexpr int tensor_threads =
-  1024;  //!< Threads of a block of the tensor bodies, one block a tensor.
-inline constexpr int tensor_shared = tensor_threads * 8;  //!< Their shared memory, bytes.
+template <class Context>
+inline constexpr int step_threads = tuning_of<Context>.cuda.step_threads;
+
+//! Threads of a block of the tensor bodies, one block a tensor. Sums of floats depend on it.
+inline constexpr int tensor_threads = 1024;
+inline constexpr int tensor_shared  = tensor_threads * 8;  //!< Their shared memory, bytes.
 
 //! @brief The step of every chunk from the agreed scalars, and the flag of a gradient that is not finite. One thread a
 //! chunk.
@@ -29,19 +32,21 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   using scalar               = typename Codec::norm_scalar;
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   std::uint64_t const chunk =
-    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads + ctx.thread_rank();
+    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
   if constexpr (Codec::selects && !has_parts<Codec>) {
     // What the chosen chunks leave free of the payload travels as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
-    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
+    std::uint64_t const threads =
+      static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
     for (std::uint64_t at = args.selection.scratch->header.base[0] + chunk; at < words;
          at += threads) {
       ctx.store(args.payload + at, 0u);
     }
   }
   if constexpr (moves_with_codes<Codec>) {
-    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
+    std::uint64_t const threads =
+      static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
     for (std::uint64_t at = chunk; at < args.bypassed.count; at += threads) {
       if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
     }

@@ -19,6 +19,7 @@
 #include <tersum/exchange/detail/block_select.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
@@ -33,20 +34,22 @@
 namespace tersum::inline v0::detail {
 
 //! @brief A kernel of so many threads a block, of which at least so many share a multiprocessor (which bounds
-//! registers; 0: no matter how many).
-template <int Threads, int Blocks = 0>
+//! registers; 0: no matter how many). Each is a number, or the member of `cuda_tuning` that says it.
+template <auto Threads, auto Blocks = 0>
 struct kernel_of_threads {
-  static constexpr int blocks = Blocks;
-  template <class Codec>
-  static constexpr int threads = Threads;
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks = number_of<Tuning>(Blocks);
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int threads = number_of<Tuning>(Threads);
   template <class Codec>
   static constexpr int shared = 0;  //!< Bytes of shared memory, unless the kernel says otherwise.
 };
 
 //! @brief A kernel of as many threads as chunks need.
 struct kernel_of_chunks {
+  template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks = 0;
-  template <class Codec>
+  template <class Codec, tuning Tuning = tuning{}>
   static constexpr int threads = grid_of<Codec>.threads;
   template <class Codec>
   static constexpr int shared = grid_of<Codec>.shared;
@@ -64,7 +67,7 @@ struct first_chunk {
 };
 
 //! One block a tensor of the batch.
-struct initialize_kernel : kernel_of_threads<256> {
+struct initialize_kernel : kernel_of_threads<&cuda_tuning::record_threads> {
   record_batch batch;
   std::uint64_t seed;
   std::uint64_t coordinates;
@@ -74,7 +77,7 @@ struct initialize_kernel : kernel_of_threads<256> {
 
 //! One block a tensor.
 template <bool Encode>
-struct bypass_kernel : kernel_of_threads<256> {
+struct bypass_kernel : kernel_of_threads<&cuda_tuning::bypass_threads> {
   TERSUM_RUNS(bypass_tensors<Encode>(ctx, args))
 };
 
@@ -135,22 +138,26 @@ struct tensor_norms_kernel : kernel_of_threads<tensor_threads> {
   TERSUM_RUNS(tensor_norms(ctx, args))
 };
 
-struct select_kernel : kernel_of_threads<select_threads> {
+struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
   int first_phase;
   int last_phase;  //!< The one after the last.
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks =
+    Codec::chunker_type::level_count == 1 ? Tuning.cuda.select_blocks
+                                          : Tuning.cuda.select_blocks_of_widths;
   template <class Codec>
   static constexpr int shared = select_shared;
   TERSUM_RUNS(select_phases_of(ctx, args, first_phase, last_phase))
 };
 
 //! One thread a chunk.
-struct steps_kernel : kernel_of_threads<step_threads> {
+struct steps_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
   TERSUM_RUNS(derive_steps(ctx, args))
 };
 
 //! Eight coordinates a thread of chunks that were chosen, else one block a chunk.
 template <bool Encode>
-struct cast_kernel : kernel_of_threads<cast_threads> {
+struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
   TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
@@ -158,12 +165,12 @@ struct cast_kernel : kernel_of_threads<cast_threads> {
 //! @name Kernels of full_hadamard
 //! 32 coordinates a thread.
 //! @{
-struct full_forward_kernel : kernel_of_threads<full_pass_threads> {
+struct full_forward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
   int pass;
   TERSUM_RUNS(full_forward_pass(ctx, args, pass))
 };
 
-struct full_backward_kernel : kernel_of_threads<full_pass_threads> {
+struct full_backward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
   int pass;
   TERSUM_RUNS(full_backward_pass(ctx, args, pass))
 };
@@ -172,33 +179,33 @@ struct full_backward_kernel : kernel_of_threads<full_pass_threads> {
 //! @name Kernels of top_coordinates
 //! One thread a coordinate.
 //! @{
-struct send_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct send_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   TERSUM_RUNS(send_coordinates(ctx, args))
 };
 
-struct clear_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct clear_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   TERSUM_RUNS(clear_coordinates(ctx, args))
 };
 
-struct add_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct add_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   std::uint64_t rank;
   TERSUM_RUNS(add_coordinates(ctx, args, rank))
 };
 
-struct receive_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct receive_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   TERSUM_RUNS(receive_coordinates(ctx, args))
 };
 //! @}
 
 //! One block a part.
-struct clear_parts_kernel : kernel_of_threads<part_threads> {
+struct clear_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   std::uint32_t* parts;
   std::uint32_t first;
   TERSUM_RUNS(clear_parts(ctx, args, parts, first))
 };
 
 //! One thread a chunk.
-struct inspect_parts_kernel : kernel_of_threads<part_threads> {
+struct inspect_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   TERSUM_RUNS(inspect_parts(ctx, args))
 };
 

@@ -132,7 +132,7 @@ struct exchange_launches {
                               exchange_args<Codec, Element> const& args) const
   {
     if constexpr (is_low_rank<Codec>) {
-      return decode_low_rank(plan, launch_of(args));
+      return decode_low_rank<tuning_of<Executor>>(plan, launch_of(args));
     } else {
       auto list = list_of(plan, args);
       list.bypass(bypass_kernel<false>{});  // its flag stops residuals that move here

@@ -13,6 +13,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/reduce/detail/add_lanes.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -121,7 +122,8 @@ void reduce_range([[maybe_unused]] instruction_set set,
   reduce_stretch_baseline<Op>(to, a, b, count);
 }
 
-//! @brief to[i] = op(a[i], b[i]) on some threads, one share of the array for each; `to` may be `a` or `b`.
+//! @brief to[i] = op(a[i], b[i]) on some threads, one share of the array for each, of at least so many bytes; `to` may be `a`
+//! or `b`.
 template <class Op>
 void reduce_array(int threads,
                   instruction_set set,
@@ -129,13 +131,14 @@ void reduce_array(int threads,
                   typename Op::element* to,
                   typename Op::element const* a,
                   typename Op::element const* b,
-                  std::size_t count)
+                  std::size_t count,
+                  std::size_t least_bytes = tuning{}.cpu.least_reduced)
 {
   if constexpr (requantizing<Op>) {
     requantize_array<Op>(threads, set, to, a, b, count);
   } else {
-    constexpr std::size_t least = 65536 / sizeof(typename Op::element);
-    constexpr std::size_t line  = 64 / sizeof(typename Op::element);
+    std::size_t const least = maximum<std::size_t>(least_bytes / sizeof(typename Op::element), 1);
+    constexpr std::size_t line = 64 / sizeof(typename Op::element);
     each_share(threads, count, least, line, [&](std::size_t first, std::size_t last) {
       auto const reduce_part = [&]<class Part>(Part, std::size_t begin, std::size_t end) {
         begin = std::max(begin, first);

@@ -9,12 +9,14 @@
 #include <tersum/config.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int rebuild_splits = 4;  //!< Blocks that share the columns of 64 rows.
+template <class Context>
+inline constexpr int rebuild_splits = tuning_of<Context>.cuda.rebuild_splits;
 
 //! @brief The mean P Q^T in place of the gradient, and what it leaves as residual. `rebuild_splits` blocks have 64 rows.
 template <class Codec, class Element, class Context>
@@ -22,7 +24,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
 {
   constexpr int columns        = Codec::rank;
   int const turn               = turn_of(args);
-  std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
+  std::uint64_t const number   = ctx.block_rank() / rebuild_splits<Context>;
   auto const first             = [](matrix_record const& m) { return m.first_rows; };
   std::uint64_t const matrix   = find_matrix(args, number, first);
   matrix_record const& m       = args.matrices[matrix];
@@ -37,10 +39,10 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
   float* const right           = left + columns * product_stride;
   int const place              = static_cast<int>(ctx.thread_rank()) % 8 * 8;
   int const group              = static_cast<int>(ctx.thread_rank()) / 8;
-  std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits * 64;
+  std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits<Context> * 64;
 
   load_factor<columns>(ctx, sends_rows ? sent : other, m.rows, rank, begin, left);
-  for (std::uint64_t at = one_tile; at < m.columns; at += 64 * rebuild_splits) {
+  for (std::uint64_t at = one_tile; at < m.columns; at += 64 * rebuild_splits<Context>) {
     load_factor<columns>(ctx, sends_rows ? other : sent, m.columns, rank, at, right);
     ctx.sync_block();
     std::uint64_t const column = at + static_cast<unsigned>(place);

@@ -17,6 +17,7 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
+#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
 //! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
 //! pages end. Nothing is accessed, whatever lies there.
 template <bool Write,
-          std::uintptr_t Distance = Write ? 4096 : 8192>  // of these two what measured better
+          std::uintptr_t Distance = Write ? tuning{}.cpu.write_ahead : tuning{}.cpu.read_ahead>
 TERSUM_HOST_INLINE void fetch_beyond(void const* at)
 {
   std::uintptr_t const beyond = reinterpret_cast<std::uintptr_t>(at) + Distance;

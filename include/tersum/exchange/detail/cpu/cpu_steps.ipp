@@ -36,7 +36,7 @@ void cpu_stages<Codec, Element>::settle() const
 {
   using scalar                    = typename Codec::norm_scalar;
   scalar const* const agreed      = static_cast<scalar const*>(args_.agreed);
-  constexpr std::uint64_t stretch = 4096;
+  constexpr std::uint64_t stretch = tuning{}.cpu.step_stretch;
   if constexpr (moves_with_codes<Codec>) {
     float const* const bypass = args_.bypass;
     if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {
