@@ -8,8 +8,8 @@
 # g++; no network. Ends within nine minutes: what does not fit is left out, and said. Without a GPU it builds, says so
 # and exits with 0.
 #
-#   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.svg, cuda.json,
-#                  log.txt and details.tar.gz, what every program said
+#   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.json, log.txt
+#                  and details.tar.gz, what every program said; cuda.svg where Python has matplotlib
 #   BUILD          build folder (default build/gpu-check)
 #   PRESETS        few (default) or all presets in the benchmarks
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
@@ -323,7 +323,8 @@ fi
 echo
 cat "$out/summary.txt"
 if ((${#results[@]})) && command -v python3 >/dev/null; then
-  python3 bench/report.py "${results[@]}" --svg "$out/cuda.svg" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
+  python3 bench/plot.py "${results[@]}" --out "$out/cuda.svg" || echo "not drawn: $out/cuda.svg (needs matplotlib)"
   python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json"
   python3 bench/report.py "${results[@]}" --brief \
     --filter "/n:$largest/|^(select|sort|products|orthogonalize|reconstruct)/" || true

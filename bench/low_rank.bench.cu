@@ -74,7 +74,7 @@ class one_rank {
 
   void begin() const { require(exec().copy(gradient_.data(), source_.data(), source_.size())); }
   void copy_factor() const { require(exec().copy(copy_.data(), args_.factor[0], copy_.size())); }
-  void multiply() const { require(encode(exec(), plan_, gradient_, state_, workspace_)); }
+  void multiply() const { require(measure(exec(), plan_, gradient_, state_, workspace_)); }
   void orthogonalize() const
   {
     require(exec().run(detail::orthonormalize_all{}, plan_.chunks(), args_));

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Which codec costs what on this machine? Builds the benchmarks of the CPU on a Debian 12 machine, installs what is missing,
-# runs them and writes JSON, a page of tables and a plot. On a machine with a GPU: bench/gpu_check.sh.
+# runs them and writes JSON, a page of tables and a picture. On a machine with a GPU: bench/gpu_check.sh.
 #
 #   bash bench/run.sh [--quick] [--sizes] [--filter REGEX] [--seconds S] [--out FOLDER] [operation...]
 #
@@ -53,6 +53,7 @@ everything=false
 install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 /usr/include/benchmark/benchmark.h:libbenchmark-dev
 install_missing /usr/include/zstd.h:libzstd-dev /usr/include/lz4.h:liblz4-dev ||
   echo "zstd or lz4 will be skipped"
+find_matplotlib || echo "there will be no picture, as there is no matplotlib (Debian's python3-matplotlib)"
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi
@@ -115,6 +116,10 @@ for file in "$out"/*.json; do
   [[ $file == */compile_time.json ]] || results+=("$file")
 done
 
+# Not drawn where none of the operations in the picture was measured, either.
+rm -f "$out/plot.svg"
+"$drawing_python" bench/plot.py "${results[@]}" --out "$out/plot.svg" || echo "not drawn: $out/plot.svg"
+
 # section TITLE TEXT ARGUMENT...: a part of the page, if there are results for it.
 section() {
   local tables
@@ -134,16 +139,16 @@ section() {
   echo "median over all runs; \`of_copy\` is the share of its bandwidth. Bytes are what has to be read and written once; bits what"
   echo "a codec sends for a coordinate."
   echo
-  echo "![Time over copy](plot.svg)"
+  [ ! -s "$out/plot.svg" ] || printf '%s\n' "![Time over copy](plot.svg)"
   [ ! -s "$out/compile_time.md" ] || printf '\n[Compile times](compile_time.md)\n'
   section "Against what one would try first" "Time over that of memcpy." --ratios --filter '^(de)?compress/'
   section "Rotations" \
     "Time over that of memcpy: of a rotation alone, and of all that a rank computes before 4-bit codes travel." \
     --ratios --filter '^rotate'
   section "Codecs" "Four ranks in one memory for \`exchange\`, one rank for the rest." \
-    --ratios --svg "$out/plot.svg" --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
+    --ratios --filter '^(?!(de)?compress/|rotate|select|nth_element|orthogonalize)'
   section "Parts of a codec" "Choosing chunks, orthonormal columns." --filter '^(select|nth_element|orthogonalize)/'
 } >"$out/README.md"
 ! grep -h '^failed: ' "$out/README.md" || failures=1
-echo "written: $out/README.md, plot.svg and JSON"
+echo "written: $out/README.md, JSON$([ ! -s "$out/plot.svg" ] || echo ", plot.svg")"
 exit $failures

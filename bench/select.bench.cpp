@@ -84,7 +84,8 @@ void run_select(benchmark::State& state,
   run_on_norms(state, plan, exec.threads, turns, norms, copy, [&](std::size_t turn) {
     auto const args =
       tersum::detail::make_args<Codec, float>(plan, nullptr, rank_state, workspaces[turn]);
-    tersum::detail::cpu_stages<Codec, float>{exec.threads, exec.instructions, args}.select();
+    tersum::detail::cpu_stages<Codec, float>{exec.threads, exec.instructions, args}.select(
+      exec.tuning.cpu);
   });
 }
 

@@ -4,6 +4,15 @@
 
 # Sourced by the scripts: installs what is missing on a Debian machine.
 
+# find_matplotlib: sets drawing_python to a Python that has matplotlib, Debian's where that in the path has none.
+find_matplotlib() {
+  for drawing_python in python3 /usr/bin/python3; do
+    "$drawing_python" -c 'import matplotlib' 2>/dev/null && return 0
+  done
+  install_missing /usr/lib/python3/dist-packages/matplotlib:python3-matplotlib &&
+    "$drawing_python" -c 'import matplotlib'
+}
+
 # install_missing <what>:<package>...: installs the packages whose command or file (when it starts with /) is missing.
 install_missing() {
   local packages=() what

@@ -40,6 +40,7 @@ int main()
   std::vector<std::vector<float>> estimates;  // of rank 0: one a step
 
   auto const run_rank = [&](std::size_t rank) {
+    // [all_reduce]
     // The transport. Each rank reduces one block of all arrays, then fetches the blocks of the others: as one rank
     // alone decides on a block, all ranks get the same bits even where the order of the sum matters.
     auto const all_reduce = [&, rank](auto wire) {
@@ -61,6 +62,7 @@ int main()
       }
       everyone.arrive_and_wait();  // nobody goes on to overwrite what another still reads
     };
+    // [all_reduce]
 
     // The plan knows all sizes, the memory is the caller's: word4 has the alignment that the library wants.
     auto const plan =

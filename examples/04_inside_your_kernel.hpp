@@ -44,9 +44,11 @@ TERSUM_BODY void compress(Context const& ctx,
                           std::uint32_t* overflow,
                           std::uint32_t* payload)
 {
+  // [load]
   chunk const mine = chunk::of(ctx, count);
   float v[32];
   load_chunk(ctx, mine, gradient, v);
+  // [load]
   bool finite = true;
   TERSUM_UNROLL
   for (float& x : v) {
@@ -56,10 +58,12 @@ TERSUM_BODY void compress(Context const& ctx,
   }
   if (!finite) { ctx.store(overflow, 1u); }
 
+  // [compress]
   rotation::forward(ctx, mine, now.signs, shared, v);
   std::uint32_t words[codes::words];
   codes{}.encode(ctx, mine, now.draws, now.scale.encode, v, words);
   codes::store(ctx, mine, words, payload);
+  // [compress]
 }
 
 //! Payloads of all ranks, one after the other, to the next parameters: added, decoded, and applied, in one pass.
@@ -84,9 +88,11 @@ TERSUM_BODY void update(Context const& ctx,
     TERSUM_UNROLL
     for (int w = 0; w < codes::words; ++w) { sum[w] = reducer::op{}(sum[w], words[w]); }
   }
+  // [decode]
   float v[32], parameter[32];
   codes::decode(ctx, sum, ranks, v);
   rotation::backward(ctx, mine, now.signs, shared, v);
+  // [decode]
   load_chunk(ctx, mine, parameters, parameter);
   float const rate = Context::multiply(now.rate, now.scale.decode);
   TERSUM_UNROLL

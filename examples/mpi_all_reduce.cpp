@@ -21,12 +21,15 @@ namespace {
 
 tersum::status train(tersum::mpi_transport const& mpi, std::size_t size)
 {
+  // [plan]
   // Every rank makes the same plan, but for its rank.
   auto const& codec = tersum::presets::rotated_sat4;
   auto const plan   = codec.plan({.coordinates = size}, {.size = mpi.size(), .rank = mpi.rank()});
   constexpr std::uint64_t seed = 42;
   if (auto const s = agree_on(mpi, plan, seed); !s.ok()) { return s; }
+  // [plan]
 
+  // [initialize]
   // All memory is the caller's; word4 has the alignment that the library wants.
   auto const bytes = [](std::vector<tersum::word4>& words) {
     return std::as_writable_bytes(std::span{words});
@@ -36,6 +39,7 @@ tersum::status train(tersum::mpi_transport const& mpi, std::size_t size)
   std::vector<tersum::word4> scratch(scratch_bytes(plan) / sizeof(tersum::word4) + 1);
   tersum::cpu_executor const exec{.threads = 1};
   if (auto const s = initialize(exec, plan, bytes(state), seed); !s.ok()) { return s; }
+  // [initialize]
 
   std::mt19937 random(static_cast<unsigned>(mpi.rank()) + 1);
   std::normal_distribution<float> normal;
@@ -43,11 +47,13 @@ tersum::status train(tersum::mpi_transport const& mpi, std::size_t size)
   for (int step = 0; step < 3; ++step) {
     for (float& value : gradient) { value = 1.0f + normal(random); }
 
+    // [reduce_over]
     // What a training loop adds: MPI sums the codes in the wire, by a saturating operation.
     mean               = gradient;
     double const begin = MPI_Wtime();
     auto const outcome = all_reduce_mean(
       exec, plan, mean, bytes(state), bytes(workspace), reduce_over(mpi, exec, bytes(scratch)));
+    // [reduce_over]
     double const compressed = MPI_Wtime() - begin;
     if (!outcome.ok()) { return outcome; }
 

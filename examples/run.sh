@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds compare_codecs in Release on a Debian 12 machine, installs what is missing, and runs it on the sample
-# gradients. Further arguments go to the program, as in
+# Builds compare_codecs in Release on a Debian 12 machine, installs what is missing, runs it on the sample
+# gradients and draws the results. Further arguments go to the program, as in
 #
 #   bash examples/run.sh --steps 20 --repeat 5
 #   bash examples/run.sh --device cuda           (needs nvcc and a device)
@@ -31,6 +31,14 @@ mkdir -p "$build"
   exit 1
 }
 
-"$build/bin/compare_codecs" --gradients examples/gradients/lm --codecs all --json "$build/compare.json" \
-  --svg "$build/compare.svg" "$@"
-echo "written: $build/compare.json, $build/compare.svg"
+rm -f "$build"/compare.{json,svg,png}
+"$build/bin/compare_codecs" --gradients examples/gradients/lm --codecs all --json "$build/compare.json" "$@"
+# There is none after --help, or where the caller named another file.
+[ -e "$build/compare.json" ] || exit 0
+echo "written: $build/compare.json"
+if find_matplotlib; then
+  "$drawing_python" examples/compare_codecs/plot.py "$build/compare.json" "$build/compare.svg" "$build/compare.png"
+  echo "written: $build/compare.svg, $build/compare.png"
+else
+  echo "not drawn, as there is no matplotlib (Debian's python3-matplotlib)"
+fi

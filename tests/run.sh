@@ -25,6 +25,8 @@ install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
 install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ip:iproute2 ||
   echo "tests of transports that are missing will be skipped"
+install_missing doxygen:doxygen || echo "the API reference will not be checked"
+find_matplotlib || echo "tests of pictures will be skipped, as there is no matplotlib"
 if [[ " ${presets[*]} " =~ " cpu-clang "|" sanitize " ]]; then
   install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev \
     /usr/lib/llvm-14/lib/clang/14.0.6/include/sanitizer:libclang-rt-14-dev || exit 1

@@ -131,7 +131,7 @@ class local_bench {
     for (std::size_t turn = 0; turn < turns_; ++turn) {
       ranks_.push_back(memory::take(room_, plan_));
       agree(ranks_[turn]);
-      advance(ranks_[turn]);
+      encode(ranks_[turn]);
       receive(ranks_[turn]);
     }
   }
@@ -143,10 +143,9 @@ class local_bench {
     auto const work = [&](memory const& m) {
       switch (what) {
         case part::norms: return agree(m);
-        // Where nothing is agreed on, the first call makes the codes; there is no second one.
         case part::encode:
-        case part::encode_feedback: return Codec::agrees ? advance(m) : agree(m);
-        case part::local: return agree(m), advance(m);
+        case part::encode_feedback: return encode(m);
+        case part::local: return agree(m), encode(m);
         case part::recompress: return recompress(m);
         default:
           if constexpr (Decodes) {
@@ -170,14 +169,12 @@ class local_bench {
  private:
   void agree(memory const& m)
   {
-    require(encode(room_.exec(), plan_, m.gradient, m.state, m.workspace));
+    require(measure(room_.exec(), plan_, m.gradient, m.state, m.workspace));
   }
 
-  void advance(memory const& m)
+  void encode(memory const& m)
   {
-    if constexpr (Codec::agrees) {
-      require(tersum::advance(room_.exec(), plan_, m.gradient, m.state, m.workspace));
-    }
+    require(tersum::encode(room_.exec(), plan_, m.gradient, m.state, m.workspace));
   }
 
   void recompress(memory const& m)
@@ -244,10 +241,8 @@ void run_reduce(benchmark::State& state,
   using memory            = rank_memory<Element>;
   Backend room{exec, memory::bytes_of(plan) + 3 * turns * (size + 4096)};
   memory const m = memory::take(room, plan);
+  require(measure(room.exec(), plan, m.gradient, m.state, m.workspace));
   require(encode(room.exec(), plan, m.gradient, m.state, m.workspace));
-  if constexpr (Codec::agrees) {
-    require(advance(room.exec(), plan, m.gradient, m.state, m.workspace));
-  }
   auto const payload = payload_wire(plan, m.workspace);
   using element      = typename decltype(payload)::element;
   struct pair {

@@ -7,7 +7,6 @@
 #include "codecs.hpp"
 #include "gradient_sets.hpp"
 #include "options.hpp"
-#include "plot.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 
@@ -72,14 +71,13 @@ std::string output_problem(std::optional<fs::path> const& file)
   return "cannot write " + file->string() + ": " + std::strerror(errno);
 }
 
-template <typename Writer>
-std::string write_file(std::optional<fs::path> const& file, Writer const& write)
+std::string write_results(options const& chosen, std::span<result const> results)
 {
-  if (!file) { return {}; }
-  std::ofstream out{*file, std::ios::binary};
-  write(out);
+  if (!chosen.json) { return {}; }
+  std::ofstream out{*chosen.json, std::ios::binary};
+  write_json(out, library_version(), chosen.cuda ? "cuda" : "cpu", results);
   out.close();
-  return out ? "" : "cannot write " + file->string() + ": " + std::strerror(errno);
+  return out ? "" : "cannot write " + chosen.json->string() + ": " + std::strerror(errno);
 }
 
 struct loaded_set {
@@ -168,8 +166,7 @@ int run(std::span<char const* const> arguments)
 
   auto const codecs = choose_codecs(chosen.codecs, list_codecs());
   if (!codecs) { return fail(codecs.error); }
-  for (auto const& problem :
-       {device_problem(chosen.cuda), output_problem(chosen.json), output_problem(chosen.svg)}) {
+  for (auto const& problem : {device_problem(chosen.cuda), output_problem(chosen.json)}) {
     if (!problem.empty()) { return fail(problem); }
   }
   auto const sets = list_gradient_sets(chosen.gradients, chosen.ranks);
@@ -182,15 +179,8 @@ int run(std::span<char const* const> arguments)
   std::vector<result> results;
   auto const status = compare(chosen, sets.value, codecs.value, results);
   if (results.empty()) { return finish(status); }
-  auto const json_problem = write_file(chosen.json, [&](std::ostream& out) {
-    write_json(out, library_version(), chosen.cuda ? "cuda" : "cpu", results);
-  });
-  auto const svg_problem =
-    write_file(chosen.svg, [&](std::ostream& out) { write_svg(out, results); });
-  for (auto const& problem : {json_problem, svg_problem}) {
-    if (!problem.empty()) { return finish(fail(problem)); }
-  }
-  return finish(status);
+  auto const problem = write_results(chosen, results);
+  return finish(problem.empty() ? status : fail(problem));
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ error and cost.
   --threads T        threads of the CPU (1)
   --device cpu|cuda  where the codecs run (cpu)
   --repeat R         times are the best of R (3)
-  --json FILE        write the results as JSON
-  --svg FILE         draw error against bits
+  --json FILE        write the results as JSON, which plot.py draws
   --list             name the codecs and stop
   --help             print this and stop
 
@@ -49,8 +48,7 @@ struct number_option {
 constexpr number_option number_options[] = {
   {"--ranks", 65536}, {"--steps", 1000000}, {"--threads", 1024}, {"--repeat", 1000000}};
 
-constexpr std::string_view text_options[] = {
-  "--gradients", "--codecs", "--device", "--json", "--svg"};
+constexpr std::string_view text_options[] = {"--gradients", "--codecs", "--device", "--json"};
 
 // A sentence if the value is wrong.
 std::string set_number(options& result, std::string_view name, int most, std::string_view value)
@@ -96,8 +94,6 @@ std::string set_text(options& result, std::string_view name, std::string_view va
     result.gradients = value;
   } else if (name == "--json") {
     result.json = value;
-  } else if (name == "--svg") {
-    result.svg = value;
   } else if (name == "--codecs") {
     return set_codecs(result, value);
   } else if (value != "cpu" && value != "cuda") {

@@ -28,7 +28,6 @@ struct options {
   int repeat  = 3;                              //!< See `run_settings`.
   bool cuda   = false;                          //!< Device: CUDA instead of CPU.
   std::optional<std::filesystem::path> json{};  //!< Where to write the results.
-  std::optional<std::filesystem::path> svg{};   //!< Where to draw them.
   bool list = false;                            //!< Only name the codecs.
   bool help = false;                            //!< Only explain the options.
 };

@@ -137,8 +137,8 @@ run_outcome run_exchange(Device const& device,
       keep(all_reduce_mean(
         device.executor, one.plan, one.gradient, one.state, one.workspace, [](auto const&) {}));
     } else {
+      keep(measure(device.executor, one.plan, one.gradient, one.state, one.workspace));
       keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      keep(advance(device.executor, one.plan, one.gradient, one.state, one.workspace));
     }
   };
   out.encode_ns = device.best_ns(settings.repeat, upload, run_encode);

@@ -29,7 +29,7 @@ template <typename Unsigned>
 
 //! @brief The same text as valid UTF-8: each byte that is not part of it becomes U+FFFD.
 //!
-//! File names are bytes, JSON and SVG are UTF-8.
+//! File names are bytes, JSON is UTF-8.
 [[nodiscard]] std::string to_utf8(std::string_view bytes);
 
 }  // namespace compare_codecs

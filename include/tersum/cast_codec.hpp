@@ -10,15 +10,15 @@
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/chunk_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/stages.hpp>
 
 namespace tersum::inline v0 {
-
-template <class Codec>
-class plan;
 
 namespace detail {
 
@@ -32,6 +32,34 @@ template <class Chunker>
 requires requires { typename Chunker::scalar; }
 struct norm_scalar_of<Chunker> {
   using type = typename Chunker::scalar;
+};
+
+//! @brief Converted coordinates: all of them, and those that bypass before them; or the chunks that travel.
+template <class Codec>
+struct cast_counts : chunk_counts<Codec> {
+  using chunk_counts<Codec>::chunk_counts;
+  using element = typename Codec::quantizer_type::element;
+
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    if constexpr (Codec::selects) { return this->capacity_words() * sizeof(std::uint32_t); }
+    return this->compressed() * sizeof(element);
+  }
+
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    auto const bypass  = holds<float>(section::bypass, this->bypassed());
+    auto const payload = holds<element>(section::payload, payload_bytes() / sizeof(element));
+    if constexpr (Codec::selects) {
+      return section_list{holds<selection_scratch>(section::selection, 1),
+                          holds<std::uint32_t>(section::places, this->places()),
+                          payload,
+                          bypass,
+                          holds<std::byte>(section::agreed, this->agreed_room())};
+    } else {
+      return section_list{bypass, payload};
+    }
+  }
 };
 
 }  // namespace detail
@@ -49,6 +77,7 @@ struct cast_codec {
   using quantizer_type = cast<T>;
   using payload_op     = native_sum<T>;
   using feedback_type  = Feedback;
+  using counts_type    = detail::cast_counts<cast_codec>;
 
   static constexpr bool casts        = true;
   static constexpr bool selects      = selecting_chunker<Chunker>;
@@ -62,6 +91,19 @@ struct cast_codec {
 
   using norm_scalar = typename detail::norm_scalar_of<Chunker>::type;
   using agreed_op   = norm_sum<norm_scalar>;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
+                             stages_if<selects, stage::select>,
+                             stages_if<agrees, stage::derive_steps>,
+                             stage::encode,
+                             rounds::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   static_assert(!feeds_back || selects,
                 "tersum: a cast of all coordinates loses next to nothing and has no feedback");
@@ -79,5 +121,3 @@ struct cast_codec {
 };
 
 }  // namespace tersum::inline v0
-
-#include <tersum/plan.hpp>

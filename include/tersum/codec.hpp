@@ -6,13 +6,14 @@
 
 #pragma once
 
-#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/code_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -20,15 +21,13 @@
 #include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>
 #include <utility>
 
 namespace tersum::inline v0 {
-
-template <class Codec>
-class plan;
 
 namespace detail {
 
@@ -46,6 +45,29 @@ requires(
     std::integer_sequence<int, Level...>);
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
+
+//! Stages that a rotator of whole tensors adds before the gradient is measured, and after it was decoded.
+template <class Rotator>
+struct rotator_stages {
+  using before = stage_list<>;
+  using after  = stage_list<>;
+};
+
+template <class Rotator>
+requires requires
+{
+  typename Rotator::stages_before;
+  typename Rotator::stages_after;
+}
+struct rotator_stages<Rotator> {
+  using before = typename Rotator::stages_before;
+  using after  = typename Rotator::stages_after;
+};
+
+template <class Rotator>
+using stages_before = typename rotator_stages<Rotator>::before;
+template <class Rotator>
+using stages_after = typename rotator_stages<Rotator>::after;
 
 //! How ranks must not agree on what a range measures: a step from the wrong one would not fit.
 template <class Range>
@@ -85,6 +107,7 @@ struct codec {
   using payload_op     = typename detail::payload_op_of<Chunker, Reducer>::type;
   using norm_scalar    = typename Range::scalar;
   using agreed_op      = typename Range::op;
+  using counts_type    = detail::code_counts<codec>;
   using lanes          = packed_codes<Reducer::lane_bits>;
 
   static constexpr bool casts        = false;
@@ -98,6 +121,22 @@ struct codec {
   static constexpr bool saturates      = Reducer::saturating;
   static constexpr bool feeds_back     = Feedback::enabled;
   static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             detail::stages_before<Rotator>,
+                             stage::measure,
+                             rounds::agree,
+                             rounds::sum_bypass,
+                             stages_if<selects, stage::select>,
+                             stage::derive_steps,
+                             stage::encode,
+                             rounds::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             detail::stages_after<Rotator>,
+                             stage::finish>;
 
   //! The wire word whose codes are all zero: what a chunk without a step sends.
   static constexpr std::uint32_t zero_word =
@@ -207,4 +246,3 @@ TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const&
 }  // namespace tersum::inline v0
 
 #include <tersum/cast_codec.hpp>
-#include <tersum/plan.hpp>

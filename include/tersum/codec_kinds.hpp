@@ -17,6 +17,13 @@ concept scattering = requires
   requires Codec::scatters;
 };
 
+//! Codecs whose round gathers what each rank sends instead of reducing it: see `top_coordinates_codec`.
+template <class Codec>
+concept gathering = requires
+{
+  requires Codec::gathers;
+};
+
 //! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
 template <class Codec>
 concept nesting = requires

@@ -66,8 +66,6 @@ struct cuda_tuning {
   int rebuild_blocks          = 4;  //!< the mean and what it leaves,
   int small_blocks            = 8;  //!< and what only copies.
   //! @}
-
-  int rebuild_splits = 4;  //!< Blocks that share the columns of 64 rows of a mean.
 };
 
 //! @brief Numbers that change how fast the library is, and never a byte: not on the wire, not in a state, not of a gradient.

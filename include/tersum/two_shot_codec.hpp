@@ -6,16 +6,104 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/norm_log.hpp>
-#include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/chunk_counts.hpp>
 #include <tersum/detail/codebook_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief Parts of equal size, one for each rank: what is sent, what is received, and what all ranks decode, which
+//! without feedback takes the place of what was sent. With feedback that is needed until the end.
+template <class Codec>
+struct two_shot_counts : chunk_counts<Codec> {
+  constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
+    : chunk_counts<Codec>(codec, gradient, ranks)
+  {
+    if constexpr (Codec::owner_feeds_back) {
+      for (int const value : {ranks.size, ranks.rank}) {
+        this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
+      }
+    }
+  }
+
+  //! Bytes that one rank sends to another, a multiple of 16.
+  [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
+  {
+    std::uint64_t words = owned_chunks() * (chunk_words() + 1);
+    if constexpr (Codec::selects) {
+      // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
+      words =
+        this->travels() ? of_a_rank(this->capacity_words() + chunk_words() * (size() - 1)) : 0;
+    }
+    return round_up(words * sizeof(std::uint32_t), this->alignment);
+  }
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    return part_bytes() * size();
+  }
+  //! With fixed chunks: the most chunks that a rank owns.
+  [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
+  {
+    return of_a_rank(this->chunks());
+  }
+  //! The most words that the codes of one chunk take.
+  [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
+  {
+    if constexpr (Codec::selects) { return chunk_counts<Codec>::widest_words(); }
+    return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
+  }
+  //! What parts of equal size may leave free: see `part_bytes`.
+  [[nodiscard]] static constexpr double usable_words(double words, world const& ranks) noexcept
+  {
+    auto const free = chunk_words() * static_cast<std::uint64_t>(ranks.size - 1) +
+                      static_cast<std::uint64_t>(ranks.size) * (two_shot_counts::alignment / 4);
+    return words - static_cast<double>(free);
+  }
+
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
+    return section_list{holds<selection_scratch>(section::selection, Codec::selects ? 1 : 0),
+                        holds<std::uint32_t>(section::places, this->places()),
+                        holds<std::uint32_t>(section::payload, words),
+                        Codec::feeds_back ? holds<std::uint32_t>(section::gathered, words)
+                                          : in_place_of(section::payload, section::gathered),
+                        holds<std::uint32_t>(section::received, words),
+                        holds<float>(section::bypass, this->bypassed()),
+                        holds<std::byte>(section::agreed, this->agreed_room())};
+  }
+  [[nodiscard]] constexpr auto state_sections() const noexcept
+  {
+    std::uint64_t const owned = Codec::owner_feeds_back ? owned_chunks() * Codec::chunk_size : 0;
+    return section_list{holds<state_header>(section::header, 1),
+                        holds<tensor_record>(section::records, this->tensors()),
+                        holds<chunk_entry>(section::table, this->chunks()),
+                        holds<float>(section::owner_residual, owned),
+                        holds<float>(section::residual, this->residuals())};
+  }
+
+ private:
+  [[nodiscard]] constexpr std::uint64_t size() const noexcept
+  {
+    return static_cast<std::uint64_t>(maximum(this->ranks().size, 1));
+  }
+  [[nodiscard]] constexpr std::uint64_t of_a_rank(std::uint64_t number) const noexcept
+  {
+    return (number + size() - 1) / size();
+  }
+};
+
+}  // namespace detail
 
 //! @brief Chunks are rotated and rounded to a codebook; each rank owns a part of them, whose mean it computes.
 //!
@@ -45,6 +133,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using counts_type    = detail::two_shot_counts<two_shot_codec>;
 
   static constexpr bool casts          = false;
   static constexpr bool scatters       = true;  //!< Parts are decoded, added and encoded again.
@@ -59,6 +148,20 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   static constexpr bool owner_feeds_back =
     feeds_back && !selects;  //!< Ownership of a chunk does not change.
   static constexpr int chunk_size = Chunker::chunk_size;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
+                             stages_if<agrees, stage::select, stage::derive_steps>,
+                             stage::encode,
+                             rounds::scatter_parts,
+                             stage::recompress,
+                             rounds::gather_parts,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
 

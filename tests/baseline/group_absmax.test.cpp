@@ -9,6 +9,7 @@
 
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <doctest/doctest.h>
 
@@ -170,6 +171,9 @@ void check_payload()
   }
   std::fill_n(in[0].begin() + Size, Quantizer::block, 0.0F);  // a block of zeros
   tests::loopback_run<codec> run{codec{}, layout{d}, 1, 5};
+  REQUIRE(
+    measure(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
+    status{});
   REQUIRE(
     encode(cpu_executor{}, run.plan(), std::span<float>{in[0]}, run.state(), run.workspace()) ==
     status{});

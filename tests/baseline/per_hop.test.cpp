@@ -13,6 +13,7 @@
 #include "support/same_bytes.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
@@ -185,7 +186,8 @@ void check_exchange(Codec const& codec, std::size_t chunks, int world)
   auto const in              = tests::normal_gradients(world, d, 17);
   auto const ranks           = static_cast<std::size_t>(world);
   tests::staged_run<Codec> run{codec, layout{d}, world, seed};
-  run.encode(in);
+  run.measure(in);
+  run.encode();
   std::uint64_t const key = run.header(0).sign_key;
   auto const payload      = [&](int rank) {
     auto const wire = payload_wire(run.plan(), run.workspace(rank));

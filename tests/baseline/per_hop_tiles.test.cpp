@@ -12,8 +12,11 @@
 #include "support/same_bytes.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <array>
 #include <bit>
@@ -200,11 +203,9 @@ void check_exchange(Codec const& codec, std::size_t d, int world)
   auto const in    = draw(world, d);
   auto const ranks = static_cast<std::size_t>(world);
   tests::staged_run<Codec> run{codec, layout{d}, world, seed};
-  run.encode(in);
-  if constexpr (Codec::agrees) {
-    run.agree(reduction_order::ring);
-    run.advance();
-  }
+  run.measure(in);
+  if constexpr (Codec::agrees) { run.agree(reduction_order::ring); }
+  run.encode();
   auto const payload = [&](int rank) {
     auto const wire = payload_wire(run.plan(), run.workspace(rank));
     return tiles(wire.data, wire.data + wire.count);
@@ -316,9 +317,9 @@ TEST_CASE(
     using codec_type = std::remove_cvref_t<decltype(codec)>;
     using op         = typename codec_type::payload_op;
     tests::staged_run<codec_type> run{codec, layout{d}, 2, seed};
-    run.encode(draw(2, d));
+    run.measure(draw(2, d));
     run.agree(reduction_order::ring);
-    run.advance();
+    run.encode();
     std::vector<typename op::element> a, b, sums;
     for (int rank = 0; rank < 2; ++rank) {
       auto const wire = payload_wire(run.plan(), run.workspace(rank));

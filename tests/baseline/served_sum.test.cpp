@@ -11,6 +11,8 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <doctest/doctest.h>
 
@@ -30,9 +32,9 @@ using tests::gradients;
 template <class Codec>
 void send(tests::staged_run<Codec>& run, gradients const& in)
 {
-  run.encode(in);
+  run.measure(in);
   run.agree(reduction_order::ring);
-  run.advance();
+  run.encode();
 }
 
 // The hop, a packet a chunk: of chunk c arrive the ranks whose bits of subset_of(c) are set.

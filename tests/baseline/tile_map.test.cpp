@@ -4,6 +4,8 @@
 //! @file
 //! Where chunks lie in tiles, against filling them one after the other, and that a plan's tiles hold them all.
 
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 

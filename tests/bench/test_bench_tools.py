@@ -11,7 +11,6 @@ import shutil
 import sys
 import tempfile
 import unittest
-import xml.etree.ElementTree
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -114,30 +113,6 @@ class Report(unittest.TestCase):
     def test_no_results_is_an_error(self):
         code, _ = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]), "--filter", "^decode/")
         self.assertEqual(code, 1)
-
-    def test_the_plot_has_a_point_for_each_result_at_its_place(self):
-        target = pathlib.Path(self.folder.name, "plot.svg")
-        # Half the bytes of the copy in twice its time, and as many bytes in its time: the latter is on the line.
-        # A third of another size, larger, is not drawn.
-        runs = [run(ENCODE, 2e6, 1e6, bytes=4.0), run(ENCODE.replace("fp16", "on_the_line"), 1e6, 1e6, bytes=8.0),
-                run(ENCODE.replace("1024", "2048"), 1e6, 1e6)]
-        code, _ = self.main(self.file("a.json", runs), "--svg", str(target))
-        self.assertEqual(code, 0)
-        tree = xml.etree.ElementTree.parse(target)
-        space = "{http://www.w3.org/2000/svg}"
-        points = [c for c in tree.iter(space + "circle") if c.find(space + "title") is not None]
-        self.assertEqual(len(points), 2)
-        above, on = points
-        self.assertIn("2.00 x copy", above.find(space + "title").text)
-        self.assertLess(float(above.get("cy")), float(on.get("cy")))
-        self.assertLess(float(above.get("cx")), float(on.get("cx")))
-        line = next(p for p in tree.iter(space + "path") if p.get("stroke-dasharray"))
-        x0, y0, x1, y1 = (float(v) for v in line.get("d").replace("M", "").replace("L", " ").split())
-        at = y0 + (y1 - y0) * (float(on.get("cx")) - x0) / (x1 - x0)
-        self.assertAlmostEqual(at, float(on.get("cy")), delta=0.2)
-        texts = [t.text for t in tree.iter(space + "text")]
-        for text in ("bytes to move / bytes that the copy moves", "time / time of the copy", "bandwidth of the copy"):
-            self.assertIn(text, texts)
 
 
 class CompileTime(unittest.TestCase):

@@ -10,6 +10,9 @@
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -102,7 +105,7 @@ TEST_CASE("[codec] a state made for another plan is refused")
   std::vector<float> gradient(3000);
   REQUIRE(initialize(cpu_executor{}, other, s, 1) == status{});
   CHECK(mentions(
-    encode(cpu_executor{}, plan, gradient, s, std::as_writable_bytes(std::span{workspace})),
+    measure(cpu_executor{}, plan, gradient, s, std::as_writable_bytes(std::span{workspace})),
     "initialize"));
 }
 
@@ -116,7 +119,7 @@ TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is r
     std::vector<float> gradient(3000);
     REQUIRE(initialize(cpu_executor{}, first, s, 1) == status{});
     CHECK(reinterpret_cast<state_header const*>(state.data())->layout == first.state_fingerprint());
-    return encode(
+    return measure(
       cpu_executor{}, second, gradient, s, std::as_writable_bytes(std::span{workspace}));
   };
   tensor const bucket[] = {{"a", 10, 100, 0}, {"b", 20, 100, 1000}};

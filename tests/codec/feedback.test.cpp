@@ -10,6 +10,9 @@
 #include "support/staged_run.hpp"
 
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -40,9 +43,9 @@ using exact_stochastic = codec<fixed_chunks<256>,
 template <class Codec>
 void run_step(tests::staged_run<Codec>& run, std::vector<std::vector<float>> const& in)
 {
-  run.encode(in);
+  run.measure(in);
   run.agree(reduction_order::ring);
-  run.advance();
+  run.encode();
   run.reduce(reduction_order::ring);
   run.decode();
 }
@@ -62,10 +65,10 @@ void check_residual(Codec const& codec, std::size_t coordinates, int world)
       auto& values = wanted[static_cast<std::size_t>(k)];
       for (std::size_t i = 0; i < coordinates; ++i) { values[i] = values[i] + run.residual(k)[i]; }
     }
-    run.encode(in);
+    run.measure(in);
     run.agree(reduction_order::ring);
     auto const steps = model.settle(run.agreed(0), static_cast<double>(run.record(0).ratio));
-    run.advance();
+    run.encode();
     tests::mismatches wrong;
     for (int k = 0; k < world; ++k) {
       // Codes are integers below 2^7 times a chunk of at most 1024: exact. Twelve roundings in step, product and

@@ -10,6 +10,9 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <cmath>
 #include <cstring>

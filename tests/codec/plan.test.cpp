@@ -6,6 +6,10 @@
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/range/global_range.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <doctest/doctest.h>
 

@@ -10,6 +10,9 @@
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <cmath>
 #include <cstdlib>
@@ -86,7 +89,7 @@ void check_against_model(Codec const& codec,
       rotated.push_back(model.rotate(x, step));
     }
 
-    run.encode(in);
+    run.measure(in);
     run.agree(order);
     auto const agreed = run.agreed(0);
     auto const exact  = model.agree(rotated);
@@ -99,7 +102,7 @@ void check_against_model(Codec const& codec,
     }
 
     auto const steps = model.settle(agreed, static_cast<double>(run.record(0).ratio));
-    run.advance();
+    run.encode();
     std::vector<std::vector<int>> codes;
     tests::mismatches wrong_codes;
     for (int k = 0; k < world; ++k) {

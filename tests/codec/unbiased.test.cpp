@@ -9,6 +9,10 @@
 #include "support/normal_gradients.hpp"
 
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 """Holds the code that nvcc makes of each kernel to a budget.
 
     check.py --budgets budgets.json... --arch sm_90 [--kernels cuda_kernels.cuh...] kernels.cubin...
-    check.py --budgets budgets.json... --table kernels.md [--compare] kernels.cubin...
+    check.py --budgets budgets.json... --table kernels.md kernels.cubin...
     check.py --budgets budgets.json --rest budgets_rest.json kernels.cubin...
 
 The budgets are JSON lists of objects:
@@ -24,14 +24,13 @@ Where "arch" is left out, numbers are objects with one for each architecture.
 Prints a Markdown table, and ends with status 1 if a number is worse than its budget, if a kernel
 has no budget, or more local memory than its budget allows, if a budget matches no kernel, or if a
 kernel that a file of --kernels defines is in no cubin. --table writes a table of the cubins of
-all architectures instead; with --compare it ends with status 1 if the file is not that table.
+all architectures instead.
 --rest writes budgets, with nothing to spare, for the kernels that have none in --budgets;
 coordinates of those that are new there are one.
 """
 
 import argparse
 import dataclasses
-import difflib
 import json
 import math
 import pathlib
@@ -212,7 +211,7 @@ def table_of_all(budgets, kernels, names):
 
 TABLE_TEXT = """# Kernels and their budgets
 
-Written by `tests/codegen/check.py --table`; [machine code budgets](codegen.md) says what for. Of each architecture: static
+Written by `tests/codegen/check.py --table`; docs/developer/codegen.md says what for. Of each architecture: static
 instructions a coordinate and registers, each with its budget; kernels without coordinates of their own have one, so that
 all their instructions count. `coordinates` are those of one thread. The widths of global accesses are those of {last}.
 
@@ -223,15 +222,6 @@ def table_text(budgets, kernels, names):
     last = max((kernel.architecture for kernel in kernels), key=lambda a: int(a[3:]))
     ordered = sorted(kernels, key=lambda kernel: int(kernel.architecture[3:]))
     return TABLE_TEXT.format(last=last) + table_of_all(budgets, ordered, names) + "\n"
-
-
-def compare_table(path, text):
-    """Ends with status 1, and the lines that differ, if the file is not the text."""
-    lines = difflib.unified_diff(path.read_text().splitlines(), text.splitlines(), str(path), "now", n=0, lineterm="")
-    differences = list(lines)
-    if differences:
-        print(*differences[:20], sep="\n", file=sys.stderr)
-        sys.exit(f"check: {path} is not current; write it anew with --table")
 
 
 def pattern_of(name):
@@ -283,7 +273,6 @@ def main(arguments=None):
     parser.add_argument("--arch", help="the architecture of the cubins: sm_90")
     parser.add_argument("--kernels", type=pathlib.Path, nargs="+", help="sources; all their kernels must be here")
     parser.add_argument("--table", type=pathlib.Path, help="write a table of all architectures here")
-    parser.add_argument("--compare", action="store_true", help="compare with the table, do not write it")
     parser.add_argument("--rest", type=pathlib.Path, help="write budgets of what has none here")
     parser.add_argument("cubins", nargs="+", type=pathlib.Path)
     options = parser.parse_args(arguments)
@@ -294,10 +283,11 @@ def main(arguments=None):
         sys.exit(f"check: {error}")
     names = sass_report.demangle(sorted({kernel.name for kernel in kernels}))
     if options.table:
-        text = table_text(table, kernels, names)
-        return compare_table(options.table, text) if options.compare else options.table.write_text(text)
+        options.table.write_text(table_text(table, kernels, names))
+        return
     if options.rest:
-        return write_rest(options.rest, table, kernels, names)
+        write_rest(options.rest, table, kernels, names)
+        return
     if not options.arch:
         parser.error("--arch, --table or --rest is needed")
     for kernel in kernels:

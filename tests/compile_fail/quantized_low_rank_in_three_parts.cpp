@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Quantized factors have no encode, advance and decode: their rounds are exchanges themselves.
+//! Quantized factors have no measure, encode and decode: their rounds are exchanges themselves.
 
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>

@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What examples/compare_codecs shows to its user: command line, table, JSON, plot.
+//! What examples/compare_codecs shows to its user: command line, table, JSON.
 
-#include "../../examples/compare_codecs/labels.cpp"
 #include "../../examples/compare_codecs/options.cpp"
-#include "../../examples/compare_codecs/plot.cpp"
 #include "../../examples/compare_codecs/report.cpp"
-#include "../../examples/compare_codecs/svg.cpp"
 #include "../../examples/compare_codecs/text.cpp"
 
 #include <doctest/doctest.h>
@@ -69,7 +66,6 @@ TEST_CASE("[compare_codecs] options have defaults and two spellings")
   CHECK(plain.value.repeat == 3);
   CHECK_FALSE(plain.value.cuda);
   CHECK_FALSE(plain.value.json.has_value());
-  CHECK_FALSE(plain.value.svg.has_value());
 
   auto const full = parse({"--gradients=a=b",
                            "--codecs",
@@ -83,8 +79,6 @@ TEST_CASE("[compare_codecs] options have defaults and two spellings")
                            "--repeat",
                            "9",
                            "--json=--j",
-                           "--svg",
-                           "s",
                            "--steps=7"});
   REQUIRE(full.error == "");
   CHECK(full.value.gradients == "a=b");
@@ -95,7 +89,6 @@ TEST_CASE("[compare_codecs] options have defaults and two spellings")
   CHECK(full.value.cuda);
   CHECK(full.value.repeat == 9);
   CHECK(full.value.json == "--j");
-  CHECK(full.value.svg == "s");
 
   CHECK(parse({"--gradients", "d", "--codecs", "x,all"}).value.codecs.empty());
   CHECK(parse({"--list"}).value.list);
@@ -126,7 +119,7 @@ TEST_CASE("[compare_codecs] a mistake on the command line is named")
   CHECK(parse({}).error == "--gradients DIR is missing");
   CHECK(parse({"--gradients"}).error == "--gradients needs a value");
   CHECK(parse({"--gradients="}).error == "--gradients needs a value");
-  CHECK(parse({"--gradients", "d", "--json", "--svg", "s"}).error == "--json needs a value");
+  CHECK(parse({"--gradients", "d", "--json", "--steps", "2"}).error == "--json needs a value");
   CHECK(contains(parse({"--gradients", "d", "--device", "gpu"}).error, "'gpu'"));
   CHECK(contains(parse({"--gradients", "d", "--codecs", "a,,b"}).error, "empty name"));
   CHECK(contains(parse({"--gradients", "d", "--codecs", "a,"}).error, "empty name"));
@@ -204,48 +197,4 @@ TEST_CASE("[compare_codecs] the lines of a table are equally long and in the ord
   CHECK(contains(first, " yes "));
   CHECK(contains(second, " no "));
   CHECK(contains(second, " 0.048100 "));
-}
-
-TEST_CASE("[compare_codecs] labels do not overlap while there is room")
-{
-  cc::box const area{0, 0, 500, 400};
-  std::vector<cc::dot_label> dots;
-  for (int i = 0; i < 12; ++i) { dots.push_back({200, 200.0 + i, 90}); }
-  dots.push_back({499, 399, 60});
-  auto const places = cc::place_labels(dots, area);
-  REQUIRE(places.size() == dots.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    CAPTURE(i);
-    CHECK(places[i].text.left >= area.left);
-    CHECK(places[i].text.right <= area.right);
-    CHECK(places[i].text.bottom <= area.bottom);
-    for (std::size_t j = 0; j < i; ++j) {
-      auto const& a = places[i].text;
-      auto const& b = places[j].text;
-      CHECK((a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top));
-    }
-  }
-}
-
-TEST_CASE("[compare_codecs] the plot names every codec that has a position, and escapes names")
-{
-  std::ostringstream out;
-  auto const nan = std::numeric_limits<double>::quiet_NaN();
-  std::vector<cc::result> const results{make_result("<&>", "fp16", 16, 1e-8),
-                                        make_result("<&>", "fp32", 32, 0),
-                                        make_result("<&>", "lost", 4, nan),
-                                        make_result("b", "rotated_sat4_ef", 4.03, 0.05),
-                                        make_result("b", "none", 0, 0.05)};
-  cc::write_svg(out, results);
-  auto const svg = out.str();
-  CHECK(svg.starts_with("<svg "));
-  CHECK(svg.ends_with("</svg>\n"));
-  CHECK(contains(svg, ">&lt;&amp;&gt;</text>"));
-  CHECK(contains(svg, ">fp16</text>"));
-  CHECK(contains(svg, ">fp32 (0)</text>"));
-  CHECK(contains(svg, ">rotated_sat4_ef</text>"));
-  CHECK_FALSE(contains(svg, "lost"));
-  CHECK_FALSE(contains(svg, ">none<"));
-  CHECK_FALSE(contains(svg, "nan"));
-  CHECK_FALSE(contains(svg, "inf"));
 }

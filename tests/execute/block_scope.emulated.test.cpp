@@ -146,9 +146,9 @@ void compare(Codec const& codec, std::size_t coordinates)
     }
     // In the second step the last chunk is not finite, and is sent as zeros.
     if (step == 1) { gradients[0].back() = std::numeric_limits<float>::infinity(); }
-    run.encode(gradients);
+    run.measure(gradients);
     run.agree(reduction_order::ring);
-    run.advance();
+    run.encode();
     for (int rank = 0; rank < world; ++rank) {
       CAPTURE(rank);
       pieces<Codec> const mine{{seed, step, static_cast<std::uint32_t>(rank)}, &run.step(rank, 0)};
@@ -256,6 +256,29 @@ TEST_CASE("[block scope] a rotation back undoes the rotation, times the size of 
   check_rotation<128>();
   check_rotation<1024>();
   check_rotation<4096>();
+}
+
+// Whole chunks are stored sixteen bytes at a time, others element by element.
+TEST_CASE("[block scope] store_chunk ends at the largest half, as the library's means do")
+{
+  using chunk = block_chunk<128>;
+  using room  = block_hadamard<128>::storage;
+  std::vector<float> const values{65504.0f, 65519.0f, 65520.0f, 1e9f, -65520.0f, -1e9f, 3.0f};
+  std::vector<float> source(128 + 9);
+  std::vector<half> want;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    source[i] = values[i % values.size()];
+    want.push_back(detail::finite_from_float<half>(source[i]));
+  }
+  CHECK(to_float(want[3]) == 65504.0f);
+  std::vector<half> got(source.size());
+  launch<chunk, room>(emulator::forward, source.size(), [&](host_context& ctx, auto&) {
+    auto const mine = chunk::of(ctx, source.size());
+    float v[32];
+    load_chunk(ctx, mine, source.data(), v);
+    store_chunk(ctx, mine, v, got.data());
+  });
+  CHECK(got == want);
 }
 
 // Integers that need no rounding: position p of the wire holds (p + c) mod (2 max_level + 1) - max_level in chunk c.

@@ -97,10 +97,10 @@ TEST_CASE("[cuda_executor] wrong arguments and refused calls come back as a stat
   constexpr error_code invalid         = error_code::invalid_argument;
 
   CHECK(initialize(exec, plan, state, 1) == status{});
-  CHECK(encode(exec, plan, values, state, workspace) == status{});
-  CHECK(encode(exec, plan, values.first(4999), state, workspace).code == invalid);
-  CHECK(encode(exec, plan, values, state.subspan(8), workspace).code == invalid);
-  CHECK(encode(exec, plan, values, state, workspace.first(100)).code == invalid);
+  CHECK(measure(exec, plan, values, state, workspace) == status{});
+  CHECK(measure(exec, plan, values.first(4999), state, workspace).code == invalid);
+  CHECK(measure(exec, plan, values, state.subspan(8), workspace).code == invalid);
+  CHECK(measure(exec, plan, values, state, workspace.first(100)).code == invalid);
   CHECK(initialize(exec, plan, state.first(64), 1).code == invalid);
   CHECK(cudaStreamSynchronize(on.get()) == cudaSuccess);
 
@@ -109,6 +109,6 @@ TEST_CASE("[cuda_executor] wrong arguments and refused calls come back as a stat
   CHECK(refused.code == error_code::execution_failed);
   CHECK(refused.native == static_cast<int>(cudaErrorInvalidValue));
   // What a call left behind is not the error of the next exchange, and is there for the caller.
-  CHECK(encode(exec, plan, values, state, workspace) == status{});
+  CHECK(measure(exec, plan, values, state, workspace) == status{});
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);  // which also clears it
 }

@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
 

@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 

@@ -6,8 +6,11 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <doctest/doctest.h>
 

@@ -72,13 +72,13 @@ exchanged<Codec, Element> exchange_once(exchange_case<Codec, Element> const& c,
     [&](auto const& exec, auto const& r) { return initialize(exec, r.plan, r.state, c.seed); });
   ranks.write_gradients(0);
   on_each([](auto const& exec, auto const& r) {
-    return encode(exec, r.plan, r.gradient, r.state, r.workspace);
+    return measure(exec, r.plan, r.gradient, r.state, r.workspace);
   });
   auto const agreed = ranks.agreed();
   out.agreed        = read_wires(ranks.memory(), agreed);
   reduce_wires(cpu, c.order, agreed);
   on_each([](auto const& exec, auto const& r) {
-    return advance(exec, r.plan, r.gradient, r.state, r.workspace);
+    return encode(exec, r.plan, r.gradient, r.state, r.workspace);
   });
   auto const payload = ranks.payload();
   out.codes          = read_wires(ranks.memory(), payload);

@@ -7,8 +7,10 @@
 #include "support/compare_kernels.hpp"
 #include "support/in_pieces.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,10 @@
 #include "support/exchange_fixture.hpp"
 #include "support/in_pieces.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 using namespace tersum;
 

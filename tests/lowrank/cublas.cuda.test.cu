@@ -51,16 +51,16 @@ TEST_CASE("[cublas_executor] grouped products are those of all matrices with the
       floats(mine.state.read(r.plan.residual_offset(), shape.coordinates * sizeof(float)));
     auto const warm =
       floats(mine.state.read(r.plan.warm_offset(), r.plan.factor_elements(1) * sizeof(float)));
-    REQUIRE(encode(exec, r.plan, r.gradient, r.state, r.workspace).ok());
+    REQUIRE(measure(exec, r.plan, r.gradient, r.state, r.workspace).ok());
     auto const p = floats(mine.read(ranks.agreed()[0]));
     CHECK(product_error(r.plan, 0, gradient, kept, warm.data(), p.data()) <= 1);
-    REQUIRE(advance(exec, r.plan, r.gradient, r.state, r.workspace).ok());
+    REQUIRE(encode(exec, r.plan, r.gradient, r.state, r.workspace).ok());
     auto const orthonormal = floats(mine.read(ranks.agreed()[0]));
     auto const q           = floats(mine.read(ranks.payload()[0]));
     CHECK(product_error(r.plan, 1, gradient, kept, orthonormal.data(), q.data()) <= 1);
     REQUIRE(decode(exec, r.plan, r.gradient, r.state, r.workspace).ok());
   }
-  CHECK(encode(cublas_executor{{on.get()}, handle, {}}, r.plan, r.gradient, r.state, r.workspace)
+  CHECK(measure(cublas_executor{{on.get()}, handle, {}}, r.plan, r.gradient, r.state, r.workspace)
           .code == error_code::invalid_argument);
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
 }

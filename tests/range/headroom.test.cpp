@@ -7,6 +7,8 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,10 @@
 #include "support/chunk_rotation.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <bit>
 #include <cmath>
@@ -48,9 +51,9 @@ double sign_of(std::size_t i)
 template <class Codec>
 void run_step(tests::staged_run<Codec>& run, std::vector<float> const& gradient)
 {
-  run.encode({gradient});
+  run.measure({gradient});
   run.agree(reduction_order::ring);
-  run.advance();
+  run.encode();
   run.reduce(reduction_order::ring);
   run.decode();
 }

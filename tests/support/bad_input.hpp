@@ -58,7 +58,7 @@ void check_wrong_arguments(Codec const& codec, layout const& shape)
   CHECK(mentions(outcome(std::span{gradient}, s, w), "gradient.size()"));
   CHECK(mentions(outcome({static_cast<float*>(nullptr), d}, s, w), "gradient is a null"));
   CHECK(mentions(outcome({odd, d}, s, w), "gradient is not aligned"));
-  CHECK(mentions(encode(exec, plan, std::span<float>{odd, d}, s, w), "gradient is not aligned"));
+  CHECK(mentions(measure(exec, plan, std::span<float>{odd, d}, s, w), "gradient is not aligned"));
   CHECK(mentions(outcome(g, s.first(plan.state_bytes() - 1), w), "state is smaller"));
   CHECK(mentions(outcome(g, s.subspan(4), w), "state is not aligned"));
   CHECK(mentions(outcome(g, null_bytes, w), "state is a null"));
@@ -84,7 +84,7 @@ void check_wrong_arguments(Codec const& codec, layout const& shape)
     cpu_executor const other{.threads = threads};
     CHECK(mentions(outcome(g, s, w, other), "threads"));
     // Parts of an exchange may come on an executor of their own.
-    CHECK(mentions(advance(other, plan, g, s, w), "threads"));
+    CHECK(mentions(encode(other, plan, g, s, w), "threads"));
     if constexpr (scattering<Codec>) {
       CHECK(mentions(recompress(other, plan, g, s, w), "threads"));
     }

@@ -142,6 +142,15 @@ struct basic_emulated_executor : detail::exchange_launches<basic_emulated_execut
     return {};
   }
 
+  template <class Kernel>
+  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const
+  {
+    launch(blocks, detail::number_of<tuned>(Kernel::threads), Kernel::shared, [&](auto& context) {
+      kernel(context);
+    });
+    return {};
+  }
+
  private:
   template <std::uint64_t Items>
   [[nodiscard]] static std::uint64_t blocks_of(std::uint64_t count)

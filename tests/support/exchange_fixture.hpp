@@ -338,16 +338,16 @@ template <class Buffer, class Executor, class Codec, class Element>
     ranks.write_gradients(step);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       auto const r = ranks[rank];
-      require_ok(encode(exec, r.plan, r.gradient, r.state, r.workspace));
+      require_ok(measure(exec, r.plan, r.gradient, r.state, r.workspace));
     }
     if constexpr (Codec::agrees) {
       auto const agreed = ranks.agreed();
       record_wires(trace, "agreed scalars", step, ranks.memory(), agreed);
       reduce_wires(exec, c.order, agreed);
-      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        auto const r = ranks[rank];
-        require_ok(advance(exec, r.plan, r.gradient, r.state, r.workspace));
-      }
+    }
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      auto const r = ranks[rank];
+      require_ok(encode(exec, r.plan, r.gradient, r.state, r.workspace));
     }
     if constexpr (scattering<Codec>) {
       record_wires(trace, "payload", step, ranks.memory(), ranks.scattered());

@@ -35,8 +35,7 @@ struct other_tuning {
                                          .product_blocks          = 1,
                                          .factor_blocks           = 1,
                                          .rebuild_blocks          = 1,
-                                         .small_blocks            = 1,
-                                         .rebuild_splits          = 3}};
+                                         .small_blocks            = 1}};
 };
 
 }  // namespace tersum::tests

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/lowrank/low_rank_plan.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 
 #include <algorithm>
 #include <cmath>

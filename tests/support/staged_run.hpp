@@ -18,7 +18,7 @@
 
 namespace tersum::tests {
 
-//! @brief The ranks of an exchange with a quantized codec and their memory. Per step: `encode`, `agree`, `advance`,
+//! @brief The ranks of an exchange with a quantized codec and their memory. Per step: `measure`, `agree`, `encode`,
 //! `reduce`, `decode`.
 template <class Codec>
 class staged_run {
@@ -35,11 +35,11 @@ class staged_run {
     }
   }
 
-  void encode(std::vector<std::vector<float>> const& in)
+  void measure(std::vector<std::vector<float>> const& in)
   {
     values_ = in;
     for (int k = 0; k < world(); ++k) {
-      REQUIRE(tersum::encode(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
+      REQUIRE(tersum::measure(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
               status{});
     }
   }
@@ -47,10 +47,10 @@ class staged_run {
   {
     all_reduce(order, [&](int k) { return agreed_wire(plans_[at(k)], workspace(k)); });
   }
-  void advance()
+  void encode()
   {
     for (int k = 0; k < world(); ++k) {
-      REQUIRE(tersum::advance(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
+      REQUIRE(tersum::encode(exec_, plans_[at(k)], values_[at(k)], state(k), workspace(k)) ==
               status{});
     }
   }

@@ -7,8 +7,19 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/stages.hpp>
 
 namespace tersum::inline v0 {
+
+namespace stage {
+
+//! Rotates the gradient into the workspace.
+struct rotate_tensors : of_part<exchange_part::measure> {};
+
+//! Rotates the decoded mean back, into the gradient.
+struct rotate_tensors_back : of_part<exchange_part::decode> {};
+
+}  // namespace stage
 
 //! @brief Rotates each tensor in pieces whose numbers of chunks are descending powers of two. Only the last chunk is
 //! padded.
@@ -17,8 +28,13 @@ namespace tersum::inline v0 {
 //! per padded coordinate. A value that is not finite spoils its piece. Source: Li et al., THC (NSDI'24).
 struct full_hadamard {
   static constexpr int rotation_size = 0;  //!< As long as the tensor.
+
+  using stages_before = stage_list<stage::rotate_tensors>;       //!< The gradient is measured.
+  using stages_after  = stage_list<stage::rotate_tensors_back>;  //!< It was decoded.
 };
 
 static_assert(rotator<full_hadamard>, "tersum: must model tersum::rotator");
 
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/full_hadamard_stages.hpp>

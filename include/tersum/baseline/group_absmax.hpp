@@ -9,6 +9,7 @@
 #include <tersum/baseline/levels_and_scales.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 
@@ -122,25 +123,6 @@ struct group_absmax {
 static_assert(group_quantizer<group_absmax<4, 16>>, "tersum: must model tersum::group_quantizer");
 
 namespace detail {
-
-//! @brief Words of the scales of a chunk's blocks: those of the blocks that start together in its four quarters share
-//! one.
-template <class Quantizer>
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr int scale_words(int chunk_size) noexcept
-{
-  if constexpr (group_quantizer<Quantizer>) {
-    return chunk_size / (4 * Quantizer::block) * (Quantizer::scale::bits / 8);
-  }
-  return 0;
-}
-
-//! @brief Words of a chunk's codes with the scales of its blocks, without its own.
-template <class Quantizer>
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t code_words(int chunk_size) noexcept
-{
-  return static_cast<std::uint32_t>(chunk_size / 32 * Quantizer::bits +
-                                    scale_words<Quantizer>(chunk_size));
-}
 
 //! @brief Blocks with smaller scales are zero: one over it would not be finite.
 inline constexpr float least_block = 0x1p-120f;

@@ -12,20 +12,29 @@
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/chunk/norm_log.hpp>
-#include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/chunk_counts.hpp>
 #include <tersum/detail/codebook_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 #include <type_traits>
 
 namespace tersum::inline v0 {
+
+namespace stage {
+
+//! Copies what this rank sends: hops add to the copy, and feedback compares it with what was sent.
+struct keep_sent : of_part<exchange_part::encode> {};
+
+}  // namespace stage
 
 namespace detail {
 
@@ -58,6 +67,52 @@ inline constexpr bool is_allocated = false;
 template <int Size, int... Widths>
 inline constexpr bool is_allocated<allocated_chunks<Size, Widths...>> = true;
 
+//! @brief Tiles, in two places with feedback: what was encoded is needed until the end, and the all-reduce overwrites it.
+template <class Codec>
+struct hop_counts : chunk_counts<Codec> {
+  using chunk_counts<Codec>::chunk_counts;
+  using op = typename Codec::payload_op;
+
+  //! Elements of the payload.
+  [[nodiscard]] constexpr std::uint64_t tiles() const noexcept
+  {
+    if constexpr (Codec::selects) {
+      if (!this->travels()) { return 0; }
+      return (this->capacity_words() + op::shape::between + tile_words() - 1) / tile_words();
+    } else {
+      return (this->chunks() + op::element::chunks - 1) / op::element::chunks;
+    }
+  }
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    return tiles() * sizeof(typename op::element);
+  }
+  //! Whole tiles, and what chunks may leave free of them: see `tile_map`.
+  [[nodiscard]] static constexpr double usable_words(double words, world const&) noexcept
+  {
+    auto const number = static_cast<std::uint64_t>(maximum(words, 0.0) / op::element::words);
+    return static_cast<double>(number) * static_cast<double>(tile_words()) - op::shape::between;
+  }
+
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    return section_list{holds<selection_scratch>(section::selection, Codec::selects ? 1 : 0),
+                        holds<std::uint32_t>(section::places, this->places()),
+                        holds<typename op::element>(section::payload, tiles()),
+                        Codec::feeds_back ? holds<typename op::element>(section::gathered, tiles())
+                                          : in_place_of(section::payload, section::gathered),
+                        holds<float>(section::bypass, this->bypassed()),
+                        holds<std::byte>(section::agreed, this->agreed_room())};
+  }
+
+ private:
+  //! Words of an element that chunks of any width can use.
+  [[nodiscard]] static constexpr std::uint64_t tile_words() noexcept
+  {
+    return op::element::room - op::shape::size.lost;
+  }
+};
+
 }  // namespace detail
 
 //! @brief Chunks are rounded to codes, and the payload's reduction (`requantizing_sum` or `requantizing_tiles`) decodes two of
@@ -89,6 +144,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   using payload_op     = typename detail::hop_op<Chunker, Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using counts_type    = detail::hop_counts<per_hop_codec>;
 
   static constexpr bool casts            = false;
   static constexpr bool requantizes      = true;  //!< Hops decode, add and encode again.
@@ -103,6 +159,19 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
   static constexpr bool feeds_back       = Feedback::enabled;
   static constexpr bool owner_feeds_back = false;  //!< Nobody owns a chunk.
   static constexpr int chunk_size        = Chunker::chunk_size;
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
+                             stages_if<agrees, stage::select, stage::derive_steps>,
+                             stage::encode,
+                             stages_if<feeds_back, stage::keep_sent>,
+                             rounds::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
   static_assert(
@@ -168,3 +237,5 @@ using codec_of_op = typename codec_of_requantizing<Op>::type;
 }  // namespace detail
 
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/per_hop_stages.hpp>

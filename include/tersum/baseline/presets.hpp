@@ -72,10 +72,11 @@ inline constexpr per_hop<4, error_feedback> per_hop_4_ef{};
 //! @}
 
 //! @name Two shots of unrotated blocks with scales of their own: formats to compare with
-//! `blocks_`: 32 coordinates per block, linear levels, scales that are powers of two, as in MX formats; bits of a code
-//! in the name. `dynamiq_`: as in DynamiQ (SIGCOMM'26), 2, 4 or 8 bits for every 256 coordinates, geometric levels, a
-//! byte for the scale of 16 coordinates; unlike there, with this library's allocation and without subtracting means.
-//! Bits per coordinate, norms and scales included, are in the name.
+//! Presets whose names begin with "blocks" have 32 coordinates per block, linear levels, and scales that are powers of
+//! two, as in MX formats; the number in the name is the bits of a code. Those that begin with "dynamiq" follow DynamiQ
+//! (SIGCOMM'26): 2, 4 or 8 bits for every 256 coordinates, geometric levels, and a byte for the scale of 16
+//! coordinates. Unlike DynamiQ they use this library's allocation and do not subtract means. The number in the name is
+//! the bits per coordinate, norms and scales included.
 //! @{
 template <int Bits>
 using two_shot_blocks = two_shot_codec<fixed_chunks<512>, no_rotation, group_absmax<Bits, 32>>;

@@ -7,7 +7,7 @@
 //!
 //! These calls replace the reduction of `payload_wire`:
 //!
-//!     advance(exec, plan, gradient, state, workspace)
+//!     encode(exec, plan, gradient, state, workspace)
 //!     pack_indices(exec, plan, workspace, indices)         send the chunks' indices up, in packets of whole chunks
 //!     the hop sums what arrives: `lookup_sum`, `sum_packet`
 //!     unpack_sums(exec, plan, workspace, sums, arrived)    for every chunk its sums, and the number of ranks in them
@@ -56,8 +56,8 @@ template <looking_up Codec>
   return plan.chunks() * index_chunk_words<Codec> * sizeof(std::uint32_t);
 }
 
-//! @brief After `advance`: the table indices of the payload. Enqueued on the executor.
-//! @param workspace  As `advance` left it; it is not changed.
+//! @brief After `encode`: the table indices of the payload. Enqueued on the executor.
+//! @param workspace  As `encode` left it; it is not changed.
 //! @param indices    index_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace.
 template <class Executor, looking_up Codec>
 status pack_indices(Executor const& exec,
@@ -66,7 +66,7 @@ status pack_indices(Executor const& exec,
                     std::span<std::byte> indices);
 
 //! @brief Before `decode`, once: the payload becomes the sum of the codes that arrived. Enqueued on the executor.
-//! @param workspace  As `advance` left it. The steps in it are divided by the contributions.
+//! @param workspace  As `encode` left it. The steps in it are divided by the contributions.
 //! @param sums       plan.payload_bytes() bytes that came down, aligned to 16; may be the payload itself.
 //! @param arrived    For each chunk, how many ranks' contributions arrived; in the executor's memory, like all else.
 template <class Executor, looking_up Codec>

@@ -6,14 +6,23 @@
 
 #pragma once
 
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
+#include <tersum/detail/sections.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
+#include <tersum/state.hpp>
+#include <tersum/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
 
 namespace tersum::inline v0 {
-
-template <class Codec>
-class plan;
 
 //! @brief The K coordinates of largest magnitude, K as large as `bits` pays for: bits = 48 K / d.
 //!
@@ -29,6 +38,85 @@ struct top_coordinates {
 
 static_assert(selecting_chunker<top_coordinates>, "tersum: must model tersum::selecting_chunker");
 
+namespace detail {
+
+//! @brief Pairs of an index and a half, gathered from all ranks. Each coordinate is a chunk, and nothing bypasses.
+template <class Codec>
+class pair_counts : public plan_counts<Codec> {
+ public:
+  constexpr pair_counts(Codec const& codec, layout const& gradient, world const& ranks)
+    : plan_counts<Codec>(codec, gradient, ranks)
+  {
+    std::uint64_t const d = gradient.coordinates;
+    double const pairs    = static_cast<double>(codec.chunker.bits) * static_cast<double>(d) / 96;
+    if (pairs >= 1) {
+      chosen_ = 2 * static_cast<std::uint64_t>(minimum(pairs, static_cast<double>(d / 2)));
+    }
+    this->chunks_      = d;
+    this->compressed_  = d;
+    this->fingerprint_ = mix(0, Codec::feeds_back ? 2 : 1);
+  }
+
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    if (status const s = check_world(this->world_); !s.ok()) { return s; }
+    if (!this->layout_.tensors.empty()) {
+      return {error_code::unsupported,
+              "top_coordinates takes the gradient as one vector: leave layout.tensors empty"};
+    }
+    if (this->coordinates() >= std::uint64_t{1} << 29) {
+      return {error_code::unsupported, "layout.coordinates exceeds the 2^29 of top_coordinates"};
+    }
+    return check_budget(this->codec_.chunker.bits);
+  }
+
+  //! Coordinates that a rank sends, an even number.
+  [[nodiscard]] constexpr std::uint64_t chosen() const noexcept { return chosen_; }
+  //! What a rank sends: all indices, then all values.
+  [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept { return chosen_ * 6; }
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return part_bytes(); }
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
+  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
+  [[nodiscard]] constexpr bool travels() const noexcept { return chosen_ > 0; }
+
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    auto const ranks = static_cast<std::uint64_t>(this->ranks().size);
+    return section_list{holds<selection_scratch>(section::selection, 1),
+                        holds<std::uint32_t>(section::places, round_up(this->coordinates(), 4)),
+                        holds<std::byte>(section::gathered, part_bytes() * ranks),
+                        in_place_of(section::gathered, section::payload)};
+  }
+  [[nodiscard]] constexpr auto state_sections() const noexcept
+  {
+    return section_list{
+      holds<state_header>(section::header, 1),
+      holds<tensor_record>(section::records, this->tensors()),
+      holds<float>(section::residual, Codec::feeds_back ? this->coordinates() : 0)};
+  }
+
+  [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
+  {
+    detail::selection_rule rule{};
+    rule.steps    = 1;
+    rule.level[0] = 1;
+    rule.cost[0]  = 1;
+    rule.exponent = 65536;
+    rule.capacity = static_cast<std::uint32_t>(chosen_);
+    return rule;
+  }
+
+  template <class Visitor>
+  constexpr void for_each_record(Visitor const&) const
+  {
+  }
+
+ private:
+  std::uint64_t chosen_ = 0;
+};
+
+}  // namespace detail
+
 //! @brief TopK: its one round gathers the ranks' own indices (32 bits) and values (half), and every rank adds them up.
 //!
 //! For comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the world. The
@@ -41,6 +129,7 @@ struct top_coordinates_codec {
   using chunker_type  = top_coordinates;
   using feedback_type = Feedback;
   using norm_scalar   = float;
+  using counts_type   = detail::pair_counts<top_coordinates_codec>;
 
   static constexpr bool casts        = true;
   static constexpr bool gathers      = true;  //!< Its round is an all-gather.
@@ -52,6 +141,10 @@ struct top_coordinates_codec {
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size    = 1;
 
+  //! The order of an exchange.
+  using stages =
+    stage_list<stage::open, stage::encode, rounds::gather_parts, stage::decode, stage::finish>;
+
   top_coordinates chunker{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
@@ -62,13 +155,6 @@ struct top_coordinates_codec {
   }
 };
 
-//! Codecs whose round gathers what each rank sends instead of reducing it.
-template <class Codec>
-concept gathering = requires
-{
-  requires Codec::gathers;
-};
-
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/top_coordinates_plan.hpp>
+#include <tersum/baseline/detail/top_coordinates_stages.hpp>

@@ -49,7 +49,8 @@ TERSUM_BODY void load_chunk(Context const& ctx,
   }
 }
 
-//! @brief Writes this thread's coordinates that exist, loaded arrangement, rounded to the element.
+//! @brief Writes this thread's coordinates that exist, loaded arrangement, rounded to the nearest element that is finite:
+//! beyond the largest half that is +-65504, as in the means that the library decodes. NaN stays NaN.
 template <block_context Context, int Size, gradient_element Element>
 TERSUM_BODY void store_chunk(Context const& ctx,
                              block_chunk<Size> const& mine,
@@ -59,12 +60,14 @@ TERSUM_BODY void store_chunk(Context const& ctx,
   to += mine.offset;
   if (detail::moves_in_eights<Size>(to, mine.length)) {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; i += 8) { detail::store_eight(ctx, to + mine.coordinate(i), v + i); }
+    for (int i = 0; i < 32; i += 8) {
+      detail::store_eight<true>(ctx, to + mine.coordinate(i), v + i);
+    }
   } else {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
       int const at = mine.coordinate(i);
-      if (at < mine.length) { ctx.store(to + at, Context::template element<Element>(v[i])); }
+      if (at < mine.length) { ctx.store(to + at, Context::template finite_element<Element>(v[i])); }
     }
   }
 }

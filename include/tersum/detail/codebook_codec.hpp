@@ -6,11 +6,11 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 
 namespace tersum::inline v0::detail {
 

@@ -12,6 +12,7 @@
 #include <tersum/status.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace tersum::inline v0::detail {
 
@@ -25,6 +26,19 @@ namespace tersum::inline v0::detail {
     return {error_code::invalid_argument, "world.rank must be between 0 and world.size - 1"};
   }
   return {};
+}
+
+//! Whether the tensors of a gradient cover it without gaps, in ascending order. Sizes that wrap cover nothing.
+[[nodiscard]] constexpr bool is_covered(layout const& gradient) noexcept
+{
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t end            = 0;
+  for (tensor const& t : gradient.tensors) {
+    if (t.columns != 0 && t.rows > (most - end) / t.columns) { return false; }
+    if (t.offset != end) { return false; }
+    end = t.offset + t.size();
+  }
+  return gradient.tensors.empty() || end == gradient.coordinates;
 }
 
 //! Whether a chunker's budget is one, which NaN is not.
@@ -52,13 +66,6 @@ namespace tersum::inline v0::detail {
     hash = mix(hash, value);
   }
   return hash;
-}
-
-//! Bits of all rounds per coordinate of the gradient.
-[[nodiscard]] constexpr double bits_over(std::uint64_t bytes, std::uint64_t coordinates) noexcept
-{
-  return coordinates == 0 ? 0.0
-                          : 8.0 * static_cast<double>(bytes) / static_cast<double>(coordinates);
 }
 
 }  // namespace tersum::inline v0::detail

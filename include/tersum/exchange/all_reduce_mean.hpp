@@ -23,23 +23,31 @@ namespace tersum::inline v0 {
 //! That is no error: ask `plan::travels` first.
 //!
 //! All memory is the executor's: the host's, or the device's. Gradient, state and workspace do not overlap.
+//! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
+//! @param plan       Of this rank, from `Codec::plan`.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; overwritten.
 //! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step, head-room and
 //!                   residual.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
-//! @param reduce     Your collective, called once for each round, with a `wire`. It must replace wire.data[0 ..
-//!                   wire.count) by the reduction over the ranks by `wire.op`, with the same bits on every rank. (Under
-//!                   `codec` with `allocated_chunks` the operation also takes the element's position.) It must run after what the
-//!                   executor has enqueued, and before what the executor enqueues next. Under `two_shot_codec` it is
-//!                   also called with a `scatter_wire` and a `gather_wire`, under `top_coordinates_codec` with a
-//!                   `gather_wire`; their parts it must exchange and gather. If it accepts a `scatter_wire`, a
-//!                   `gather_wire` and a `part_recompression` in one call, it is called so instead, and can move the
-//!                   parts in pieces. It returns nothing, a `status`, or a transport's integer or enumerator of which 0
-//!                   means success.
+//! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called once for each round, with
+//!                   a `wire`, and must replace wire.data[0 .. wire.count) by the reduction over the ranks by `wire.op`,
+//!                   with the same bits on every rank. (Under `codec` with `allocated_chunks` the operation also takes
+//!                   the element's position.) It must run after what the executor has enqueued, and before what the
+//!                   executor enqueues next. It returns nothing, a `status`, or a transport's integer or enumerator of
+//!                   which 0 means success.
+//!                   Under `two_shot_codec` it is also called with a `scatter_wire`, whose parts it must exchange, and
+//!                   with a `gather_wire`, whose parts it must gather; under `top_coordinates_codec` with a
+//!                   `gather_wire`. If it accepts a `scatter_wire`, a `gather_wire` and a `part_recompression` in one
+//!                   call, it is called with all three instead, and can move the parts in pieces.
 //! @return  The first error. If a single rank finds a fault in its arguments, such as a null pointer, it returns before
 //!          its first round, and the other ranks wait for it as long as their transport does. If `reduce` fails, the
 //!          gradient is unchanged, but the residual of a codec with feedback has moved on: restore the state from a
 //!          copy or `initialize` it.
+//!
+//! @par Example: over MPI
+//! @snippet examples/mpi_all_reduce.cpp reduce_over
+//! @par Example: a collective of one's own, among threads
+//! @snippet examples/01_exchange_on_the_cpu.cpp all_reduce
 template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,

@@ -5,31 +5,33 @@
 //! An exchange in parts, for callers that overlap its rounds with other work.
 //!
 //!     initialize(exec, plan, state, seed)                 once
-//!     encode(exec, plan, gradient, state, workspace)      then reduce agreed_wire and bypass_wire
-//!     advance(exec, plan, gradient, state, workspace)     then reduce payload_wire
+//!     measure(exec, plan, gradient, state, workspace)     then reduce agreed_wire and bypass_wire
+//!     encode(exec, plan, gradient, state, workspace)      then reduce payload_wire
 //!     decode(exec, plan, gradient, state, workspace)
 //!
-//! A two-shot codec has one part more, between its two payload rounds:
+//! A two-shot codec has one call more, between its two payload rounds:
 //!
-//!     recompress(exec, plan, gradient, state, workspace)  after scattered_wire; then gather gathered_wire
+//!     encode(exec, plan, gradient, state, workspace)      then scatter scattered_wire
+//!     recompress(exec, plan, gradient, state, workspace)  then gather gathered_wire
 //!
-//! Codecs without agreement have no agreed wire and need no `advance`: their payload_wire, scattered_wire (two shots)
-//! or gathered_wire (TopK) is ready after `encode`. `Codec::agrees` is false for them: casts of all or of random
-//! coordinates, two shots and hops of fixed chunks, alternating factors, TopK. Quantized factors have parts of their
-//! own: see `quantized_low_rank_codec`.
+//! Each call does those of the stages of `Codec::stages` that belong to it: see stages.hpp. Some codecs have nothing to
+//! agree on, and no agreed_wire: casts of all or of random coordinates, two shots and per-hop codecs of fixed chunks,
+//! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `Codec::agrees` is false. A
+//! `quantized_low_rank_codec` is exchanged by other calls, which its comment lists.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
-//! reduced after `advance`, feedback does not see values in it that are not finite. The gradient must not change
-//! between `encode` and `decode`, which overwrites it with the mean.
+//! reduced after `encode`, feedback does not see values in it that are not finite. The gradient must not change
+//! between `measure` and `decode`, which overwrites it with the mean.
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/make_args.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/wire.hpp>
@@ -42,7 +44,7 @@
 
 namespace tersum::inline v0 {
 
-//! Elements that can be written: those of a std::span<float>, not of a std::span<float const>.
+//! A range whose elements can be written, such as std::span<float>, but not std::span<float const>.
 template <class T>
 concept writable_memory = std::ranges::contiguous_range<T> &&
   !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
@@ -55,7 +57,13 @@ concept gradient_memory = writable_memory<T> && gradient_element<std::ranges::ra
 //!
 //! Enqueued on the executor; does not synchronize. Call it once, with the same seed on every rank, before the first
 //! exchange of a plan, and again after the plan has changed.
+//! @param exec   Does the work: `cpu_executor` or `cuda_executor`.
+//! @param plan   The plan of the exchanges that the state is for.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
+//! @param seed   Makes the random numbers of all exchanges: any number, the same on every rank.
+//!
+//! @par Example
+//! @snippet examples/mpi_all_reduce.cpp initialize
 template <executor Executor, class Codec>
 status initialize(Executor const& exec,
                   plan<Codec> const& plan,
@@ -68,13 +76,31 @@ status initialize(Executor const& exec,
                   std::span<std::byte> state,
                   std::uint64_t seed);
 
-//! @brief Begins an exchange. Afterwards `agreed_wire` is ready, or, for codecs without agreement, the first payload
-//! round.
+//! @brief Begins an exchange: computes what the ranks agree on. Afterwards `agreed_wire` and `bypass_wire` are ready.
 //!
 //! Enqueued on the executor; does not synchronize. If an argument is at fault, nothing was written.
-//! @param gradient   plan.coordinates() elements.
+//! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
+//! @param plan       Of this rank.
+//! @param gradient   plan.coordinates() elements of the executor's memory.
 //! @param state      As `initialize` or the last exchange left it.
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16; leave it alone until `decode`, apart from the wires.
+template <executor Executor, class Codec, gradient_memory Gradient>
+status measure(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace);
+
+//! @brief Makes the payload, once the agreed wire and the bypass wire have been reduced. Afterwards the codes are ready
+//! in `payload_wire` (two shots: `scattered_wire`; TopK: `gathered_wire`).
+//!
+//! It chooses the chunks that travel, where the codec chooses, and derives the quantization step of each. Enqueued on
+//! the executor; does not synchronize.
+//! @param exec       As for `measure`, like the following.
+//! @param plan       Of this rank.
+//! @param gradient   Unchanged since `measure`.
+//! @param state      Unchanged since `measure`.
+//! @param workspace  As `measure` left it, but for the reduced wires.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
@@ -82,18 +108,16 @@ status encode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
 
-//! @brief Call it when the agreed wire has been reduced. Afterwards the codes are ready in `payload_wire` (two shots:
-//! `scattered_wire`). Same arguments as `encode`.
-template <executor Executor, class Codec, gradient_memory Gradient>
-status advance(Executor const& exec,
-               plan<Codec> const& plan,
-               Gradient&& gradient,
-               std::span<std::byte> state,
-               std::span<std::byte> workspace);
-
-//! @brief Call it when the scattered wire has been exchanged. Afterwards this rank's part of the mean is ready in
-//! `gathered_wire`. Same arguments as `encode`.
-//! @param range  Which words of the part: see `part_recompression`.
+//! @brief Decodes and adds the ranks' codes of this rank's part and encodes their mean, once the scattered wire has been
+//! exchanged. Afterwards the part is ready in `gathered_wire`.
+//!
+//! Enqueued on the executor; does not synchronize.
+//! @param exec       As for `measure`, like the following.
+//! @param plan       Of this rank.
+//! @param gradient   Unchanged since `measure`.
+//! @param state      As `encode` left it.
+//! @param workspace  As `encode` left it, but for the parts that `scattered_wire` has received.
+//! @param range      Which words of the part, by default all: see `part_recompression`.
 template <executor Executor, scattering Codec, gradient_memory Gradient>
 status recompress(Executor const& exec,
                   plan<Codec> const& plan,
@@ -102,8 +126,15 @@ status recompress(Executor const& exec,
                   std::span<std::byte> workspace,
                   part_range range = {});
 
-//! @brief Call it when all wires have been reduced. The gradient becomes the mean over the ranks. Same arguments as
-//! `encode`.
+//! @brief Ends an exchange, once all wires have been reduced: the gradient becomes the mean over the ranks, and the
+//! state is that of the next step.
+//!
+//! Enqueued on the executor; does not synchronize.
+//! @param exec       As for `measure`, like the following.
+//! @param plan       Of this rank.
+//! @param gradient   Receives the mean, the same bits on every rank.
+//! @param state      As the call before left it. Receives what the next exchange needs.
+//! @param workspace  As the call before left it, but for the reduced wires. Its contents are not needed afterwards.
 template <executor Executor, class Codec, gradient_memory Gradient>
 status decode(Executor const& exec,
               plan<Codec> const& plan,
@@ -126,8 +157,9 @@ template <class Codec>
 //! @brief All that feedback keeps, in the unit of the gradient.
 //!
 //! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
-//! with fixed chunks, what the rank keeps as an owner comes before them; only the same rank of the same world can use
-//! it.
+//! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns.
+//! Only the same rank of a world of the same size can use those again.
+//! @param plan   The plan of the state.
 //! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
 [[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
@@ -149,7 +181,7 @@ template <class Codec>
 //! @name The rounds of an exchange
 //! @{
 
-//! The agreed scalars: norms or magnitudes; of paired low-rank factors P.
+//! The agreed scalars: the norms or the magnitudes; of paired low-rank factors it is P.
 template <class Codec>
 [[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
@@ -163,7 +195,7 @@ template <class Codec>
     .ranks = plan.ranks().size};
 }
 
-//! Two shots: this rank's codes of all parts, to be sent to the owners of the parts.
+//! Of a two-shot codec: this rank's codes of all parts, to be sent to the owners of the parts.
 template <scattering Codec>
 [[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
@@ -174,7 +206,7 @@ template <scattering Codec>
           .ranks    = plan.ranks().size};
 }
 
-//! What all ranks get from every rank: its part of the mean (two shots), or its coordinates (TopK).
+//! What every rank sends to all others: its part of the mean (two shots), or the coordinates that it chose (TopK).
 template <class Codec>
 requires(gathering<Codec> || scattering<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
@@ -185,7 +217,7 @@ requires(gathering<Codec> || scattering<Codec>)
           .ranks = plan.ranks().size};
 }
 
-//! The codes, or the converted coordinates; of low-rank factors Q, or the one of an alternating exchange.
+//! The codes, or the converted coordinates; of low-rank factors it is Q, or the only factor of an alternating exchange.
 template <class Codec>
 [[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {

@@ -10,14 +10,14 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Block k holds the elements from k count / ranks on, rounded down. Sizes of blocks differ by one element at
-//! most.
+//! @brief Cuts an array into one block for each rank: block k begins at element k count / ranks, rounded down. The sizes
+//! of the blocks differ by one element at most.
 struct rank_blocks {
   std::size_t count;          //!< Elements of the array.
   std::size_t element_bytes;  //!< Bytes of one element; blocks are whole elements.
   int ranks;                  //!< Blocks, at least 1.
 
-  //! First element of a block; of block `ranks` it is `count`.
+  //! The first element of a block. begin(ranks) is `count`.
   [[nodiscard]] constexpr std::size_t begin(int block) const noexcept
   {
     auto const k = static_cast<std::size_t>(block);

@@ -6,12 +6,10 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_lookup.hpp>
-#include <tersum/baseline/detail/cpu_top_coordinates.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/codec.hpp>
-#include <tersum/exchange/detail/cpu/cpu_parts.hpp>
-#include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/cpu/cpu_work.hpp>
+#include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/detail/with_subnormals.hpp>
 #include <tersum/execute/executor.hpp>
@@ -33,7 +31,7 @@ namespace tersum::inline v0 {
 struct cpu_executor {
   int threads                  = 1;                       //!< 1 to 4096.
   instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.
-  tersum::tuning tuning        = {};                      //!< Its `cpu` is used.
+  tersum::tuning tuning        = {};  //!< Its `cpu` is used, but by calls on arrays.
 
   //! @brief Whether this executor can run: threads and instructions are in range.
   [[nodiscard]] status check() const noexcept
@@ -54,96 +52,19 @@ struct cpu_executor {
     return {};
   }
 
-  //! @name Parts of an exchange
-  //! Called by `initialize`, `encode`, `advance`, `recompress` and `decode`, which check the arguments first.
-  //! @{
-  template <class Codec, class Element>
-  [[nodiscard]] status initialize(plan<Codec> const& plan,
-                                  detail::exchange_args<Codec, Element> const& args,
-                                  std::uint64_t seed) const
-  {
-    detail::with_subnormals const scope;
-    detail::cpu_stages<Codec, Element>{threads, instructions, args}.initialize(plan, seed);
-    return {};
-  }
-
-  template <class Codec, class Element>
-  [[nodiscard]] status encode(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const
-  {
-    detail::with_subnormals const scope;
-    if (args.header->chunks != plan.chunks() || args.header->coordinates != plan.coordinates() ||
-        args.header->tensors != plan.tensors() || args.header->layout != plan.state_fingerprint()) {
-      return {error_code::invalid_argument,
-              "state was not initialized for this plan: call initialize first"};
-    }
-    detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
-    if (plan.bypassed() > 0) { stages.encode_bypass(); }
-    if constexpr (gathering<Codec>) {
-      detail::cpu_top_coordinates<Codec, Element>{threads, args}.encode();
-    } else if constexpr (Codec::agrees) {
-      stages.measure();
-    } else if constexpr (scattering<Codec>) {
-      detail::cpu_parts<Codec, Element>{threads, instructions, args}.encode();
-    } else if constexpr (requantizing<Codec>) {
-      return encode_for_hops(plan, args);
-    } else {
-      stages.select();
-      stages.encode_cast();
-    }
-    return {};
-  }
-
-  template <class Codec, class Element>
-  [[nodiscard]] status advance([[maybe_unused]] plan<Codec> const& plan,
+  //! @brief Does a stage of `Codec::stages`, or `stage::initialize`. Exchanges call it; they check the arguments first.
+  template <class Stage, class Codec, class Element>
+  [[nodiscard]] status perform(Stage const& stage,
+                               plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
     detail::with_subnormals const scope;
-    if constexpr (Codec::agrees) {
-      detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
-      stages.select();
-      stages.settle();
-      if constexpr (scattering<Codec>) {
-        detail::cpu_parts<Codec, Element>{threads, instructions, args}.encode();
-      } else if constexpr (requantizing<Codec>) {
-        return encode_for_hops(plan, args);
-      } else if constexpr (Codec::casts) {
-        stages.encode_cast();
-      } else {
-        stages.encode();
-      }
-    }
-    return {};
+    return run_stage(
+      stage, detail::cpu_work<Codec, Element>{threads, instructions, plan, args, tuning.cpu});
   }
 
-  template <class Codec, class Element>
-  [[nodiscard]] status recompress(plan<Codec> const&,
-                                  detail::exchange_args<Codec, Element> const& args) const
-  {
-    detail::with_subnormals const scope;
-    detail::cpu_parts<Codec, Element>{threads, instructions, args}.recompress();
-    return {};
-  }
-
-  template <class Codec, class Element>
-  [[nodiscard]] status decode(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const
-  {
-    detail::with_subnormals const scope;
-    detail::cpu_stages<Codec, Element> const stages{threads, instructions, args};
-    if (plan.bypassed() > 0) { stages.decode_bypass(); }  // its flag stops residuals that move here
-    if constexpr (gathering<Codec>) {
-      detail::cpu_top_coordinates<Codec, Element>{threads, args}.decode();
-    } else if constexpr (detail::has_parts<Codec>) {
-      detail::cpu_parts<Codec, Element>{threads, instructions, args}.decode();
-    } else if constexpr (Codec::casts) {
-      stages.decode_cast();
-    } else {
-      stages.decode();
-    }
-    stages.finish();
-    return {};
-  }
+  //! @name Arrays
+  //! @{
 
   //! to[i] = op(a[i], b[i]) for `count` elements; `to` may be `a` or `b`.
   template <reduce_op Op>
@@ -181,17 +102,6 @@ struct cpu_executor {
     return {};
   }
   //! @}
-
- private:
-  // What hops add is a copy where feedback compares it with what was sent.
-  template <class Codec, class Element>
-  [[nodiscard]] status encode_for_hops(plan<Codec> const& plan,
-                                       detail::exchange_args<Codec, Element> const& args) const
-  {
-    std::size_t const words = plan.payload_bytes() / sizeof(std::uint32_t);
-    detail::cpu_parts<Codec, Element>{threads, instructions, args}.encode();
-    return Codec::feeds_back ? copy(args.parts.gathered, args.payload, words) : status{};
-  }
 };
 
 static_assert(executor<cpu_executor>, "tersum: must model tersum::executor");

@@ -64,7 +64,7 @@ struct basic_cuda_executor : detail::exchange_launches<basic_cuda_executor<Of...
 
   [[nodiscard]] status check() const noexcept { return {}; }
 
-  //! @name Parts of an exchange
+  //! @name Arrays
   //! Called by exchanges and collectives, which check the arguments first.
   //! @{
   //! to[i] = op(a[i], b[i]) for `count` elements of device memory; `to` may be `a` or `b`.
@@ -92,6 +92,11 @@ struct basic_cuda_executor : detail::exchange_launches<basic_cuda_executor<Of...
   [[nodiscard]] status run(Kernel const& kernel,
                            std::uint64_t blocks,
                            detail::exchange_args<Codec, Element> const& args) const;
+
+  //! Launches kernel(context) in blocks of `Kernel::threads` threads, a number or a member of `cuda_tuning`, with `Kernel::shared` bytes of shared memory; none for
+  //! 0 blocks. The kernel is passed by value and holds its arguments.
+  template <class Kernel>
+  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const;
   //! @}
 
  private:

@@ -24,8 +24,8 @@ template <class T> concept has_reduce = requires(T const e, float* to, float con
   { e.reduce(native_sum<float>{}, to, from, from, std::size_t{}) } -> std::same_as<status>; }; //!< reduce(op, to, a, b, count); `to` may be `a` or `b`.
 //! @}
 
-//! What does the work: `cpu_executor`, `cuda_executor`. Besides these members it has `initialize`, `encode`, `advance`,
-//! `recompress` and `decode` for each plan.
+//! What does the work: `cpu_executor`, `cuda_executor`. Besides these members it has perform(stage, plan, args) for each
+//! stage of the codecs that it is used with.
 template <class T> concept executor = has_check<T> && has_copy<T> && has_reduce<T>;
 
 }  // namespace tersum::inline v0

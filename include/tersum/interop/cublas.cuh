@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Products of low-rank exchanges by cuBLAS. Link with cuBLAS. Compiled and linked by the tests, not yet run on a
-//! device.
+//! Not yet run on a device, only compiled and linked by the tests: products of low-rank exchanges by cuBLAS. Link with
+//! cuBLAS.
 
 #pragma once
 
@@ -54,32 +54,21 @@ struct cublas_executor : cuda_executor {
     return {};
   }
 
-  //! @name Parts of an exchange
-  //! @{
-  template <class Codec, class Element>
-  [[nodiscard]] status encode(plan<Codec> const& plan,
-                              detail::exchange_args<Codec, Element> const& args) const
-  {
-    if constexpr (detail::has_grouped_products<Codec, Element>) {
-      if (status const s = check_table(plan); !s.ok()) { return s; }
-      return detail::encode_low_rank(plan, grouped(plan, args));
-    } else {
-      return cuda_executor::encode(plan, args);
-    }
-  }
-
-  template <class Codec, class Element>
-  [[nodiscard]] status advance(plan<Codec> const& plan,
+  //! A stage of an exchange: products by cuBLAS, all else as `cuda_executor` does it.
+  template <class Stage, class Codec, class Element>
+  [[nodiscard]] status perform(Stage const& stage,
+                               plan<Codec> const& plan,
                                detail::exchange_args<Codec, Element> const& args) const
   {
-    if constexpr (detail::has_grouped_products<Codec, Element>) {
+    constexpr bool multiplies =
+      std::is_same_v<Stage, stage::measure> || std::is_same_v<Stage, stage::encode>;
+    if constexpr (multiplies && detail::has_grouped_products<Codec, Element>) {
       if (status const s = check_table(plan); !s.ok()) { return s; }
-      return detail::advance_low_rank(plan, grouped(plan, args));
+      return detail::launch_low_rank(stage, plan, grouped(plan, args));
     } else {
-      return cuda_executor::advance(plan, args);
+      return cuda_executor::perform(stage, plan, args);
     }
   }
-  //! @}
 
  private:
   template <class Codec>
@@ -133,7 +122,9 @@ struct cublas_executor : cuda_executor {
                           "cuBLAS refused a grouped product: native is its status",
                           static_cast<int>(result)};
       };
-    auto const launch = launch_of(args);
+    auto const launch = [this, &args](auto const& kernel, std::uint64_t blocks) {
+      return run(kernel, blocks, args);
+    };
     return detail::grouped_launch<Codec, decltype(launch), decltype(multiply)>{
       plan, launch, pointers, multiply};
   }

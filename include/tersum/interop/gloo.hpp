@@ -75,8 +75,8 @@ class gloo_transport {
   // None of Gloo's collectives has this prefix.
   [[nodiscard]] static std::uint64_t slot_of(std::uint32_t kind);
 
-  // sent(k) to each other rank k and received(k) from it, all at once: Gloo's own go from rank to rank, or in steps, and
-  // leave the network idle between them.
+  // Sends sent(k) to each other rank k and receives received(k) from it, all at once. Gloo's own collectives go from rank
+  // to rank, or in rounds, and leave the network idle between them.
   template <class Sent, class Received>
   [[nodiscard]] status with_all(std::uint32_t kind,
                                 std::byte const* from,

@@ -97,7 +97,7 @@ class mpi_transport {
   // Written by calls that are const: a transport is used by one thread.
   std::unique_ptr<int[]> counts_;
   std::unique_ptr<std::uint64_t[]> words_;  // sent and received
-  mutable bool failed_ = false;             // a call; its memory may still be in use
+  mutable bool failed_ = false;  // whether a call has failed: MPI may still use its memory
 };
 
 static_assert(transport<mpi_transport>, "tersum: must model tersum::transport");

@@ -57,12 +57,13 @@ class nccl_pieces {
                                   part_recompression<Recompress> const& between) const;
 
  private:
-  // The transport's stream begins after what the executor's holds, and the executor's goes on after the transport's.
+  // Runs the body so that the transport's stream begins after what the executor's stream holds, and so that the
+  // executor's stream goes on when the transport's has ended.
   template <class Body>
   [[nodiscard]] status between_streams(Body const& body) const;
 
-  // move(step, piece) on the transport's stream, and after the first `worked` steps work(step, piece) on the executor's.
-  // All pieces make a step before one makes the next, on every rank.
+  // Calls move(step, piece) on the transport's stream and, after each of the first `worked` steps, work(step, piece) on
+  // the executor's. On every rank all pieces have made a step before one makes the next.
   template <class Move, class Work>
   [[nodiscard]] status pipeline(int steps, int worked, Move const& move, Work const& work) const;
 

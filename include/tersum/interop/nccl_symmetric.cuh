@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Two shots in one kernel, over memory that NCCL maps into all ranks: NCCL's device interface, from version 2.28 on.
-//! Compiled and linked by the tests, not yet run on a device.
+//! Not yet run on a device, only compiled and linked by the tests: two shots in one kernel, over memory that NCCL maps
+//! into all ranks. It uses NCCL's device interface, of version 2.28 or later.
 
 #pragma once
 

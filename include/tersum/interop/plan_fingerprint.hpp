@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>

@@ -10,7 +10,6 @@
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
@@ -26,16 +25,16 @@
 
 namespace tersum::inline v0 {
 
-//! How a payload is reduced. With `direct` and `ring` a rank sends 2 (n - 1) / n of the payload.
+//! How a payload is reduced. With `direct` and `ring` each of n ranks sends 2 (n - 1) / n times the payload.
 enum class schedule : std::uint8_t {
   automatic,  //!< `in_wire` where the transport can, otherwise `direct`.
-  in_wire,    //!< By the transport's own all-reduce; the order of ranks is the transport's.
+  in_wire,    //!< By the transport's own all-reduce, in the order of ranks that it has.
   direct,     //!< All-to-all, a sum on each block's owner, all-gather; `reduction_order::direct`.
   ring,  //!< From neighbour to neighbour, 2 (n - 1) messages in a row; `reduction_order::ring`.
 };
 
-//! @brief Bytes of scratch memory that `reduce_over` needs for the exchanges of a plan: the largest round, and an
-//! element per rank.
+//! @brief Bytes of scratch memory that `reduce_over` needs for the exchanges of a plan: those of the largest round, and
+//! one element more for each rank.
 template <class Codec>
 [[nodiscard]] constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept;
 
@@ -87,11 +86,16 @@ class transport_reduce {
   std::span<std::byte> scratch_;
 };
 
-//! @brief The collective for `all_reduce_mean` over a transport, which must outlive it.
+//! @brief Makes the collective for `all_reduce_mean` of a transport.
 //!
 //! @tparam Schedule  How to reduce. With `in_wire`, an operation that the transport cannot do is a compile error.
+//! @param over       The transport, which must outlive the collective.
+//! @param exec       The executor of the exchange. It adds what the transport only moves.
 //! @param scratch    scratch_bytes(plan) bytes of the executor's memory, aligned to 16, apart from the workspace. Rounds
 //!                   that are reduced `in_wire` do not use it.
+//!
+//! @par Example
+//! @snippet examples/mpi_all_reduce.cpp reduce_over
 template <schedule Schedule = schedule::automatic, transport Transport, class Executor>
 [[nodiscard]] constexpr auto reduce_over(Transport const& over,
                                          Executor const& exec,

@@ -94,7 +94,8 @@ concept transport = has_ranks<T> && has_exchange_word<T> && has_send_receive<T> 
 
 namespace detail {
 
-//! Parts of another world than the transport's would be read and written beyond their memory.
+//! Whether a round has as many parts as the transport has ranks. If not, a collective would read and write beyond the
+//! parts' memory.
 template <class Round>
 [[nodiscard]] constexpr status check_parts(Round const& round, int ranks) noexcept
 {
@@ -103,7 +104,8 @@ template <class Round>
           "the plan's world.size differs from the transport's number of ranks"};
 }
 
-//! Sums over another world than the plan's would be divided by the wrong number, or overflow. Rounds of no plan are of any.
+//! Whether a round is of as many ranks as the transport has. If not, its sum would overflow or be divided by the wrong
+//! number. A round that no plan made says 0 ranks, and fits any transport.
 template <reduce_op Op>
 [[nodiscard]] constexpr status check_sums(wire<Op> const& round, int ranks) noexcept
 {

@@ -6,11 +6,14 @@
 
 #pragma once
 
-#include <tersum/codec.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/lowrank/detail/factor_counts.hpp>
 #include <tersum/lowrank/low_rank.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
@@ -43,6 +46,7 @@ struct low_rank_codec {
   using wire_element  = Wire;
   using feedback_type = Feedback;
   using payload_op    = native_sum<Wire>;
+  using counts_type   = detail::factor_counts<low_rank_codec>;
   using agreed_op     = native_sum<Wire>;  //!< Of the first round of a paired exchange.
 
   static constexpr int rank                   = LowRank::rank;
@@ -57,6 +61,18 @@ struct low_rank_codec {
   static constexpr bool saturates    = false;
   static constexpr bool feeds_back   = Feedback::enabled;
   static constexpr int chunk_size    = 64;  //!< Rows or columns that kernels take at once.
+
+  //! The order of an exchange.
+  using stages = join_stages<stage::open,
+                             stage::gather_bypass,
+                             stages_if<agrees, stage::measure, rounds::agree>,
+                             rounds::sum_bypass,
+                             stage::orthonormalize,
+                             stage::encode,
+                             rounds::reduce_payload,
+                             stage::return_bypass,
+                             stage::decode,
+                             stage::finish>;
 
   LowRank low_rank{};
   Feedback feedback{};
@@ -79,5 +95,3 @@ template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback>
 inline constexpr bool is_low_rank<low_rank_codec<LowRank, Wire, Schedule, Feedback>> = true;
 
 }  // namespace tersum::inline v0
-
-#include <tersum/lowrank/low_rank_plan.hpp>

@@ -6,13 +6,134 @@
 
 #pragma once
 
-#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/status.hpp>
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <type_traits>
 
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief A plan of factors, and a plan for each of them: what the factors have in memory, and then what their codec has.
+//! The state of the factors comes first, so that its header is that of the exchange.
+template <class Codec>
+class nested_counts : public plan_counts<Codec> {
+  using factors_type = typename Codec::factors_type;
+  using inner_type   = typename Codec::inner_type;
+
+ public:
+  constexpr nested_counts(Codec const& codec, layout const& gradient, world const& ranks)
+    : plan_counts<Codec>(codec, gradient, ranks),
+      factors_(averaged(codec.factors).plan(gradient, ranks)),
+      inner_{codec.inner.plan(layout{factors_.agreed_scalars()}, ranks),
+             codec.inner.plan(layout{factors_.factor_elements(1)}, ranks)}
+  {
+    this->tensors_     = factors_.tensors();
+    this->chunks_      = factors_.chunks();
+    this->compressed_  = factors_.compressed();
+    this->bypassed_    = factors_.bypassed();
+    this->fingerprint_ = factors_.state_fingerprint();
+  }
+
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    if (status const s = factors_.check(); !s.ok()) { return s; }
+    if (status const s = inner_[0].check(); !s.ok()) { return s; }
+    return inner_[1].check();
+  }
+
+  //! Matrices to factors and back; it takes factors as means.
+  [[nodiscard]] constexpr plan<factors_type> const& factors() const noexcept { return factors_; }
+  //! How a round of factors travels: 0 is P, 1 is Q or the one factor of an alternating exchange.
+  [[nodiscard]] constexpr plan<inner_type> const& inner(int turn) const noexcept
+  {
+    return inner_[turn];
+  }
+
+  //! Elements of P; none when alternating.
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
+  {
+    return factors_.agreed_scalars();
+  }
+  //! Bytes of all rounds that P takes; none when alternating.
+  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
+  {
+    return Codec::agrees ? inner_[0].wire_bytes() : 0;
+  }
+  //! Bytes of all rounds that Q takes.
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    return inner_[1].wire_bytes();
+  }
+  //! Whether the inner codec's budget, if it has one, pays for all factors.
+  [[nodiscard]] constexpr bool travels() const noexcept
+  {
+    return inner_[1].travels() && (!Codec::agrees || inner_[0].travels());
+  }
+
+  //! Both factors use the same memory, one after the other.
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    auto const bytes = maximum(inner_[0].workspace_bytes(), inner_[1].workspace_bytes());
+    return factors_.workspace_sections().then(holds<std::byte>(section::inner, bytes, 16));
+  }
+  [[nodiscard]] constexpr auto state_sections() const noexcept
+  {
+    return factors_.state_sections().then(
+      holds<std::byte>(section::even_inner, inner_[0].state_bytes(), 16),
+      holds<std::byte>(section::odd_inner, inner_[1].state_bytes(), 16));
+  }
+  [[nodiscard]] constexpr std::size_t inner_state_offset(int turn) const noexcept
+  {
+    return state_sections().offset(turn == 0 ? section::even_inner : section::odd_inner);
+  }
+
+  //! @name Memory of the parts
+  //! @{
+  [[nodiscard]] constexpr std::span<std::byte> factors_state(
+    std::span<std::byte> state) const noexcept
+  {
+    return state.first(factors_.state_bytes());
+  }
+  [[nodiscard]] constexpr std::span<std::byte> factors_workspace(
+    std::span<std::byte> workspace) const noexcept
+  {
+    return workspace.first(factors_.workspace_bytes());
+  }
+  [[nodiscard]] constexpr std::span<std::byte> inner_state(std::span<std::byte> state,
+                                                           int turn) const noexcept
+  {
+    return state.subspan(inner_state_offset(turn), inner(turn).state_bytes());
+  }
+  [[nodiscard]] constexpr std::span<std::byte> inner_workspace(std::span<std::byte> workspace,
+                                                               int turn) const noexcept
+  {
+    return workspace.subspan(workspace_sections().offset(section::inner),
+                             inner(turn).workspace_bytes());
+  }
+  //! @}
+
+ private:
+  [[nodiscard]] static constexpr factors_type averaged(factors_type factors) noexcept
+  {
+    factors.averaged = true;
+    return factors;
+  }
+
+  plan<factors_type> factors_;
+  plan<inner_type> inner_[2];
+};
+
+}  // namespace detail
 
 //! @brief A `low_rank_codec` whose factors are exchanged by a codec of their own: to that one, all P of the bucket are
 //! one gradient, and all Q another.
@@ -34,6 +155,7 @@ struct quantized_low_rank_codec {
   using factors_type  = Factors;
   using inner_type    = Inner;
   using feedback_type = typename Factors::feedback_type;
+  using counts_type   = detail::nested_counts<quantized_low_rank_codec>;
 
   static constexpr bool nests      = true;
   static constexpr bool agrees     = Factors::agrees;  //!< P and Q travel, not one of them.
@@ -59,5 +181,3 @@ struct quantized_low_rank_codec {
 };
 
 }  // namespace tersum::inline v0
-
-#include <tersum/lowrank/quantized_low_rank_plan.hpp>

@@ -3,10 +3,11 @@
 
 //! @file
 //! An all-reduce among ranks that live in one process and in one thread: for tests, benchmarks and examples. For
-//! ranks that are threads see interop/loopback_transport.hpp.
+//! ranks that are threads see loopback_transport.hpp.
 
 #pragma once
 
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
@@ -38,7 +39,8 @@ template <class Executor, reduce_op Op>
 //! @brief One rank of a loopback exchange: its plan and its memory.
 template <class Codec, class Element>
 struct loopback_rank {
-  using codec_type = Codec;
+  using codec_type   = Codec;
+  using element_type = Element;
 
   tersum::plan<Codec> plan;
   std::span<Element> gradient;     //!< As for `all_reduce_mean`, like the following.

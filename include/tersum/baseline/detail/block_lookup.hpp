@@ -28,20 +28,6 @@ TERSUM_BODY void each_item(Context const& ctx, Item const& item, std::size_t cou
   if (at < count) { item(ctx, at); }
 }
 
-//! @brief Memory as the CPU executor's items see it.
-struct host_memory {
-  template <class T>
-  [[nodiscard]] T load(T const* from) const
-  {
-    return *from;
-  }
-  template <class T>
-  void store(T* to, T value) const
-  {
-    *to = value;
-  }
-};
-
 //! @brief Four words of indices from the codes that they number.
 template <class Sum>
 struct pack_item {

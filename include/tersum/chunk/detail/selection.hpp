@@ -111,6 +111,13 @@ struct selection_scratch {
 };
 static_assert(sizeof(selection_scratch) % 16 == 0);
 
+//! @brief What a selection works with, in memory of the executor but for the rule.
+struct selection_args {
+  selection_rule rule;
+  selection_scratch* scratch;
+  std::uint32_t* places;  // one a chunk
+};
+
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
 inline constexpr int place_shift = 3;
 

@@ -6,10 +6,10 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 
 #include <cstdint>
 

@@ -36,31 +36,68 @@ template <class Reduce, class Wire, class... More>
   }
 }
 
-//! The payload of a two-shot codec: one round, what is done with it, and another, or all at once in pieces.
-template <executor Executor, scattering Codec, class Gradient, class Reduce>
-[[nodiscard]] status exchange_parts(Executor const& exec,
-                                    plan<Codec> const& plan,
-                                    Gradient&& gradient,
-                                    std::span<std::byte> state,
-                                    std::span<std::byte> workspace,
-                                    Reduce& reduce)
+//! The wire of a round.
+//! @{
+template <class Codec>
+[[nodiscard]] auto wire_of(rounds::agree, plan<Codec> const& plan, std::span<std::byte> workspace)
 {
-  auto const scattered = scattered_wire(plan, workspace);
-  auto const gathered  = gathered_wire(plan, workspace);
-  auto const between   = [&](part_range range) {
-    return recompress(exec, plan, gradient, state, workspace, range);
-  };
-  using pieces = part_recompression<decltype(between)>;
-  if constexpr (std::invocable<Reduce&, decltype(scattered), decltype(gathered), pieces>) {
-    pieces const all{
-      minimum(plan.owned_chunks(), std::uint64_t{scattered.count}), plan.chunk_words(), between};
-    return reduce_round(reduce, scattered, gathered, all);
-  } else {
-    if (status const s = reduce_round(reduce, scattered); !s.ok()) { return s; }
-    if (status const s = between({}); !s.ok()) { return s; }
-    return reduce_round(reduce, gathered);
-  }
+  return agreed_wire(plan, workspace);
 }
+
+template <class Codec>
+[[nodiscard]] auto wire_of(rounds::sum_bypass,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return bypass_wire(plan, workspace);
+}
+
+template <class Codec>
+[[nodiscard]] auto wire_of(rounds::reduce_payload,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return payload_wire(plan, workspace);
+}
+
+template <class Codec>
+[[nodiscard]] auto wire_of(rounds::scatter_parts,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return scattered_wire(plan, workspace);
+}
+
+template <class Codec>
+[[nodiscard]] auto wire_of(rounds::gather_parts,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return gathered_wire(plan, workspace);
+}
+//! @}
+
+//! @brief Between the rounds of a two-shot codec: recompresses a range of words, for collectives that move pieces.
+template <class Executor, class Codec, class Element>
+struct recompression {
+  Executor const& exec;
+  tersum::plan<Codec> const& plan;
+  exchange_args<Codec, Element> const& args;
+
+  [[nodiscard]] status operator()(part_range range) const
+  {
+    auto of_range               = args;
+    of_range.parts.recompressed = range;
+    return exec.perform(stage::recompress{}, plan, of_range);
+  }
+};
+
+//! Whether a collective takes both rounds of a two-shot codec at once, with what is done between them.
+template <class Reduce, class Between>
+inline constexpr bool takes_pieces = std::invocable<Reduce&,
+                                                    scatter_wire<std::uint32_t>,
+                                                    gather_wire<std::uint32_t>,
+                                                    part_recompression<Between>>;
 
 //! The exchange of factors, whose reductions are exchanges.
 template <executor Executor, nesting Codec, class Gradient, class Reduce>
@@ -102,38 +139,30 @@ status all_reduce_mean(Executor const& exec,
   if constexpr (nesting<Codec>) {
     return detail::all_reduce_factors(exec, plan, gradient, state, workspace, reduce);
   } else {
-    if (status const s = encode(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-    if constexpr (Codec::agrees) {
-      if (status const s = detail::reduce_round(reduce, agreed_wire(plan, workspace)); !s.ok()) {
-        return s;
-      }
+    auto const values = detail::span_of(gradient);
+    if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+      return s;
     }
-    if constexpr (!gathering<Codec>) {
-      // Before anything moves a residual: what is not finite here stops it too.
-      if (status const s = detail::reduce_round(reduce, bypass_wire(plan, workspace)); !s.ok()) {
-        return s;
-      }
-    }
-    if constexpr (Codec::agrees) {
-      if (status const s = advance(exec, plan, gradient, state, workspace); !s.ok()) { return s; }
-    }
-    if constexpr (gathering<Codec>) {
-      if (status const s = detail::reduce_round(reduce, gathered_wire(plan, workspace)); !s.ok()) {
-        return s;
-      }
-    } else {
-      if constexpr (scattering<Codec>) {
-        if (status const s = detail::exchange_parts(exec, plan, gradient, state, workspace, reduce);
-            !s.ok()) {
-          return s;
-        }
+    if (status const s = exec.check(); !s.ok()) { return s; }
+    auto const args = detail::make_args(plan, values.data(), state, workspace);
+    using between   = detail::recompression<Executor, Codec, std::ranges::range_value_t<Gradient>>;
+    constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
+    return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+      if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
+        auto const scattered = scattered_wire(plan, workspace);
+        part_recompression<between> const pieces{
+          detail::minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
+          plan.chunk_words(),
+          {exec, plan, args}};
+        return detail::reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
+      } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
+        return {};  // done in pieces
+      } else if constexpr (is_round<Entry>) {
+        return detail::reduce_round(reduce, detail::wire_of(entry, plan, workspace));
       } else {
-        if (status const s = detail::reduce_round(reduce, payload_wire(plan, workspace)); !s.ok()) {
-          return s;
-        }
+        return exec.perform(entry, plan, args);
       }
-    }
-    return decode(exec, plan, gradient, state, workspace);
+    });
   }
 }
 

@@ -6,7 +6,8 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/block_squares.hpp>
+#include <tersum/block/detail/block_squares.hpp>
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 
@@ -14,6 +15,66 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
+
+//! @brief How the chunks of a codec are shared out for their norms.
+template <class Codec, class Element>
+using norm_share = norm_shape<Codec::chunk_size,
+                              std::conditional_t<Codec::rotates_all, float, Element>,
+                              Codec::feeds_back>;
+
+//! @brief The grid of `chunk_norms`.
+template <class Codec, class Element>
+inline constexpr chunk_grid norms_grid{
+  .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
+
+//! @brief Eight values, gradient plus residual; zeros beyond the `left` that there are, which only edges look at.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_for_norm(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t first,
+                               [[maybe_unused]] int left,
+                               float* v)
+{
+  if constexpr (Codec::rotates_all) {
+    load_eight(ctx, args.rotated + first, v);
+  } else if constexpr (Edge) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      v[j] = 0.0f;
+      if (j < left) {
+        std::uint64_t const at = first + static_cast<unsigned>(j);
+        v[j]                   = Context::value(ctx.load(args.gradient + at));
+        if constexpr (Codec::feeds_back) {
+          v[j] = Context::add(v[j], ctx.load(args.residual + at));
+        }
+      }
+    }
+  } else {
+    load_eight(ctx, args.gradient + first, v);
+    if constexpr (Codec::feeds_back) {
+      float kept[8];
+      load_eight(ctx, args.residual + first, kept);
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
+    }
+  }
+}
+
+//! @brief What one thread adds up of a chunk of an exchange.
+//! @param first  The thread's first coordinate in the gradient.
+//! @param left   Coordinates of the chunk from there on.
+template <bool Edge, class Codec, class Element, class Context, int Rows>
+TERSUM_BODY void add_squares(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             std::uint64_t first,
+                             int left,
+                             float (&parts)[Rows])
+{
+  auto const load = [&](int within, float* v) {
+    load_for_norm<Edge>(ctx, args, first + static_cast<unsigned>(within), left - within, v);
+  };
+  add_squares<norm_share<Codec, Element>>(ctx, load, parts);
+}
 
 //! Whether the norms of chunks are what the ranks agree on.
 template <class Codec>

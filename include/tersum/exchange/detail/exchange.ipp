@@ -86,14 +86,37 @@ template <class Codec, class Element>
   return {};
 }
 
-//! Whether a codec has encode, advance and decode; if not, that is a compile error.
+//! Whether a codec has the parts of an exchange; if not, that is a compile error.
 template <class Codec>
-[[nodiscard]] constexpr bool has_three_parts() noexcept
+[[nodiscard]] constexpr bool has_parts_of_its_own() noexcept
 {
   static_assert(!nesting<Codec>,
                 "tersum: quantized factors are exchanged by all_reduce_mean; in parts by those of "
                 "plan.factors() and, for each factor, of plan.inner(turn)");
   return true;
+}
+
+//! @brief The stages of one part.
+template <exchange_part Part, class Executor, class Codec, class Element>
+[[nodiscard]] status perform_part(Executor const& exec,
+                                  plan<Codec> const& plan,
+                                  std::span<Element> gradient,
+                                  std::span<std::byte> state,
+                                  std::span<std::byte> workspace)
+{
+  static_assert(has_parts_of_its_own<Codec>());
+  if (status const s = check_arguments(plan, gradient, state, workspace); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const args = make_args(plan, gradient.data(), state, workspace);
+  return walk_part<Part>(typename Codec::stages{},
+                         [&](auto stage) { return exec.perform(stage, plan, args); });
+}
+
+//! Elements of a range as a span.
+template <class Gradient>
+[[nodiscard]] auto span_of(Gradient&& gradient)
+{
+  return std::span<std::ranges::range_value_t<Gradient>>{gradient};
 }
 
 }  // namespace detail
@@ -107,7 +130,8 @@ status initialize(Executor const& exec,
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
   if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  return exec.initialize(plan, detail::make_args<Codec, float>(plan, nullptr, state, {}), seed);
+  return exec.perform(
+    stage::initialize{seed}, plan, detail::make_args<Codec, float>(plan, nullptr, state, {}));
 }
 
 template <executor Executor, nesting Codec>
@@ -137,35 +161,25 @@ status initialize(Executor const& exec,
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>
+status measure(Executor const& exec,
+               plan<Codec> const& plan,
+               Gradient&& gradient,
+               std::span<std::byte> state,
+               std::span<std::byte> workspace)
+{
+  return detail::perform_part<exchange_part::measure>(
+    exec, plan, detail::span_of(gradient), state, workspace);
+}
+
+template <executor Executor, class Codec, gradient_memory Gradient>
 status encode(Executor const& exec,
               plan<Codec> const& plan,
               Gradient&& gradient,
               std::span<std::byte> state,
               std::span<std::byte> workspace)
 {
-  static_assert(detail::has_three_parts<Codec>());
-  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
-  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
-    return s;
-  }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  return exec.encode(plan, detail::make_args(plan, values.data(), state, workspace));
-}
-
-template <executor Executor, class Codec, gradient_memory Gradient>
-status advance(Executor const& exec,
-               plan<Codec> const& plan,
-               Gradient&& gradient,
-               std::span<std::byte> state,
-               std::span<std::byte> workspace)
-{
-  static_assert(detail::has_three_parts<Codec>());
-  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
-  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
-    return s;
-  }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  return exec.advance(plan, detail::make_args(plan, values.data(), state, workspace));
+  return detail::perform_part<exchange_part::encode>(
+    exec, plan, detail::span_of(gradient), state, workspace);
 }
 
 template <executor Executor, scattering Codec, gradient_memory Gradient>
@@ -183,7 +197,7 @@ status recompress(Executor const& exec,
   if (status const s = exec.check(); !s.ok()) { return s; }
   auto args               = detail::make_args(plan, values.data(), state, workspace);
   args.parts.recompressed = range;
-  return exec.recompress(plan, args);
+  return exec.perform(stage::recompress{}, plan, args);
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>
@@ -193,13 +207,8 @@ status decode(Executor const& exec,
               std::span<std::byte> state,
               std::span<std::byte> workspace)
 {
-  static_assert(detail::has_three_parts<Codec>());
-  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
-  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
-    return s;
-  }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  return exec.decode(plan, detail::make_args(plan, values.data(), state, workspace));
+  return detail::perform_part<exchange_part::decode>(
+    exec, plan, detail::span_of(gradient), state, workspace);
 }
 
 }  // namespace tersum::inline v0

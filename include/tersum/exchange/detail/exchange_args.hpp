@@ -8,6 +8,8 @@
 
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -19,13 +21,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief What kernels of a codec that selects are given besides.
-struct selection_args {
-  selection_rule rule;
-  selection_scratch* scratch;
-  std::uint32_t* places;  // one a chunk
-};
 
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
 struct part_args {
@@ -70,6 +65,10 @@ struct exchange_args {
   std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
+
+//! The codec of what a stage works with: of `cpu_work`, of `launch_list`.
+template <class Work>
+using codec_of = typename std::remove_cvref_t<Work>::codec_type;
 
 //! @brief Where a chunk lies in the payload: its level, 0 for not at all, and its first word.
 struct payload_place {

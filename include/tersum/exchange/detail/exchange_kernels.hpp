@@ -7,16 +7,15 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_full_hadamard.hpp>
-#include <tersum/baseline/detail/block_top_coordinates.hpp>
+#include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_decode.hpp>
 #include <tersum/exchange/detail/block_encode.hpp>
+#include <tersum/exchange/detail/block_energies.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_magnitudes.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
-#include <tersum/exchange/detail/block_select.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
 #include <tersum/tuning.hpp>
@@ -147,7 +146,8 @@ struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
                                           : Tuning.cuda.select_blocks_of_widths;
   template <class Codec>
   static constexpr int shared = select_shared;
-  TERSUM_RUNS(select_phases_of(ctx, args, first_phase, last_phase))
+  TERSUM_RUNS(
+    select_phases_of<Codec::chunker_type::level_count>(ctx, args, first_phase, last_phase))
 };
 
 //! One thread a chunk.
@@ -161,41 +161,6 @@ struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
   TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
-
-//! @name Kernels of full_hadamard
-//! 32 coordinates a thread.
-//! @{
-struct full_forward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
-  int pass;
-  TERSUM_RUNS(full_forward_pass(ctx, args, pass))
-};
-
-struct full_backward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
-  int pass;
-  TERSUM_RUNS(full_backward_pass(ctx, args, pass))
-};
-//! @}
-
-//! @name Kernels of top_coordinates
-//! One thread a coordinate.
-//! @{
-struct send_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
-  TERSUM_RUNS(send_coordinates(ctx, args))
-};
-
-struct clear_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
-  TERSUM_RUNS(clear_coordinates(ctx, args))
-};
-
-struct add_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
-  std::uint64_t rank;
-  TERSUM_RUNS(add_coordinates(ctx, args, rank))
-};
-
-struct receive_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
-  TERSUM_RUNS(receive_coordinates(ctx, args))
-};
-//! @}
 
 //! One block a part.
 struct clear_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {

@@ -19,12 +19,17 @@ namespace tersum::inline v0::detail {
 template <class Executor, class Codec, class Element>
 class launch_list {
  public:
+  using codec_type = Codec;
+
   launch_list(Executor const& executor,
-              plan<Codec> const& plan,
+              tersum::plan<Codec> const& plan,
               exchange_args<Codec, Element> const& args)
     : executor_{executor}, plan_{plan}, args_{args}
   {
   }
+
+  [[nodiscard]] tersum::plan<Codec> const& plan() const { return plan_; }
+  [[nodiscard]] exchange_args<Codec, Element> const& args() const { return args_; }
 
   //! The first failure.
   [[nodiscard]] status result() const { return result_; }
@@ -33,6 +38,15 @@ class launch_list {
   void operator()(Kernel const& kernel, std::uint64_t blocks)
   {
     if (result_.ok()) { result_ = executor_.run(kernel, blocks, args_); }
+  }
+
+  //! The same as a function object, which returns a status.
+  [[nodiscard]] auto each()
+  {
+    return [this](auto const& kernel, std::uint64_t blocks) {
+      (*this)(kernel, blocks);
+      return result_;
+    };
   }
 
   //! One thread for each of `count`.
@@ -87,8 +101,6 @@ class launch_list {
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
-  void full_pass(auto const& kernel) { threads(kernel, plan_.chunks() * (Codec::chunk_size / 32)); }
-
   //! Sets `count` elements to zero.
   template <class T>
   void clear(T* to, std::uint64_t count)
@@ -108,10 +120,9 @@ class launch_list {
     if (blocks == 0) { return; }
     auto& histogram = args_.selection.scratch->histogram;
     clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    int const at_once = blocks == 1 ? select_phases : 1;
-    for (int phase = 0; phase < select_phases; phase += at_once) {
-      (*this)(select_kernel{{}, phase, phase + at_once}, blocks);
-    }
+    each_select_launch(blocks, [&](int first, int last) {
+      (*this)(select_kernel{{}, first, last}, blocks);
+    });
   }
 
   void select() { select(select_blocks(plan_.chunks(), numbers)); }
@@ -130,10 +141,6 @@ class launch_list {
       (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
     }
     chunks<encode_parts_kernel>();
-    if constexpr (requantizing<Codec> && Codec::feeds_back) {
-      // What hops add is a copy: feedback compares it with what was sent.
-      copy(args_.parts.gathered, args_.payload, words);
-    }
   }
 
   void decode_parts()
@@ -148,9 +155,17 @@ class launch_list {
   static constexpr cuda_tuning numbers = tuning_of<Executor>.cuda;
 
   Executor const& executor_;
-  plan<Codec> const& plan_;
+  tersum::plan<Codec> const& plan_;
   exchange_args<Codec, Element> const& args_;
   status result_{};
 };
+
+template <class T>
+inline constexpr bool is_launch_list = false;
+template <class Executor, class Codec, class Element>
+inline constexpr bool is_launch_list<launch_list<Executor, Codec, Element>> = true;
+
+template <class T>
+concept launching = is_launch_list<T>;
 
 }  // namespace tersum::inline v0::detail

@@ -38,6 +38,9 @@ inline constexpr int threads_of = Kernel::template threads<Codec, chosen<Of...>>
 template <class Kernel, class Codec, class... Of>
 inline constexpr int blocks_of = Kernel::template blocks<Codec, chosen<Of...>>;
 
+template <class Kernel, class... Of>
+inline constexpr int block_kernel_threads = number_of<chosen<Of...>>(Kernel::threads);
+
 // Kernels are hidden: every shared library has its own, compiled for its own architectures.
 template <class Kernel, class Codec, class Element, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
@@ -57,6 +60,14 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   Kernel kernel;
   kernel.first = first;
   kernel(kernel_context_t<Of...>{}, args);
+}
+
+// One of a call on arrays, which holds its arguments.
+template <class Kernel, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  block_kernel_threads<Kernel, Of...>) block_kernel(Kernel kernel)
+{
+  kernel(kernel_context_t<Of...>{});
 }
 
 template <class Op, class... Of>

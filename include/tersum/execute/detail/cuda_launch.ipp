@@ -79,4 +79,15 @@ status basic_cuda_executor<Of...>::run(Kernel const& kernel,
   }
 }
 
+template <tuning_holder... Of>
+template <class Kernel>
+status basic_cuda_executor<Of...>::run(Kernel const& kernel, std::uint64_t blocks) const
+{
+  return launch(detail::block_kernel<Kernel, Of...>,
+                blocks,
+                detail::block_kernel_threads<Kernel, Of...>,
+                Kernel::shared,
+                kernel);
+}
+
 }  // namespace tersum::inline v0

@@ -122,8 +122,38 @@ void reduce_range([[maybe_unused]] instruction_set set,
   reduce_stretch_baseline<Op>(to, a, b, count);
 }
 
-//! @brief to[i] = op(a[i], b[i]) on some threads, one share of the array for each, of at least so many bytes; `to` may be `a`
-//! or `b`.
+//! @brief to[i] = op(a[i], b[i]) for first <= i < last of arrays of `count` elements; `to` may be `a` or `b`.
+template <class Op>
+void reduce_share(instruction_set set,
+                  Op const& op,
+                  typename Op::element* to,
+                  typename Op::element const* a,
+                  typename Op::element const* b,
+                  [[maybe_unused]] std::size_t count,
+                  std::size_t first,
+                  std::size_t last)
+{
+  auto const reduce_part = [&]<class Part>(Part, std::size_t begin, std::size_t end) {
+    begin = std::max(begin, first);
+    end   = std::min(end, last);
+    if (begin < end) { reduce_range<Part>(set, to + begin, a + begin, b + begin, end - begin); }
+  };
+  if constexpr (has_combine_at<Op>) {
+    op.for_each_part(count, reduce_part);
+  } else {
+    reduce_part(op, 0, count);
+  }
+}
+
+//! @brief body(first, last) for shares of an array, one on each thread, of whole lines of the cache and at least so many bytes.
+template <class Element, class Body>
+void each_share_of_array(int threads, std::size_t count, std::size_t least_bytes, Body const& body)
+{
+  std::size_t const least = maximum<std::size_t>(least_bytes / sizeof(Element), 1);
+  each_share(threads, count, least, 64 / sizeof(Element), body);
+}
+
+//! @brief to[i] = op(a[i], b[i]) on some threads, one share of the array for each; `to` may be `a` or `b`.
 template <class Op>
 void reduce_array(int threads,
                   instruction_set set,
@@ -134,24 +164,39 @@ void reduce_array(int threads,
                   std::size_t count,
                   std::size_t least_bytes = tuning{}.cpu.least_reduced)
 {
+  using element = typename Op::element;
   if constexpr (requantizing<Op>) {
     requantize_array<Op>(threads, set, to, a, b, count);
   } else {
-    std::size_t const least = maximum<std::size_t>(least_bytes / sizeof(typename Op::element), 1);
-    constexpr std::size_t line = 64 / sizeof(typename Op::element);
-    each_share(threads, count, least, line, [&](std::size_t first, std::size_t last) {
-      auto const reduce_part = [&]<class Part>(Part, std::size_t begin, std::size_t end) {
-        begin = std::max(begin, first);
-        end   = std::min(end, last);
-        if (begin < end) { reduce_range<Part>(set, to + begin, a + begin, b + begin, end - begin); }
-      };
-      if constexpr (has_combine_at<Op>) {
-        op.for_each_part(count, reduce_part);
-      } else {
-        reduce_part(op, 0, count);
+    each_share_of_array<element>(
+      threads, count, least_bytes, [&](std::size_t first, std::size_t last) {
+        reduce_share(set, op, to, a, b, count, first, last);
+      });
+  }
+}
+
+//! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) of `arrays` arrays, at least two. A share goes through
+//! all of them a stretch at a time, which the cache holds in between. `to` may be from[0].
+template <class Op>
+void reduce_arrays(int threads,
+                   instruction_set set,
+                   Op const& op,
+                   typename Op::element* to,
+                   typename Op::element const* const* from,
+                   std::size_t arrays,
+                   std::size_t count)
+{
+  using element                 = typename Op::element;
+  constexpr std::size_t stretch = 16384 / sizeof(element);
+  each_share_of_array<element>(
+    threads, count, tuning{}.cpu.least_reduced, [&](std::size_t first, std::size_t last) {
+      for (std::size_t begin = first; begin < last; begin += stretch) {
+        std::size_t const end = std::min(begin + stretch, last);
+        for (std::size_t i = 1; i < arrays; ++i) {
+          reduce_share(set, op, to, i == 1 ? from[0] : to, from[i], count, begin, end);
+        }
       }
     });
-  }
 }
 
 }  // namespace tersum::inline v0::detail

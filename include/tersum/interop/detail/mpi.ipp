@@ -17,7 +17,7 @@ inline mpi_transport::mpi_transport(MPI_Comm communicator,
 
 inline status mpi_transport::use(MPI_Comm communicator) noexcept
 {
-  // MPI itself would end the program, or hang.
+  // Asked first, because with MPI that is not running the calls below would end the program, or hang.
   int begun = 0, ended = 0, between_groups = 0;
   MPI_Initialized(&begun);
   MPI_Finalized(&ended);
@@ -68,7 +68,7 @@ inline status mpi_transport::exchange_word(int to,
                                            int from,
                                            std::uint64_t& received) const noexcept
 {
-  // Of memory that stays: a word that comes after the timeout would be written to the caller's stack.
+  // Into memory that stays: otherwise a word that comes after the timeout would be written to the caller's stack.
   words_[0]      = value;
   status const s = send_receive(to,
                                 reinterpret_cast<std::byte const*>(&words_[0]),

@@ -64,7 +64,7 @@ inline status nccl_transport::wait(cudaStream_t stream) const noexcept
                     "NCCL reports an error of the communicator",
                     static_cast<int>(answer != ncclSuccess ? answer : state)});
     }
-    // Only now: a communicator that fails may let go of the stream.
+    // That the stream is done counts only if the communicator has not failed: one that fails may let go of the stream.
     if (done == cudaSuccess) { return {}; }
     if (std::chrono::steady_clock::now() > end) { return abort(late()); }
     std::this_thread::yield();
@@ -86,7 +86,7 @@ inline status nccl_transport::exchange_word(int to,
   if (status const s = send_receive(to, words, bytes, from, words + bytes, bytes); !s.ok()) {
     return s;
   }
-  // What a rank that never came would have sent must not block in a copy to pageable memory.
+  // Waits first, with the time limit: a copy to pageable memory would block for ever if a rank never came.
   if (status const s = wait(); !s.ok()) { return s; }
   return copied(cudaMemcpyAsync(&received, words + bytes, bytes, cudaMemcpyDefault, stream_) ==
                     cudaSuccess

@@ -81,13 +81,15 @@ status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
     }
     return between.recompress({});
   }
-  // Scales go there first and come back last. In front of them pieces are cut in units of 16 bytes, for NCCL's sake.
+  // The scales travel to the owners first and come back last. What lies in front of them is cut into pieces of whole 16
+  // bytes, so that NCCL finds every piece aligned.
   constexpr std::size_t unit = 16 / sizeof(Element);
   rank_blocks const cut{
     .count = (count - between.scales) / unit, .element_bytes = 16, .ranks = pieces_};
   std::size_t const front = cut.count * unit;
   auto const end          = [&](int pieces) { return cut.begin(pieces) * unit; };
-  // A chunk that begins in a piece may end in the next one.
+  // A chunk that begins in one piece may end in the next one. So with a piece arrive as many words of the next as such a
+  // chunk can reach.
   auto const arrived = [&](int pieces) {
     std::size_t const reach = end(pieces) + detail::round_up(between.overlap, unit);
     return pieces == 0 ? 0 : pieces == pieces_ ? front : std::min(reach, front);

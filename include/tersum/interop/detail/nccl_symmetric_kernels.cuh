@@ -23,8 +23,8 @@ namespace detail {
 
 inline constexpr int symmetric_threads = 512;  //!< Threads of a block.
 
-//! @brief The reduction of elements `begin` to `end`, which this rank owns: read from all ranks, written to all ranks.
-//! Neighbouring elements are taken as vectors of 16 bytes where `Vectors`.
+//! @brief Reduces the elements `begin` to `end`, which this rank owns: reads them from all ranks and writes the result to
+//! all ranks. With `Vectors` it takes 16 bytes at a time.
 template <bool Vectors, class Op>
 __device__ void reduce_symmetric(ncclDevComm const& comm,
                                  ncclWindow_t window,
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(symmetric_threads) symmetric_kernel(ncclDevCom
 {
   ncclCoopCta cta;
   ncclLsaBarrierSession<ncclCoopCta> everyone{cta, comm, ncclTeamTagLsa(), blockIdx.x};
-  everyone.sync(cta, cuda::memory_order_acq_rel);  // all ranks have what they bring
+  everyone.sync(cta, cuda::memory_order_acq_rel);  // all ranks have written what they bring
   using element                  = typename Op::element;
   constexpr std::size_t together = element_vector<element>::count;
   if (offset % 16 == 0) {
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(symmetric_threads) symmetric_kernel(ncclDevCom
     reduce_symmetric<false>(
       comm, window, offset, begin * together, last ? count : end * together, op);
   }
-  everyone.sync(cta, cuda::memory_order_acq_rel);  // all ranks have what they get
+  everyone.sync(cta, cuda::memory_order_acq_rel);  // all ranks have received their results
 }
 
 //! @brief This rank's part, written to all other ranks.

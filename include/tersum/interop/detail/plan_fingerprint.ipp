@@ -57,7 +57,7 @@ void add_op(fingerprint_hash& hash) noexcept
   hash.add(Op::associative);
   hash.add(Op::exact);
   if constexpr (std::integral<typename Op::element> && has_combine<Op>) {
-    // What tells a sum from a maximum, and lanes of one width from others.
+    // Two words whose reduction tells a sum from a maximum, and lanes of one width from lanes of another.
     auto const word = static_cast<typename Op::element>(0x6712345667123456ull);
     hash.add(Op{}(word, word));
   } else if constexpr (std::same_as<typename Op::element, float>) {
@@ -145,7 +145,8 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(Codec::range_type::measurement);
       hash.add(Codec::tracks);
       hash.add(codec.range.clip);
-      // In a small and a large world, which is what cuts a factor off; a multiple is the root of one of them at most.
+      // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
+      // mistaken for the square root of one of them at most.
       auto const& headroom = codec.range.headroom;
       for (int const ranks : {5, 65521}) {
         for (float const ratio : {3.0f, 3000.0f}) {
@@ -212,7 +213,7 @@ status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t se
     outcome = {error_code::invalid_argument,
                "plan: its world is not {.size = over.size(), .rank = over.rank()}"};
   }
-  // A rank that is at fault sends a number of its own, so that the others notice.
+  // A rank that found a fault sends a number that no other has, so that all ranks notice.
   std::uint64_t const mine = outcome.ok() ? fingerprint(plan, seed)
                                           : 0x9e3779b97f4a7c15ull * (static_cast<unsigned>(me) + 1);
   std::uint64_t passing    = mine;

@@ -8,7 +8,7 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Bytes of an element of a codec's rounds, or more: what a rank's block may exceed the mean of all by.
+//! At least the bytes of an element of a codec's rounds. A rank's block exceeds the mean of all blocks by less than that.
 template <class Codec>
 [[nodiscard]] constexpr std::size_t largest_element() noexcept
 {
@@ -19,7 +19,8 @@ template <class Codec>
   return largest;
 }
 
-//! @brief Whether an executor can add what a transport brings: see `nccl_transport::check_stream` for those with streams.
+//! @brief Whether an executor can add what a transport brings. A transport with a stream, such as `nccl_transport`, asks
+//! for the same stream.
 template <class Transport, class Executor>
 [[nodiscard]] status check_executor([[maybe_unused]] Transport const& over,
                                     Executor const& exec) noexcept
@@ -47,7 +48,7 @@ template <class Transport, class Executor>
 }
 
 //! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
-//! @param op        The reduction from the block's first element on.
+//! @param op        The reduction, whose positions count from the block's first element.
 //! @param sum       The block's place in the array.
 //! @param received  The ranks' blocks of `count` elements each.
 template <class Executor, reduce_op Op>
@@ -80,7 +81,7 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
   } else if constexpr (gathering<Codec>) {
     return 0;
   } else {
-    // The parts of a two-shot codec have room in the workspace.
+    // The parts of a two-shot codec need no scratch memory: the workspace has room for them.
     std::uint64_t const payload = scattering<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),

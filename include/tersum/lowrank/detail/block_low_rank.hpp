@@ -78,7 +78,8 @@ TERSUM_BODY void refresh_warm(Context const& ctx,
 //! @brief What the products start from: of a paired exchange the orthonormal P that was reduced, else the warm start made
 //! orthonormal. A block of `factor_threads` has one matrix.
 template <class Codec, class Element, class Context>
-TERSUM_BODY void orthonormalize_factor(Context const& ctx, exchange_args<Codec, Element> const& args)
+TERSUM_BODY void orthonormalize_factor(Context const& ctx,
+                                       exchange_args<Codec, Element> const& args)
 {
   using factor               = block_factor<Context, Codec::rank>;
   matrix_record const& m     = args.matrices[ctx.block_rank()];

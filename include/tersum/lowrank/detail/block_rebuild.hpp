@@ -9,14 +9,12 @@
 #include <tersum/config.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
-#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-template <class Context>
-inline constexpr int rebuild_splits = tuning_of<Context>.cuda.rebuild_splits;
+inline constexpr int rebuild_splits = 4;  //!< Blocks that share the columns of 64 rows.
 
 //! @brief The mean P Q^T in place of the gradient, and what it leaves as residual. `rebuild_splits` blocks have 64 rows.
 template <class Codec, class Element, class Context>
@@ -24,7 +22,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
 {
   constexpr int columns        = Codec::rank;
   int const turn               = turn_of(args);
-  std::uint64_t const number   = ctx.block_rank() / rebuild_splits<Context>;
+  std::uint64_t const number   = ctx.block_rank() / rebuild_splits;
   auto const first             = [](matrix_record const& m) { return m.first_rows; };
   std::uint64_t const matrix   = find_matrix(args, number, first);
   matrix_record const& m       = args.matrices[matrix];
@@ -39,10 +37,10 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
   float* const right           = left + columns * product_stride;
   int const place              = static_cast<int>(ctx.thread_rank()) % 8 * 8;
   int const group              = static_cast<int>(ctx.thread_rank()) / 8;
-  std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits<Context> * 64;
+  std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits * 64;
 
   load_factor<columns>(ctx, sends_rows ? sent : other, m.rows, rank, begin, left);
-  for (std::uint64_t at = one_tile; at < m.columns; at += 64 * rebuild_splits<Context>) {
+  for (std::uint64_t at = one_tile; at < m.columns; at += 64 * rebuild_splits) {
     load_factor<columns>(ctx, sends_rows ? other : sent, m.columns, rank, at, right);
     ctx.sync_block();
     std::uint64_t const column = at + static_cast<unsigned>(place);

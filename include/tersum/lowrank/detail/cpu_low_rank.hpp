@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
@@ -37,21 +38,17 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   //! Fills header, records and warm start, clears the residual.
   void initialize(plan<codec_type> const& plan, std::uint64_t seed) const;
 
-  void select() const {}  //!< All matrices travel.
+  //! Paired: gradient to P.
+  void measure() const { multiply(0, args_.warm); }
 
-  //! @name Paired
-  //! @{
-  void measure() const { multiply(0, args_.warm); }      //!< Gradient to P.
-  void settle() const;                                   //!< Reduced P to orthonormal P.
-  void encode() const { multiply(1, args_.factor[0]); }  //!< Gradient to Q.
-  //! @}
+  //! What products start from: paired the reduced P, else the warm start.
+  void orthonormalize() const;
 
-  //! Alternating: warm start to orthonormal factor, gradient to the other factor.
-  void encode_cast() const;
+  //! Gradient to Q or, when alternating, to the factor of the turn.
+  void encode() const;
 
   //! Reduced factor to gradient, residual and warm start.
   void decode() const;
-  void decode_cast() const { decode(); }
 
   //! Bypassing tensors to the wire and back, as a codec that only converts does it.
   void encode_bypass() const;
@@ -81,6 +78,8 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   }
 
   // The factor of a turn for all matrices, from the orthonormal or warm factor of the other turn, to the wire.
+  void orthonormalize_sum() const;
+  void orthonormalize_warm() const;
   void multiply(int turn, float const* from) const;
   void multiply_columns(matrix_record const& m,
                         int turn,
@@ -117,6 +116,14 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   instruction_set set_;
   args_type const& args_;
 };
+
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::orthonormalize, cpu_work<Codec, Element> const& work)
+{
+  work.chunks().orthonormalize();
+  return {};
+}
 
 }  // namespace tersum::inline v0::detail
 

@@ -72,7 +72,17 @@ bool TERSUM_LOW_RANK_STAGES::receive(
 }
 
 TERSUM_LOW_RANK_TEMPLATE
-void TERSUM_LOW_RANK_STAGES::settle() const
+void TERSUM_LOW_RANK_STAGES::orthonormalize() const
+{
+  if constexpr (paired) {
+    orthonormalize_sum();
+  } else {
+    orthonormalize_warm();
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::orthonormalize_sum() const
 {
   parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
     matrix_record const& m = args_.matrices[i];
@@ -90,10 +100,9 @@ void TERSUM_LOW_RANK_STAGES::settle() const
 }
 
 TERSUM_LOW_RANK_TEMPLATE
-void TERSUM_LOW_RANK_STAGES::encode_cast() const
+void TERSUM_LOW_RANK_STAGES::orthonormalize_warm() const
 {
-  int const now    = turn();
-  int const before = 1 - now;
+  int const before = 1 - turn();
   parallel_for(threads_, args_.chunks, [&](std::uint64_t i) {
     matrix_record const& m     = args_.matrices[i];
     std::uint64_t const length = m.length(before);
@@ -103,7 +112,14 @@ void TERSUM_LOW_RANK_STAGES::encode_cast() const
     LowRank::orthogonalizer_type::orthogonalize(factor);
     args_.poisoned[i] = 0;
   });
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::encode() const
+{
+  int const now = turn();
   multiply(now, args_.factor[0]);
+  if constexpr (paired) { return; }
   std::uint64_t used = 0;
   if (args_.chunks > 0) {
     matrix_record const& last = args_.matrices[args_.chunks - 1];
@@ -123,14 +139,6 @@ void TERSUM_LOW_RANK_STAGES::decode() const
       raise_flag(args_);
     }
   });
-  for (std::uint64_t i = 0; i < args_.tensors; ++i) {
-    tensor_record const& r = args_.records[i];
-    float const* const sum = args_.bypass + r.bypass;
-    if (r.chunks > 0) { continue; }
-    if (!std::all_of(sum, sum + r.size, [](float v) { return is_finite(v); })) {
-      raise_flag(args_);
-    }
-  }
   bool const keeps = !step_is_poisoned(args_);
   parallel_for(threads_, args_.row_blocks, [&](std::uint64_t number) {
     auto const first       = [](matrix_record const& m) { return m.first_rows; };

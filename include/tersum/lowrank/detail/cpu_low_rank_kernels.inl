@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Products of blocks for one instruction set. Included once for each by cpu_low_rank_kernels.hpp, after vector_target.ipp.
+//! Products of blocks for one instruction set. Included once for each by cpu_low_rank_kernels.hpp, after vector_target.inl.
 //!
 //! All sums have one order for all instruction sets: over a block in ascending order by fused multiply-adds, or in double,
 //! where products of floats are exact; then blocks in ascending order.

@@ -110,7 +110,7 @@ struct write_pointers : kernel_of_threads<128, 8> {
   }
 };
 
-//! @brief A launch for `encode_low_rank` and `advance_low_rank` that leaves the products to multiply(groups, matrices,
+//! @brief A launch for `launch_low_rank` that leaves the products to multiply(groups, matrices,
 //! adds): op(A) B with A of the table's `matrices`, added to C if `adds`.
 template <class Codec, class Launch, class Multiply>
 struct grouped_launch {

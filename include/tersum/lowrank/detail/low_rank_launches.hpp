@@ -8,10 +8,12 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_products.hpp>
 #include <tersum/lowrank/detail/block_rebuild.hpp>
+#include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 
@@ -122,43 +124,93 @@ template <class Codec>
   return Codec::agrees ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
 }
 
+//! Gradient to P, from the warm start.
 template <class Codec, class Launch>
-[[nodiscard]] status encode_low_rank(plan<Codec> const& plan, Launch const& launch)
+[[nodiscard]] status launch_low_rank(stage::measure, plan<Codec> const& plan, Launch const& launch)
 {
-  if (plan.bypassed() > 0) {
-    if (status const s = launch(bypass_kernel<true>{}, plan.tensors()); !s.ok()) { return s; }
-  }
-  if constexpr (Codec::agrees) {
-    return launch(multiply_all<true>{}, plan.blocks(0));
-  } else {
-    if (status const s = launch(orthonormalize_all{}, plan.chunks()); !s.ok()) { return s; }
-    return launch(multiply_all<false>{}, blocks_of_turn(plan));
-  }
+  return launch(multiply_all<true>{}, plan.blocks(0));
 }
 
 template <class Codec, class Launch>
-[[nodiscard]] status advance_low_rank(plan<Codec> const& plan, Launch const& launch)
+[[nodiscard]] status launch_low_rank(stage::orthonormalize,
+                                     plan<Codec> const& plan,
+                                     Launch const& launch)
 {
-  if constexpr (Codec::agrees) {
-    if (status const s = launch(orthonormalize_all{}, plan.chunks()); !s.ok()) { return s; }
-    return launch(multiply_all<false>{}, blocks_of_turn(plan));
-  }
-  return {};
+  return launch(orthonormalize_all{}, plan.chunks());
 }
 
-template <tuning Tuning = tuning{}, class Codec, class Launch>
-[[nodiscard]] status decode_low_rank(plan<Codec> const& plan, Launch const& launch)
+//! Gradient to Q or, when alternating, to the factor of the turn.
+template <class Codec, class Launch>
+[[nodiscard]] status launch_low_rank(stage::encode, plan<Codec> const& plan, Launch const& launch)
+{
+  return launch(multiply_all<false>{}, blocks_of_turn(plan));
+}
+
+template <class Codec, class Launch>
+[[nodiscard]] status launch_low_rank(stage::decode, plan<Codec> const& plan, Launch const& launch)
 {
   // All that may find a value that is not finite comes before what keeps residuals.
   if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
-  if (plan.bypassed() > 0) {
-    if (status const s = launch(bypass_kernel<false>{}, plan.tensors()); !s.ok()) { return s; }
+  if (status const s = launch(rebuild_all{}, plan.row_blocks() * rebuild_splits); !s.ok()) {
+    return s;
   }
-  constexpr auto splits = static_cast<std::uint64_t>(Tuning.cuda.rebuild_splits);
-  if (status const s = launch(rebuild_all{}, plan.row_blocks() * splits); !s.ok()) { return s; }
-  if (status const s = launch(keep_all_warm{}, plan.chunks()); !s.ok()) { return s; }
+  return launch(keep_all_warm{}, plan.chunks());
+}
+
+template <class Codec, class Launch>
+[[nodiscard]] status launch_low_rank(stage::finish, plan<Codec> const&, Launch const& launch)
+{
   return launch(advance_step{}, 1);
 }
 //! @}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::initialize const& stage,
+                               launch_list<Executor, Codec, Element>& launches)
+{
+  auto const& args = launches.args();
+  if constexpr (Codec::feeds_back) { launches.clear(args.residual, launches.plan().coordinates()); }
+  launches.clear(args.warm, round_up(args.elements, 4));
+  if (!launches.result().ok()) { return launches.result(); }
+  return initialize_low_rank(launches.plan(), stage.seed, launches.each());
+}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::measure stage,
+                               launch_list<Executor, Codec, Element>& launches)
+{
+  return launch_low_rank(stage, launches.plan(), launches.each());
+}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::orthonormalize stage,
+                               launch_list<Executor, Codec, Element>& launches)
+{
+  return launch_low_rank(stage, launches.plan(), launches.each());
+}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::encode stage, launch_list<Executor, Codec, Element>& launches)
+{
+  return launch_low_rank(stage, launches.plan(), launches.each());
+}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::decode stage, launch_list<Executor, Codec, Element>& launches)
+{
+  return launch_low_rank(stage, launches.plan(), launches.each());
+}
+
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::finish stage, launch_list<Executor, Codec, Element>& launches)
+{
+  return launch_low_rank(stage, launches.plan(), launches.each());
+}
 
 }  // namespace tersum::inline v0::detail

@@ -103,6 +103,63 @@ TERSUM_BODY void reduce_segments(Context const& ctx,
   }
 }
 
+//! @brief Arrays that one launch reduces, of which more than `most` take several launches.
+template <class Element>
+struct array_list {
+  static constexpr int most = 64;
+  Element const* array[most];
+  int count;
+};
+
+//! @brief Neighbours that a thread has at once.
+template <class Element, int Count>
+struct alignas(Count * sizeof(Element)) neighbours {
+  Element element[Count];
+};
+
+//! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) for `count` elements from `first` on: `Count`
+//! neighbours a thread, in one access. `to` may be one of the arrays.
+template <int Count, class Op, class Context>
+TERSUM_BODY void reduce_list(Context const& ctx,
+                             [[maybe_unused]] Op const& op,
+                             typename Op::element* to,
+                             array_list<typename Op::element> const& from,
+                             std::size_t first,
+                             std::size_t count)
+{
+  using several = neighbours<typename Op::element, Count>;
+  std::size_t const at =
+    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
+    Count;
+  if (at >= count) { return; }
+  auto const load = [&](int i) {
+    return ctx.load(reinterpret_cast<several const*>(from.array[i] + first + at));
+  };
+  several sum = load(0);
+  // Four arrays are under way together.
+  for (int begin = 1; begin < from.count; begin += 4) {
+    several next[4];
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      if (begin + i < from.count) { next[i] = load(begin + i); }
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      if (begin + i >= from.count) { break; }
+      TERSUM_UNROLL
+      for (int k = 0; k < Count; ++k) {
+        if constexpr (has_combine_at<Op>) {
+          sum.element[k] =
+            op(sum.element[k], next[i].element[k], first + at + static_cast<unsigned>(k));
+        } else {
+          sum.element[k] = Op{}(sum.element[k], next[i].element[k]);
+        }
+      }
+    }
+  }
+  ctx.store(reinterpret_cast<several*>(to + first + at), sum);
+}
+
 //! @brief The arrays of all ranks, for reductions in one go.
 template <class Element, int Ranks>
 struct rank_arrays {

@@ -15,27 +15,29 @@ template <class Executor, class Ranks>
                                        Ranks const& ranks,
                                        reduction_order order);
 
-//! What comes after the agreement of a codec that does not gather.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_payload(Executor const& exec,
-                                      Ranks const& ranks,
-                                      reduction_order order)
+//! One stage of an exchange, for all ranks.
+template <class Executor, class Stage, class Ranks>
+[[nodiscard]] status loopback_stage(Executor const& exec, Stage stage, Ranks const& ranks)
 {
-  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
-  if constexpr (scattering<codec>) {
-    if (status const s = scatter_loopback_round(exec, ranks); !s.ok()) { return s; }
-    if (status const s =
-          for_each_rank(ranks,
-                        [&](auto const& r) {
-                          return recompress(exec, r.plan, r.gradient, r.state, r.workspace);
-                        });
-        !s.ok()) {
-      return s;
-    }
+  return for_each_rank(ranks, [&](auto const& r) {
+    return exec.perform(stage, r.plan, make_args(r.plan, r.gradient.data(), r.state, r.workspace));
+  });
+}
+
+//! One round of an exchange, among all ranks.
+template <class Executor, class Round, class Ranks>
+[[nodiscard]] status loopback_round(Executor const& exec,
+                                    Round round,
+                                    Ranks const& ranks,
+                                    reduction_order order)
+{
+  if constexpr (std::is_same_v<Round, rounds::scatter_parts>) {
+    return scatter_loopback_round(exec, ranks);
+  } else if constexpr (std::is_same_v<Round, rounds::gather_parts>) {
     return gather_loopback_round(exec, ranks);
   } else {
     return reduce_loopback_round(
-      exec, ranks, order, [](auto const& r) { return payload_wire(r.plan, r.workspace); });
+      exec, ranks, order, [&](auto const& r) { return wire_of(round, r.plan, r.workspace); });
   }
 }
 
@@ -48,95 +50,63 @@ template <class Executor, class Ranks>
 {
   using rank_type = std::remove_cvref_t<decltype(ranks[0])>;
   using codec     = typename rank_type::codec_type;
+  using element   = typename rank_type::element_type;
+  using factors   = typename codec::factors_type;
   using inner     = loopback_rank<typename codec::inner_type, float>;
-  auto const each = [&](auto const& part) {
-    return for_each_rank(ranks, [&](auto const& r) {
-      return part(exec,
-                  r.plan.factors(),
-                  r.gradient,
-                  r.plan.factors_state(r.state),
-                  r.plan.factors_workspace(r.workspace));
-    });
+
+  auto const of_factors = [](auto const& r) {
+    return loopback_rank<factors, element>{r.plan.factors(),
+                                           r.gradient,
+                                           r.plan.factors_state(r.state),
+                                           r.plan.factors_workspace(r.workspace)};
   };
-  auto const exchange = [&](int turn, auto const& wire_of) {
-    if (wire_of(ranks[0]).count == 0) { return status{}; }  // no round, as everywhere
+  loopback_view<Ranks, decltype(of_factors)> const outer{ranks, of_factors};
+  auto const exchange = [&](auto round, int turn) {
     auto const view = [&](auto const& r) {
-      auto const factor = wire_of(r);
+      auto const factor = wire_of(round, r.plan.factors(), r.plan.factors_workspace(r.workspace));
       return inner{r.plan.inner(turn),
                    {factor.data, factor.count},
                    r.plan.inner_state(r.state, turn),
                    r.plan.inner_workspace(r.workspace, turn)};
     };
-    return loopback_exchange(exec, loopback_view<Ranks, decltype(view)>{ranks, view}, order);
+    loopback_view<Ranks, decltype(view)> const inners{ranks, view};
+    if (inners[0].gradient.empty()) { return status{}; }  // no round, as everywhere
+    return loopback_exchange(exec, inners, order);
   };
-  auto const p = [](auto const& r) {
-    return agreed_wire(r.plan.factors(), r.plan.factors_workspace(r.workspace));
-  };
-  auto const q = [](auto const& r) {
-    return payload_wire(r.plan.factors(), r.plan.factors_workspace(r.workspace));
-  };
-  auto const around = [](auto const& r) {
-    return bypass_wire(r.plan.factors(), r.plan.factors_workspace(r.workspace));
-  };
-
-  if (status const s = each([](auto const&... with) { return encode(with...); }); !s.ok()) {
-    return s;
-  }
-  if constexpr (codec::agrees) {
-    if (status const s = exchange(0, p); !s.ok()) { return s; }
-  }
-  if (status const s = reduce_loopback_round(exec, ranks, order, around); !s.ok()) { return s; }
-  if constexpr (codec::agrees) {
-    if (status const s = each([](auto const&... with) { return advance(with...); }); !s.ok()) {
-      return s;
+  return walk(typename factors::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (std::is_same_v<Entry, rounds::agree>) {
+      return exchange(entry, 0);
+    } else if constexpr (std::is_same_v<Entry, rounds::reduce_payload>) {
+      return exchange(entry, 1);
+    } else if constexpr (is_round<Entry>) {
+      return loopback_round(exec, entry, outer, order);
+    } else {
+      return loopback_stage(exec, entry, outer);
     }
-  }
-  if (status const s = exchange(1, q); !s.ok()) { return s; }
-  return each([](auto const&... with) { return decode(with...); });
+  });
 }
 
 template <class Executor, class Ranks>
 status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
 {
   using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
+  if (status const s = for_each_rank(
+        ranks,
+        [&](auto const& r) { return check_arguments(r.plan, r.gradient, r.state, r.workspace); });
+      !s.ok()) {
+    return s;
+  }
   if constexpr (nesting<codec>) {
     return loopback_factors(exec, ranks, order);
   } else {
-    if (status const s = for_each_rank(
-          ranks,
-          [&](auto const& r) { return encode(exec, r.plan, r.gradient, r.state, r.workspace); });
-        !s.ok()) {
-      return s;
-    }
-    if constexpr (codec::agrees) {
-      if (status const s = reduce_loopback_round(
-            exec, ranks, order, [](auto const& r) { return agreed_wire(r.plan, r.workspace); });
-          !s.ok()) {
-        return s;
+    if (status const s = exec.check(); !s.ok()) { return s; }
+    return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+      if constexpr (is_round<Entry>) {
+        return loopback_round(exec, entry, ranks, order);
+      } else {
+        return loopback_stage(exec, entry, ranks);
       }
-    }
-    if constexpr (!gathering<codec>) {
-      if (status const s = reduce_loopback_round(
-            exec, ranks, order, [](auto const& r) { return bypass_wire(r.plan, r.workspace); });
-          !s.ok()) {
-        return s;
-      }
-    }
-    if constexpr (codec::agrees) {
-      if (status const s = for_each_rank(
-            ranks,
-            [&](auto const& r) { return advance(exec, r.plan, r.gradient, r.state, r.workspace); });
-          !s.ok()) {
-        return s;
-      }
-    }
-    if constexpr (gathering<codec>) {
-      if (status const s = gather_loopback_round(exec, ranks); !s.ok()) { return s; }
-    } else {
-      if (status const s = loopback_payload(exec, ranks, order); !s.ok()) { return s; }
-    }
-    return for_each_rank(
-      ranks, [&](auto const& r) { return decode(exec, r.plan, r.gradient, r.state, r.workspace); });
+    });
   }
 }
 

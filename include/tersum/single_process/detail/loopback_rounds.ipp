@@ -53,7 +53,7 @@ namespace detail {
 //! The library allocates nothing, so the wires of one round lie on the stack.
 inline constexpr std::size_t max_loopback_ranks = 256;
 
-//! @brief The same ranks with other plans and memory: what view(rank) gives, made when it is asked for.
+//! @brief The ranks as view(rank) shows them, with other plans and memory; each is made when it is asked for.
 template <class Ranks, class View>
 struct loopback_view {
   Ranks const& ranks;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of codebook codes on one CPU thread, on top of vector_rows.ipp. Rotated values stay in rows, an arrangement that
+//! Chunks of codebook codes on one CPU thread, on top of vector_rows.inl. Rotated values stay in rows, an arrangement that
 //! each instruction set has of its own, until they are rotated back or become codes.
 //!
 //! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
@@ -72,6 +72,19 @@ TERSUM_TARGET void rotate_from_rows(
   wire_rows<Size, true>(rows, to);
   middle_rows<Size>(rows);
   store_rows<Size, true>(to, signs, scale, rows);
+}
+
+//! @brief A chunk between an array in its own order and rows; nothing is rotated.
+template <int Size, class Element>
+TERSUM_TARGET void array_to_rows(Element const* from, float* rows)
+{
+  load_rows<Size, false>(from, nullptr, rows);
+}
+
+template <int Size, class Element>
+TERSUM_TARGET void rows_to_array(float const* rows, Element* to)
+{
+  store_rows<Size, false>(to, nullptr, 1.0f, rows);
 }
 
 //! @brief The codes of 32 rows in `Bits` words a lane, one bit after the other, to the words of their groups.

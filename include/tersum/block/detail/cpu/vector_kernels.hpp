@@ -244,6 +244,18 @@ void rotate_from_rows(instruction_set set,
   TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
 }
 
+template <int Size, class Element>
+void array_to_rows(instruction_set set, Element const* from, float* rows)
+{
+  TERSUM_DISPATCH(set, Size >= 512, array_to_rows<Size>(from, rows));
+}
+
+template <int Size, class Element>
+void rows_to_array(instruction_set set, float const* rows, Element* to)
+{
+  TERSUM_DISPATCH(set, Size >= 512, rows_to_array<Size>(rows, to));
+}
+
 template <class Quantizer, int Size>
 [[nodiscard]] float quantize_rows(instruction_set set, float const* rows, std::uint32_t* to)
 {

@@ -9,6 +9,26 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::encode() const
 {
+  if constexpr (has_steps<Codec>) {
+    encode_codes();
+  } else {
+    encode_cast();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode() const
+{
+  if constexpr (has_steps<Codec>) {
+    decode_codes();
+  } else {
+    decode_cast();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_codes() const
+{
   dither_key const key = key_of(args_);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     chunk_step const step             = args_.steps[chunk];
@@ -57,7 +77,7 @@ void cpu_stages<Codec, Element>::encode() const
 }
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::decode() const
+void cpu_stages<Codec, Element>::decode_codes() const
 {
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     chunk_step& step                 = args_.steps[chunk];
@@ -87,7 +107,6 @@ void cpu_stages<Codec, Element>::decode() const
       });
     }
   });
-  if constexpr (Codec::rotates_all) { invert_all(); }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -33,9 +33,8 @@ void cpu_stages<Codec, Element>::measure_norms() const
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::measure_ranges() const
 {
-  using range  = typename Codec::range_type;
-  using scalar = typename range::scalar;
-  if constexpr (Codec::rotates_all) { rotate_all(); }
+  using range          = typename Codec::range_type;
+  using scalar         = typename range::scalar;
   constexpr bool norms = range::measurement != statistic::chunk_magnitude || Codec::tracks;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {

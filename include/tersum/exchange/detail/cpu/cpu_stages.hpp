@@ -13,6 +13,7 @@
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -39,20 +40,16 @@ class cpu_stages {
   void measure() const;
 
   //! Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
-  void select() const;
+  void select(cpu_tuning const& numbers) const;
 
-  //! Agreed scalars to steps.
-  void settle() const;
+  //! Agreed scalars to steps; of casts, only to the flag of what is not finite.
+  void derive_steps(cpu_tuning const& numbers) const;
 
-  //! Gradient to payload, with the steps.
+  //! Gradient to payload: codes, or converted values.
   void encode() const;
 
   //! Reduced payload to gradient.
   void decode() const;
-
-  //! Gradient to payload and back where the codec only converts.
-  void encode_cast() const;
-  void decode_cast() const;
 
   //! Bypassing tensors to the wire and back.
   void encode_bypass() const;
@@ -80,6 +77,11 @@ class cpu_stages {
   // Coordinates in a chunk's full rotation, a power of two: what its unnormalized energy is divided by.
   [[nodiscard]] float rotated_length(std::uint64_t chunk) const;
 
+  void encode_codes() const;
+  void decode_codes() const;
+  void encode_cast() const;
+  void decode_cast() const;
+
   void measure_norms() const;
   void measure_ranges() const;
   void tensor_norms() const;
@@ -87,14 +89,10 @@ class cpu_stages {
   // What a chunk of a cast leaves for the next step: all of it where nothing was sent.
   template <class WireElement>
   void keep_residual(std::uint64_t chunk, float const* whole, WireElement const* sent) const;
-  void rotate_all() const;
-  void invert_all() const;
-  void transform_tensor(tensor_record const& record, int first, int levels) const;
 };
 
 }  // namespace tersum::inline v0::detail
 
-#include <tersum/baseline/detail/cpu_full_rotation.ipp>
 #include <tersum/exchange/detail/cpu/cpu_cast.ipp>
 #include <tersum/exchange/detail/cpu/cpu_codes.ipp>
 #include <tersum/exchange/detail/cpu/cpu_measure.ipp>

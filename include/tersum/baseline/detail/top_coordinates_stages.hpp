@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The stages of TopK, on the CPU and as kernels, to the same bits.
+
+#pragma once
+
+#include <tersum/baseline/detail/block_top_coordinates.hpp>
+#include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/exchange/detail/cpu/cpu_work.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/tuning.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The stages of TopK on `threads` threads.
+template <class Codec, class Element>
+class cpu_top_coordinates {
+ public:
+  cpu_top_coordinates(int threads,
+                      exchange_args<Codec, Element> const& args,
+                      cpu_tuning const& numbers)
+    : threads_(threads), args_(args), numbers_(numbers)
+  {
+  }
+
+  void encode() const
+  {
+    selection_args const& selection = args_.selection;
+    chunk_selection{threads_,
+                    selection.rule,
+                    args_.chunks,
+                    selection.scratch->histogram[0],
+                    selection.places,
+                    numbers_.least_selected}
+      .run([&](std::uint64_t i) { return magnitude_bits(value(i)); }, selection.scratch->header);
+    coordinate_part const part = part_of(args_, args_.rank);
+    for_each([&](std::uint64_t i) {
+      std::uint32_t const place = selection.places[i];
+      float const whole         = value(i);
+      half const rounded        = to_half(whole);
+      if (place != 0) {
+        part.index[place >> place_shift] = static_cast<std::uint32_t>(i);
+        part.value[place >> place_shift] = rounded;
+      }
+      if constexpr (Codec::feeds_back) {
+        float const rest = place != 0 ? whole - to_float(rounded) : whole;
+        if (is_finite(rest)) { args_.residual[i] = rest; }
+      }
+    });
+  }
+
+  void decode() const
+  {
+    float* const sums = reinterpret_cast<float*>(args_.selection.places);
+    std::fill_n(sums, args_.chunks, 0.0f);
+    for (int rank = 0; rank < args_.world; ++rank) {
+      coordinate_part const part = part_of(args_, static_cast<std::uint64_t>(rank));
+      for (std::uint32_t k = 0; k < args_.selection.rule.capacity; ++k) {
+        std::uint32_t const i = part.index[k];
+        if (i < args_.chunks) { sums[i] = sums[i] + to_float(part.value[k]); }
+      }
+    }
+    float const share = 1.0f / static_cast<float>(args_.world);
+    for_each([&](std::uint64_t i) {
+      if (!is_finite(sums[i])) { raise_flag(args_); }
+      args_.gradient[i] = from_float<Element>(sums[i] * share);
+    });
+  }
+
+ private:
+  [[nodiscard]] float value(std::uint64_t i) const
+  {
+    float const own = to_float(args_.gradient[i]);
+    if constexpr (Codec::feeds_back) { return own + args_.residual[i]; }
+    return own;
+  }
+
+  template <class Body>
+  void for_each(Body const& body) const
+  {
+    std::uint64_t const stretch = numbers_.coordinate_stretch;
+    parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
+      std::uint64_t const end = std::min(args_.chunks, (part + 1) * stretch);
+      for (std::uint64_t i = part * stretch; i < end; ++i) { body(i); }
+    });
+  }
+
+  int threads_;
+  exchange_args<Codec, Element> const& args_;
+  cpu_tuning const& numbers_;
+};
+
+template <gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
+{
+  cpu_top_coordinates<Codec, Element>{work.threads, work.args, work.numbers}.encode();
+  return {};
+}
+
+template <gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
+{
+  cpu_top_coordinates<Codec, Element>{work.threads, work.args, work.numbers}.decode();
+  return {};
+}
+
+//! @name Kernels of top_coordinates
+//! One thread a coordinate.
+//! @{
+struct send_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
+  TERSUM_RUNS(send_coordinates(ctx, args))
+};
+
+struct clear_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
+  TERSUM_RUNS(clear_coordinates(ctx, args))
+};
+
+struct add_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
+  std::uint64_t rank;
+  TERSUM_RUNS(add_coordinates(ctx, args, rank))
+};
+
+struct receive_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
+  TERSUM_RUNS(receive_coordinates(ctx, args))
+};
+//! @}
+
+template <class Executor, gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
+{
+  launches.select();
+  launches.threads(send_coordinates_kernel{}, launches.plan().chunks());
+  return launches.result();
+}
+
+template <class Executor, gathering Codec, class Element>
+[[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
+{
+  auto const& plan = launches.plan();
+  launches.threads(clear_coordinates_kernel{}, plan.chunks());
+  for (int rank = 0; rank < plan.ranks().size; ++rank) {
+    launches.threads(add_coordinates_kernel{{}, static_cast<std::uint64_t>(rank)}, plan.chosen());
+  }
+  launches.threads(receive_coordinates_kernel{}, plan.chunks());
+  return launches.result();
+}
+
+}  // namespace tersum::inline v0::detail

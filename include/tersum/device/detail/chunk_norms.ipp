@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of device/chunk_norms.hpp.
+
+#include <tersum/block/detail/block_squares.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/detail/eight_values.hpp>
+#include <tersum/config.hpp>
+#include <tersum/device/detail/chunk_launch.hpp>
+#include <tersum/device/detail/perform.hpp>
+#include <tersum/device/detail/whole_chunk.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+template <int Size, class Element>
+struct chunk_norms_kernel {
+  using shape                  = norm_shape<Size, Element>;
+  static constexpr int threads = 128;
+  static constexpr int shared  = 0;
+
+  Element const* values;
+  std::uint64_t count;
+  float* norms;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    unsigned const member     = ctx.thread_rank() % shape::lanes;
+    unsigned const group      = ctx.thread_rank() % 32 / shape::lanes;
+    std::uint64_t const warp  = ctx.block_rank() * std::uint64_t{4} + ctx.thread_rank() / 32;
+    std::uint64_t const first = warp * shape::chunks_per_warp;
+    bool const regular        = (first + shape::chunks_per_warp) * Size <= count &&
+                         reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
+    float parts[shape::chunks][shape::rows];
+    TERSUM_UNROLL
+    for (int i = 0; i < shape::chunks; ++i) {
+      std::uint64_t const number = first + (group * shape::chunks + static_cast<unsigned>(i));
+      std::uint64_t const begin  = number * Size + member * shape::row;
+      if (regular) {
+        auto const load = [&](int within, float* v) {
+          load_eight(ctx, values + begin + static_cast<unsigned>(within), v);
+        };
+        add_squares<shape, Context>(ctx, load, parts[i]);
+      } else {
+        auto const load = [&](int within, float* v) {
+          std::uint64_t const at = begin + static_cast<unsigned>(within);
+          TERSUM_UNROLL
+          for (unsigned j = 0; j < 8; ++j) {
+            v[j] = at + j < count ? Context::value(ctx.load(values + at + j)) : 0.0f;
+          }
+        };
+        add_squares<shape, Context>(ctx, load, parts[i]);
+      }
+    }
+    add_lanes<shape::lanes>(ctx, member, parts);
+    if (member >= static_cast<unsigned>(shape::chunks)) { return; }
+    std::uint64_t const chunk = first + (group * shape::chunks + member);
+    TERSUM_UNROLL
+    for (int i = 0; i < shape::chunks; i += shape::lanes) {
+      std::uint64_t const number = chunk + static_cast<unsigned>(i);
+      if (number * Size < count) { ctx.store(norms + number, parts[i / shape::lanes][0]); }
+    }
+  }
+};
+
+template <int Size, class Element>
+struct chunk_norms_work {
+  std::span<Element const> values;
+  std::span<float> norms;
+
+  [[nodiscard]] status on_host(int threads, instruction_set set) const
+  {
+    parallel_for(threads, norms.size(), [&](std::uint64_t chunk) {
+      with_whole_chunk<Size>(
+        values, chunk, [&](auto const* from) { norms[chunk] = square_norm<Size>(set, from); });
+    });
+    return {};
+  }
+
+  template <class Executor>
+  [[nodiscard]] status on_blocks(Executor const& exec) const
+  {
+    using kernel = chunk_norms_kernel<Size, Element>;
+    return exec.run(kernel{values.data(), values.size(), norms.data()},
+                    divide_up(norms.size(), kernel::shape::chunks_per_block));
+  }
+};
+
+}  // namespace detail
+
+template <executor Executor, chunker Chunker, readable_values Values>
+status chunk_norms(Executor const& exec,
+                   Chunker const& chunker,
+                   Values const& values,
+                   std::span<float> norms)
+{
+  using element      = std::ranges::range_value_t<Values>;
+  constexpr int size = Chunker::chunk_size;
+  static_assert(size >= 32 && (size & (size - 1)) == 0,
+                "tersum: chunk_norms needs chunks of a power of two, 32 or more");
+  std::span<element const> const from{values};
+  std::size_t const chunks = chunk_count(chunker, from.size());
+  status const s =
+    detail::argument_check{}
+      .require(norms.size() == chunks, "norms has not one element for each chunk of values")
+      .require(detail::fits_a_launch(chunks), detail::too_many_chunks)
+      .address(from, alignof(element), "values is a null pointer, or not aligned to its elements")
+      .address(norms, alignof(float), "norms is a null pointer, or not aligned to its elements")
+      .require(detail::are_disjoint(from, norms), "norms overlaps values")
+      .result();
+  if (!s.ok()) { return s; }
+  return detail::perform(exec, detail::chunk_norms_work<size, element>{from, norms});
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of device/dequantize.hpp.
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+template <int Size, class Quantizer, class Reducer, class Element>
+struct dequantize_kernel : chunk_launch<Size> {
+  using chunk = block_chunk<Size>;
+  using order = block_hadamard<Size, false>;
+  using codes = block_codes<Size, Quantizer, Reducer>;
+
+  std::uint32_t const* words;
+  int world;
+  float const* steps;
+  Element* values;
+  std::uint64_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    chunk const mine = chunk::of(ctx, count);
+    float v[32];
+    std::uint32_t packed[codes::words];
+    codes::load(ctx, mine, words, packed);
+    codes::decode(ctx, packed, world, v);
+    order::backward(ctx, mine, 0, this->template storage<order>(ctx), v);
+    float const step = mine.exists() ? ctx.load(steps + mine.chunk) : 0.0f;
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], step); }
+    store_chunk(ctx, mine, v, values);
+  }
+};
+
+template <int Size, class Quantizer, class Reducer, class Element>
+struct dequantize_work {
+  std::uint32_t const* words;
+  int world;
+  std::span<float const> steps;
+  std::span<Element> values;
+
+  [[nodiscard]] status on_host(int threads, instruction_set set) const
+  {
+    using codec_type   = array_codec<Size, Quantizer, Reducer>;
+    constexpr int room = Size / 32 * Reducer::lane_bits;
+    parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
+      write_whole_chunk<Size>(values, chunk, [&](Element* to) {
+        chunk_step counts{};
+        decode_chunk<codec_type>(
+          set, world, 0, chunk, steps[chunk], words + chunk * room, to, counts);
+      });
+    });
+    return {};
+  }
+
+  template <class Executor>
+  [[nodiscard]] status on_blocks(Executor const& exec) const
+  {
+    using kernel = dequantize_kernel<Size, Quantizer, Reducer, Element>;
+    kernel const all{{}, words, world, steps.data(), values.data(), values.size()};
+    return exec.run(all, kernel::chunk::blocks(values.size()));
+  }
+};
+
+}  // namespace detail
+
+template <executor Executor,
+          chunker Chunker,
+          quantizer Quantizer,
+          reducer Reducer,
+          writable_values Values>
+status dequantize(Executor const& exec,
+                  Chunker const& chunker,
+                  Quantizer const&,
+                  Reducer const& reducer,
+                  std::span<std::uint32_t const> words,
+                  int world,
+                  std::span<float const> steps,
+                  Values&& values)
+{
+  using element = std::ranges::range_value_t<Values>;
+  using work    = detail::dequantize_work<Chunker::chunk_size, Quantizer, Reducer, element>;
+  std::span<element> const to{values};
+  if (world > Reducer::max_world(Quantizer::max_level)) {
+    return {error_code::world_too_large, "world is too large for the reducer's lanes"};
+  }
+  status const s = detail::check_codes(chunker,
+                                       reducer,
+                                       to,
+                                       words,
+                                       steps,
+                                       "steps has not one element for each chunk of values",
+                                       "steps is a null pointer, or not aligned to its elements")
+                     .require(world >= 1, "world must be 1 or more")
+                     .require(detail::are_disjoint(steps, to), "values overlaps steps")
+                     .result();
+  return s.ok() ? detail::perform(exec, work{words.data(), world, steps, to}) : s;
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How a call on arrays reaches an executor, and what its arguments must be.
+
+#pragma once
+
+#include <tersum/execute/detail/with_subnormals.hpp>
+#include <tersum/execute/instruction_set.hpp>
+#include <tersum/status.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tersum::inline v0::detail {
+
+//! @brief An executor of host threads. Any other runs kernels: it has `run(kernel, blocks)`, as `cuda_executor` describes it.
+template <class T>
+concept host_executor = requires(T const e)
+{
+  {
+    e.threads
+    } -> std::convertible_to<int>;
+  {
+    e.instructions
+    } -> std::convertible_to<instruction_set>;
+};
+
+//! @brief Runs work in the form that the executor has: `work.on_host(threads, set)`, or `work.on_blocks(exec)`, which
+//! launches kernels. Both return a status.
+template <class Executor, class Work>
+[[nodiscard]] status perform(Executor const& exec, Work const& work)
+{
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if constexpr (host_executor<Executor>) {
+    with_subnormals const scope;
+    return work.on_host(exec.threads, exec.instructions);
+  } else {
+    return work.on_blocks(exec);
+  }
+}
+
+[[nodiscard]] constexpr std::uint64_t divide_up(std::uint64_t count, std::uint64_t by) noexcept
+{
+  return count / by + (count % by != 0 ? 1 : 0);
+}
+
+//! Whether two arrays have no byte in common.
+template <class A, class B>
+[[nodiscard]] bool are_disjoint(std::span<A> a, std::span<B> b) noexcept
+{
+  auto const first  = reinterpret_cast<std::uintptr_t>(a.data());
+  auto const second = reinterpret_cast<std::uintptr_t>(b.data());
+  return a.empty() || b.empty() || first + a.size_bytes() <= second ||
+         second + b.size_bytes() <= first;
+}
+
+//! Whether `inner` is where `outer` is: the same first byte.
+template <class A, class B>
+[[nodiscard]] bool begin_alike(std::span<A> a, std::span<B> b) noexcept
+{
+  return static_cast<void const*>(a.data()) == static_cast<void const*>(b.data());
+}
+
+//! @brief The first of several conditions that does not hold, as the status of a call.
+class argument_check {
+ public:
+  //! `sentence` is a literal that names the argument.
+  constexpr argument_check& require(bool holds, std::string_view sentence) noexcept
+  {
+    if (result_.ok() && !holds) { result_ = {error_code::invalid_argument, sentence}; }
+    return *this;
+  }
+
+  //! The address of an array that is not empty.
+  template <class T>
+  argument_check& address(std::span<T> array, std::size_t alignment, std::string_view sentence)
+  {
+    bool const placed =
+      array.data() != nullptr && reinterpret_cast<std::uintptr_t>(array.data()) % alignment == 0;
+    return require(array.empty() || placed, sentence);
+  }
+
+  [[nodiscard]] constexpr status result() const noexcept { return result_; }
+
+ private:
+  status result_{};
+};
+
+}  // namespace tersum::inline v0::detail

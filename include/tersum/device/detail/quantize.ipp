@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of device/quantize.hpp.
+
+#include <tersum/block/block_load.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/config.hpp>
+#include <tersum/device/detail/chunk_launch.hpp>
+#include <tersum/device/detail/perform.hpp>
+#include <tersum/device/detail/whole_chunk.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/quantize/block_codes.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! The codec whose codes these are.
+template <int Size, class Quantizer, class Reducer>
+using array_codec =
+  codec<fixed_chunks<Size>, no_rotation, rms_range<no_headroom>, Quantizer, Reducer>;
+
+template <int Size, class Quantizer, class Reducer, class Element>
+struct quantize_kernel : chunk_launch<Size> {
+  using chunk = block_chunk<Size>;
+  using order = block_hadamard<Size, false>;
+  using codes = block_codes<Size, Quantizer, Reducer>;
+
+  Quantizer quantizer;
+  Element const* values;
+  std::uint64_t count;
+  float const* scales;
+  dither_key key;
+  std::uint32_t* words;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    chunk const mine = chunk::of(ctx, count);
+    float v[32];
+    std::uint32_t packed[codes::words];
+    load_chunk(ctx, mine, values, v);
+    order::forward(ctx, mine, 0, this->template storage<order>(ctx), v);
+    float const scale = mine.exists() ? ctx.load(scales + mine.chunk) : 0.0f;
+    codes{quantizer}.encode(ctx, mine, key, scale, v, packed);
+    codes::store(ctx, mine, packed, words);
+  }
+};
+
+template <int Size, class Quantizer, class Reducer, class Element>
+struct quantize_work {
+  Quantizer const& quantizer;
+  std::span<Element const> values;
+  std::span<float const> scales;
+  dither_key const& key;
+  std::uint32_t* words;
+
+  [[nodiscard]] status on_host(int threads, instruction_set set) const
+  {
+    using codec_type   = array_codec<Size, Quantizer, Reducer>;
+    constexpr int room = Size / 32 * Reducer::lane_bits;
+    codec_type const codec{.quantizer = quantizer};
+    parallel_for(threads, scales.size(), [&](std::uint64_t chunk) {
+      with_whole_chunk<Size>(values, chunk, [&]<class From>(From const* from) {
+        chunk_source<From> const source{from, nullptr};
+        std::uint32_t* const to = words + chunk * room;
+        encode_chunk(set, codec, key, 0, chunk, scales[chunk], from, source, to, nullptr);
+      });
+    });
+    return {};
+  }
+
+  template <class Executor>
+  [[nodiscard]] status on_blocks(Executor const& exec) const
+  {
+    using kernel = quantize_kernel<Size, Quantizer, Reducer, Element>;
+    kernel const all{{}, quantizer, values.data(), values.size(), scales.data(), key, words};
+    return exec.run(all, kernel::chunk::blocks(values.size()));
+  }
+};
+
+//! What both directions ask of their arrays; `factors` are scales or steps.
+template <class Chunker, class Reducer, class Element, class Word>
+[[nodiscard]] argument_check check_codes(Chunker const& chunker,
+                                         Reducer const& reducer,
+                                         std::span<Element> values,
+                                         std::span<Word> words,
+                                         std::span<float const> factors,
+                                         std::string_view wrong_count,
+                                         std::string_view wrong_address)
+{
+  std::size_t const size   = packed_words(chunker, reducer, values.size());
+  std::size_t const chunks = size / (Chunker::chunk_size / 32 * Reducer::lane_bits);
+  return argument_check{}
+    .require(words.size() == size,
+             "words has not packed_words(chunker, reducer, values.size()) elements")
+    .require(factors.size() == chunks, wrong_count)
+    .require(fits_a_launch(chunks), too_many_chunks)
+    .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")
+    .address(factors, alignof(float), wrong_address)
+    .address(words, 16, "words is a null pointer, or not aligned to 16 bytes")
+    .require(are_disjoint(values, words), "words overlaps values");
+}
+
+}  // namespace detail
+
+template <executor Executor,
+          chunker Chunker,
+          quantizer Quantizer,
+          reducer Reducer,
+          readable_values Values>
+status quantize(Executor const& exec,
+                Chunker const& chunker,
+                Quantizer const& quantizer,
+                Reducer const& reducer,
+                Values const& values,
+                std::span<float const> scales,
+                dither_key const& key,
+                std::span<std::uint32_t> words)
+{
+  using element = std::ranges::range_value_t<Values>;
+  using work    = detail::quantize_work<Chunker::chunk_size, Quantizer, Reducer, element>;
+  std::span<element const> const from{values};
+  status const s = detail::check_codes(chunker,
+                                       reducer,
+                                       from,
+                                       words,
+                                       scales,
+                                       "scales has not one element for each chunk of values",
+                                       "scales is a null pointer, or not aligned to its elements")
+                     .require(detail::are_disjoint(scales, words), "words overlaps scales")
+                     .result();
+  return s.ok() ? detail::perform(exec, work{quantizer, from, scales, key, words.data()}) : s;
+}
+
+}  // namespace tersum::inline v0

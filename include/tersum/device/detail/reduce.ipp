@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of device/reduce.hpp.
+
+#include <tersum/baseline/per_hop_codec.hpp>
+#include <tersum/device/detail/perform.hpp>
+#include <tersum/execute/detail/reduce_array.hpp>
+#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/tuning.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! Neighbours of `Count` elements of some arrays, from element `first` on.
+template <class Op, int Count>
+struct reduce_list_kernel {
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
+
+  Op op;
+  typename Op::element* to;
+  array_list<typename Op::element> from;
+  std::size_t first;
+  std::size_t count;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    reduce_list<Count>(ctx, op, to, from, first, count);
+  }
+};
+
+//! Payload i of several begins at payload_at(i).
+template <class Op, class Payloads>
+struct reduce_work {
+  using element = typename Op::element;
+
+  Op const& op;
+  std::span<element> to;
+  std::size_t ranks;
+  Payloads const& payload_at;
+
+  [[nodiscard]] status on_host(int threads, instruction_set set) const
+  {
+    return each_list([&](array_list<element> const& from) {
+      auto const count = static_cast<std::size_t>(from.count);
+      reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
+      return status{};
+    });
+  }
+
+  template <class Executor>
+  [[nodiscard]] status on_blocks(Executor const& exec) const
+  {
+    constexpr int in_vector = 16 / static_cast<int>(sizeof(element));
+    constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
+    return each_list([&](array_list<element> const& from) -> status {
+      auto misplace = reinterpret_cast<std::uintptr_t>(to.data());
+      for (int i = 0; i < from.count; ++i) {
+        misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
+      }
+      std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
+      std::size_t const left = to.size() - done;
+      reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
+      if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
+        return s;
+      }
+      reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
+      return exec.run(rest, divide_up(left, threads));
+    });
+  }
+
+ private:
+  //! body(list) for as many payloads as a launch takes; the following lists begin with what the last one made.
+  template <class Body>
+  [[nodiscard]] status each_list(Body const& body) const
+  {
+    std::size_t next = 0;
+    while (next < ranks) {
+      array_list<element> from{};
+      if (next > 0) { from.array[from.count++] = to.data(); }
+      while (next < ranks && from.count < array_list<element>::most) {
+        from.array[from.count++] = payload_at(next++);
+      }
+      if (status const s = body(from); !s.ok()) { return s; }
+    }
+    return {};
+  }
+};
+
+template <class Executor, class Op, class Payloads>
+[[nodiscard]] status reduce_payloads(Executor const& exec,
+                                     Op const& op,
+                                     std::span<typename Op::element> to,
+                                     std::size_t ranks,
+                                     Payloads const& payload_at)
+{
+  using element = typename Op::element;
+  argument_check check;
+  check.require(ranks > 0, "payloads is empty: a reduction needs at least one")
+    .address(to, alignof(element), "to is a null pointer, or not aligned to its elements");
+  for (std::size_t i = 0; i < ranks; ++i) {
+    std::span<element const> const payload{payload_at(i), to.size()};
+    check
+      .address(
+        payload, alignof(element), "a payload is a null pointer, or not aligned to its elements")
+      .require((i == 0 && begin_alike(to, payload)) || are_disjoint(to, payload),
+               "to overlaps a payload, and is not where the first one is");
+  }
+  if (!check.result().ok()) { return check.result(); }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (ranks == 1) {
+    return payload_at(0) == to.data() ? status{} : exec.copy(to.data(), payload_at(0), to.size());
+  }
+  if constexpr (requantizing<Op>) {
+    status result = exec.reduce(op, to.data(), payload_at(0), payload_at(1), to.size());
+    for (std::size_t i = 2; i < ranks && result.ok(); ++i) {
+      result = exec.reduce(op, to.data(), to.data(), payload_at(i), to.size());
+    }
+    return result;
+  } else {
+    return perform(exec, reduce_work<Op, Payloads>{op, to, ranks, payload_at});
+  }
+}
+
+}  // namespace detail
+
+template <executor Executor, reduce_op Op>
+status reduce(Executor const& exec,
+              Op const& op,
+              std::span<typename Op::element> to,
+              std::span<typename Op::element const> a,
+              std::span<typename Op::element const> b)
+{
+  using element = typename Op::element;
+  status const s =
+    detail::argument_check{}
+      .require(a.size() == to.size(), "a has not as many elements as to")
+      .require(b.size() == to.size(), "b has not as many elements as to")
+      .address(to, alignof(element), "to is a null pointer, or not aligned to its elements")
+      .address(a, alignof(element), "a is a null pointer, or not aligned to its elements")
+      .address(b, alignof(element), "b is a null pointer, or not aligned to its elements")
+      .require(detail::begin_alike(to, a) || detail::are_disjoint(to, a),
+               "to overlaps a, and is not where it is")
+      .require(detail::begin_alike(to, b) || detail::are_disjoint(to, b),
+               "to overlaps b, and is not where it is")
+      .result();
+  return s.ok() ? exec.reduce(op, to.data(), a.data(), b.data(), to.size()) : s;
+}
+
+template <executor Executor, reduce_op Op>
+status reduce(Executor const& exec,
+              Op const& op,
+              std::span<typename Op::element> to,
+              std::span<typename Op::element const* const> payloads)
+{
+  return detail::reduce_payloads(
+    exec, op, to, payloads.size(), [=](std::size_t i) { return payloads[i]; });
+}
+
+template <executor Executor, reduce_op Op>
+status reduce(Executor const& exec,
+              Op const& op,
+              std::span<typename Op::element> to,
+              std::span<typename Op::element const> gathered,
+              int ranks)
+{
+  std::size_t const count = to.size();
+  bool const in_range     = ranks >= 1 && ranks <= 4096;
+  status const s          = detail::argument_check{}
+                     .require(in_range, "ranks must be between 1 and 4096")
+                     .require(gathered.size() == count * static_cast<std::size_t>(ranks),
+                              "gathered has not to.size() elements of each rank")
+                     .result();
+  if (!s.ok()) { return s; }
+  return detail::reduce_payloads(exec, op, to, static_cast<std::size_t>(ranks), [=](std::size_t i) {
+    return gathered.data() + i * count;
+  });
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of device/select_chunks.hpp.
+
+#include <tersum/chunk/detail/block_selection.hpp>
+#include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/chunk/detail/width_costs.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/device/detail/perform.hpp>
+#include <tersum/quantize/stochastic_quantizer.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+
+#include <limits>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! What the kernels of a selection are given.
+template <class Norm>
+struct norm_selection {
+  std::uint64_t chunks;
+  Norm const* norms;
+  selection_args selection;
+};
+
+template <class Norm, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
+                                                         norm_selection<Norm> const& args,
+                                                         std::uint64_t chunk)
+{
+  return energy_bits(ctx.load(args.norms + chunk), 1);
+}
+
+template <unsigned Levels, class Norm>
+struct select_chunks_kernel {
+  static constexpr auto threads = &cuda_tuning::select_threads;
+  static constexpr int shared   = select_shared;
+
+  norm_selection<Norm> args;
+  int first_phase;
+  int last_phase;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    select_phases_of<Levels>(ctx, args, first_phase, last_phase);
+  }
+};
+
+template <class Norm>
+struct select_chunks_work {
+  norm_selection<Norm> args;
+
+  [[nodiscard]] status on_host(int threads, instruction_set) const
+  {
+    selection_args const& own = args.selection;
+    chunk_selection{threads, own.rule, args.chunks, own.scratch->histogram[0], own.places}.run(
+      [this](std::uint64_t chunk) { return energy_bits(args.norms[chunk], 1); },
+      own.scratch->header);
+    return {};
+  }
+
+  template <class Executor>
+  [[nodiscard]] status on_blocks(Executor const& exec) const
+  {
+    bool one_level = true;
+    for (std::uint32_t step = 0; step < args.selection.rule.steps; ++step) {
+      one_level = one_level && args.selection.rule.level[step] == 1;
+    }
+    return one_level ? launch<1>(exec) : launch<max_levels>(exec);
+  }
+
+ private:
+  template <unsigned Levels, class Executor>
+  [[nodiscard]] status launch(Executor const& exec) const
+  {
+    std::uint64_t const blocks =
+      maximum<std::uint64_t>(select_blocks(args.chunks, tuning_of<Executor>.cuda), 1);
+    auto& histogram = args.selection.scratch->histogram;
+    status result   = exec.clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
+    each_select_launch(blocks, [&](int first, int last) {
+      if (!result.ok()) { return; }
+      result = exec.run(select_chunks_kernel<Levels, Norm>{args, first, last}, blocks);
+    });
+    return result;
+  }
+};
+
+}  // namespace detail
+
+template <int Size, class Scalar>
+constexpr chunk_rule rule_of(top_chunks<Size, Scalar> const&, std::uint32_t most) noexcept
+{
+  chunk_rule rule{};
+  rule.steps      = 1;
+  rule.level[0]   = 1;
+  rule.cost[0]    = 1;
+  rule.exponent   = 65536;
+  rule.capacity   = most;
+  rule.unit_words = 1;
+  rule.words[1]   = 1;
+  return rule;
+}
+
+template <int Size, int... Widths, int Bits>
+constexpr chunk_rule rule_of(allocated_chunks<Size, Widths...> const& chunker,
+                             saturating_sum<Bits> const&,
+                             int world,
+                             std::uint64_t words) noexcept
+{
+  using codec_type             = codec<allocated_chunks<Size, Widths...>,
+                           partial_hadamard<Size>,
+                           rms_range<>,
+                           stochastic_quantizer<Bits>,
+                           saturating_sum<Bits>>;
+  constexpr std::uint32_t unit = detail::selection_unit<codec_type>();
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  chunk_rule rule{};
+  rule.exponent   = static_cast<std::uint32_t>(chunker.weighting * 65536.0f);
+  rule.capacity   = static_cast<std::uint32_t>(detail::minimum(words / unit, most));
+  rule.unit_words = unit;
+  detail::rule_steps<codec_type>(rule, world);
+  return rule;
+}
+
+template <executor Executor, gradient_element Norm>
+status select_chunks(Executor const& exec,
+                     chunk_rule const& rule,
+                     std::span<Norm const> norms,
+                     std::span<std::byte> workspace,
+                     std::span<std::uint32_t> places)
+{
+  static_assert(!std::is_same_v<Norm, half>,
+                "tersum: squared norms underflow and overflow in half: use float or bfloat16");
+  std::size_t const bytes = select_chunks_workspace_bytes();
+  status const s =
+    detail::argument_check{}
+      .require(places.size() == norms.size(), "places has not one element for each norm")
+      .require(norms.size() < std::size_t{1} << 29, "norms has 2^29 chunks or more")
+      .require(rule.weighted == 0, "rule has weights of tensors, which an array of norms has not")
+      .require(workspace.size() >= bytes,
+               "workspace is smaller than select_chunks_workspace_bytes()")
+      .address(norms, alignof(Norm), "norms is a null pointer, or not aligned to its elements")
+      .address(places, alignof(std::uint32_t), "places is a null pointer, or not aligned to words")
+      .address(workspace, 16, "workspace is a null pointer, or not aligned to 16 bytes")
+      .require(detail::are_disjoint(norms, places), "places overlaps norms")
+      .require(detail::are_disjoint(workspace, norms) && detail::are_disjoint(workspace, places),
+               "workspace overlaps norms or places")
+      .result();
+  if (!s.ok()) { return s; }
+  auto* const scratch = reinterpret_cast<detail::selection_scratch*>(workspace.data());
+  return detail::perform(
+    exec,
+    detail::select_chunks_work<Norm>{{norms.size(), norms.data(), {rule, scratch, places.data()}}});
+}
+
+}  // namespace tersum::inline v0

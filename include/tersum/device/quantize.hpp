@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Values to packed codes, chunk by chunk.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/device/arrays.hpp>
+#include <tersum/execute/executor.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! @brief Words of the packed codes of so many coordinates, in whole chunks.
+template <chunker Chunker, reducer Reducer>
+[[nodiscard]] constexpr std::size_t packed_words(Chunker const&,
+                                                 Reducer const&,
+                                                 std::size_t coordinates) noexcept
+{
+  constexpr std::size_t size = Chunker::chunk_size;
+  return (coordinates / size + (coordinates % size != 0 ? 1 : 0)) * (size / 32) *
+         Reducer::lane_bits;
+}
+
+//! @brief Rounds and packs an array: words[..] = the codes of `quantizer` in the lanes of `reducer`.
+//!
+//! *Reads* `values` and one scale a chunk, *writes* `words`, all in the executor's memory; they must not overlap. The last
+//! chunk is padded with zeros. `values` needs the alignment of its elements; one that is aligned to 16 bytes is faster.
+//! *Needs* no workspace. *Errors*: words.size() is not packed_words(chunker, reducer, values.size()), scales.size() is not
+//! the number of chunks, 2^31 chunks or more, a null address, `words` not aligned to 16 bytes, an overlap.
+//!
+//! The words are those of a `codec` of the same policies without a rotation, on every executor; of values that `rotate` made,
+//! with the scales of `make_chunk_step<partial_hadamard<C>, Quantizer>`, those of a codec that rotates. Enqueued on the
+//! executor; does not synchronize.
+//! @param chunker    `fixed_chunks<C>` with a C from 128 to 32768.
+//! @param quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
+//! @param reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
+//! @param scales     `chunk_step::encode` of each chunk: 2^fraction_bits over its step; a value times its scale must stay
+//!                   below 2^23. 0 makes zeros of any values.
+//! @param key        Seed, step and rank of the dither.
+template <executor Executor,
+          chunker Chunker,
+          quantizer Quantizer,
+          reducer Reducer,
+          readable_values Values>
+[[nodiscard]] status quantize(Executor const& exec,
+                              Chunker const& chunker,
+                              Quantizer const& quantizer,
+                              Reducer const& reducer,
+                              Values const& values,
+                              std::span<float const> scales,
+                              dither_key const& key,
+                              std::span<std::uint32_t> words);
+
+}  // namespace tersum::inline v0
+
+#include <tersum/device/detail/quantize.ipp>

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a plan of low-rank factors counts: matrices, elements of their factors, and the memory of both.
+
+#pragma once
+
+#include <tersum/cast_codec.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/plan_checks.hpp>
+#include <tersum/detail/sections.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/lowrank/low_rank.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/state.hpp>
+#include <tersum/status.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief One low-rank codec applied to one bucket: `chunks()` counts the matrices that travel as factors.
+template <class Codec>
+class factor_counts : public plan_counts<Codec> {
+  using wire = typename Codec::wire_element;
+
+ public:
+  static constexpr bool paired = Codec::schedule == low_rank_schedule::paired;
+
+  constexpr factor_counts(Codec const& codec, layout const& gradient, world const& ranks)
+    : plan_counts<Codec>(codec, gradient, ranks)
+  {
+    for_each_matrix([this](matrix_record const& m) {
+      for (int turn = 0; turn < 2; ++turn) {
+        elements_[turn] = m.slot[turn] + m.rank * m.length(turn);
+        blocks_[turn]   = m.first_block[turn] + blocks_of(m.length(turn));
+      }
+      row_blocks_ = m.first_rows + blocks_of(m.rows);
+      ++this->chunks_;
+      this->compressed_ += m.rows * m.columns;
+      for (std::uint64_t const value : {m.rows, m.columns, std::uint64_t{m.rank}}) {
+        this->fingerprint_ = mix(this->fingerprint_, value);
+      }
+    });
+    this->fingerprint_ = mix(this->fingerprint_, paired ? 2 : 1);
+    this->fingerprint_ = mix(this->fingerprint_, Codec::feeds_back ? 1 : 0);
+    for_each_record([this](tensor_record const& record) {
+      ++this->tensors_;
+      this->bypassed_ += record.chunks == 0 ? record.size : 0;
+      this->fingerprint_ = add_record(this->fingerprint_, record);
+    });
+  }
+
+  [[nodiscard]] constexpr status check() const noexcept
+  {
+    // A codec that only converts has the same limits on world and layout.
+    if (status const s = cast_codec<float>{}.plan(this->layout_, this->world_).check(); !s.ok()) {
+      return s;
+    }
+    if (this->chunks_ > std::numeric_limits<std::uint32_t>::max() / 2) {
+      return {error_code::invalid_argument, "layout.tensors has more than 2^31 matrices"};
+    }
+    return {};
+  }
+
+  //! Blocks of 64 that a turn's product is divided in, and blocks of 64 rows of all matrices.
+  [[nodiscard]] constexpr std::uint64_t blocks(int turn) const noexcept { return blocks_[turn]; }
+  [[nodiscard]] constexpr std::uint64_t row_blocks() const noexcept { return row_blocks_; }
+
+  //! Elements of the factors of a turn; the shorter of two alternating turns is padded with zeros.
+  [[nodiscard]] constexpr std::uint64_t factor_elements(int turn) const noexcept
+  {
+    return paired ? elements_[turn] : maximum(elements_[0], elements_[1]);
+  }
+  //! P of a paired exchange.
+  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
+  {
+    return paired ? factor_elements(0) : 0;
+  }
+  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
+  {
+    return agreed_scalars() * sizeof(wire);
+  }
+  //! Q of a paired exchange, or the one factor of an alternating one.
+  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
+  {
+    return factor_elements(1) * sizeof(wire);
+  }
+  //! Factors have no budget.
+  [[nodiscard]] constexpr bool travels() const noexcept { return true; }
+
+  //! @brief Factors in float32 lie on the wire, unless the wire has another element or has only one of them.
+  [[nodiscard]] constexpr auto workspace_sections() const noexcept
+  {
+    constexpr bool converts = !std::is_same_v<wire, float>;
+    return section_list{holds<std::uint32_t>(section::poisoned, this->chunks()),
+                        holds<wire>(section::agreed, agreed_scalars(), 16),
+                        holds<wire>(section::payload, factor_elements(1), 16),
+                        converts || !paired
+                          ? holds<float>(section::even_factor, factor_elements(0), 16)
+                          : in_place_of(section::agreed, section::even_factor),
+                        converts ? holds<float>(section::odd_factor, factor_elements(1), 16)
+                                 : in_place_of(section::payload, section::odd_factor),
+                        holds<float>(section::bypass, this->bypassed(), 16)};
+  }
+  [[nodiscard]] constexpr auto state_sections() const noexcept
+  {
+    return section_list{
+      holds<state_header>(section::header, 1),
+      holds<tensor_record>(section::records, this->tensors()),
+      holds<matrix_record>(section::table, this->chunks()),
+      holds<float>(section::warm, factor_elements(1), 16),
+      holds<float>(section::residual, Codec::feeds_back ? this->coordinates() : 0, 16)};
+  }
+
+  template <class Visitor>
+  constexpr void for_each_record(Visitor visit) const
+  {
+    std::uint64_t matrix = 0;
+    std::uint64_t bypass = 0;
+    for_each_tensor([&](tensor const& t, std::uint64_t rank) {
+      tensor_record record{};
+      record.offset      = t.offset;
+      record.size        = t.size();
+      record.first_chunk = matrix;
+      record.chunks      = rank == 0 ? 0 : 1;
+      record.bypass      = bypass;
+      record.ratio       = static_cast<float>(this->world_.size);
+      visit(record);
+      matrix += record.chunks;
+      bypass += rank == 0 ? t.size() : 0;
+    });
+  }
+
+  //! @brief Calls visit(matrix_record const&) for the matrices that travel as factors.
+  template <class Visitor>
+  constexpr void for_each_matrix(Visitor visit) const
+  {
+    matrix_record m{};
+    for_each_tensor([&](tensor const& t, std::uint64_t rank) {
+      if (rank == 0) { return; }
+      m.offset  = t.offset;
+      m.rows    = t.rows;
+      m.columns = t.columns;
+      m.rank    = static_cast<std::uint32_t>(rank);
+      // The longer factor goes into the turn that is shorter so far.
+      bool const rows_first = paired || (m.rows > m.columns) == (m.slot[0] <= m.slot[1]);
+      m.swapped             = rows_first ? 0 : 1;
+      visit(static_cast<matrix_record const&>(m));
+      for (int turn = 0; turn < 2; ++turn) {
+        m.slot[turn] += rank * m.length(turn);
+        m.first_block[turn] += blocks_of(m.length(turn));
+      }
+      m.first_rows += blocks_of(m.rows);
+    });
+  }
+
+ private:
+  [[nodiscard]] static constexpr std::uint64_t blocks_of(std::uint64_t length) noexcept
+  {
+    return (length + Codec::chunk_size - 1) / Codec::chunk_size;
+  }
+
+  // Visits each tensor that is not empty with its rank, 0 if it bypasses.
+  template <class Visitor>
+  constexpr void for_each_tensor(Visitor visit) const
+  {
+    if (this->layout_.tensors.empty() && this->layout_.coordinates > 0) {
+      visit(tensor{.rows = this->layout_.coordinates}, std::uint64_t{0});
+    }
+    for (tensor const& t : this->layout_.tensors) {
+      if (t.size() == 0) { continue; }
+      visit(t, this->layout_.bypasses(t) ? std::uint64_t{0} : this->codec_.low_rank.rank_of(t));
+    }
+  }
+
+  std::uint64_t elements_[2] = {};
+  std::uint64_t blocks_[2]   = {};
+  std::uint64_t row_blocks_  = 0;
+};
+
+}  // namespace tersum::inline v0::detail

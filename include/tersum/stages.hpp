@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What an exchange does, as a list: the stages that one rank works through, and the rounds in which ranks meet.
+//!
+//! Every codec has a type `stages`, a `stage_list` in the order of time. `all_reduce_mean`, its parts `measure`,
+//! `encode`, `recompress` and `decode`, and `loopback_all_reduce_mean` walk that list, on every executor. So the order
+//! of an exchange is written once, and a new kind of codec is its list, with `detail::run_stage` for the stages that it
+//! does in a way of its own.
+
+#pragma once
+
+#include <tersum/status.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+//! The call in which a stage is done when a caller takes an exchange in parts.
+enum class exchange_part : std::uint8_t { measure, encode, recompress, decode };
+
+//! @brief What one rank does alone. A stage is a type; `executor::perform` does it.
+namespace stage {
+
+template <exchange_part Part>
+struct of_part {
+  static constexpr exchange_part part = Part;
+};
+
+// clang-format off
+struct open           : of_part<exchange_part::measure> {};     //!< Checks that the state was initialized for the plan, where the host can read it.
+struct gather_bypass  : of_part<exchange_part::measure> {};     //!< Copies the coordinates that bypass the codec to their wire.
+struct measure        : of_part<exchange_part::measure> {};     //!< Computes the scalars that the ranks agree on, from the gradient; of low-rank factors P.
+struct select         : of_part<exchange_part::encode> {};      //!< Chooses the chunks that travel, from the agreed norms or from the seed.
+struct derive_steps   : of_part<exchange_part::encode> {};      //!< Computes the quantization step of each chunk from the agreed scalars, and flags what is not finite.
+struct orthonormalize : of_part<exchange_part::encode> {};      //!< Makes the columns of the factors that products start from orthonormal.
+struct encode         : of_part<exchange_part::encode> {};      //!< Makes the payload; feedback keeps what it loses, unless that has to wait for `decode`.
+struct recompress     : of_part<exchange_part::recompress> {};  //!< Decodes and adds the ranks' codes of this rank's part, and encodes the mean.
+struct return_bypass  : of_part<exchange_part::decode> {};      //!< Writes the means of the coordinates that bypassed to the gradient.
+struct decode         : of_part<exchange_part::decode> {};      //!< Makes the mean of the payload, in place of the gradient.
+struct finish         : of_part<exchange_part::decode> {};      //!< Measures the correlation of the ranks, counts saturated lanes, and numbers the next step.
+// clang-format on
+
+//! Fills a state for its first exchange. Once, before all lists.
+struct initialize {
+  std::uint64_t seed;
+};
+
+}  // namespace stage
+
+//! @brief Where ranks meet: a wire that the caller's collective is called with.
+namespace rounds {
+
+// clang-format off
+struct agree          : stage::of_part<exchange_part::measure> {};     //!< `agreed_wire`.
+struct sum_bypass     : stage::of_part<exchange_part::measure> {};     //!< `bypass_wire`.
+struct reduce_payload : stage::of_part<exchange_part::encode> {};      //!< `payload_wire`.
+struct scatter_parts  : stage::of_part<exchange_part::encode> {};      //!< `scattered_wire`.
+struct gather_parts   : stage::of_part<exchange_part::recompress> {};  //!< `gathered_wire`.
+// clang-format on
+
+}  // namespace rounds
+
+//! Whether an entry of a list is a round.
+template <class Entry>
+inline constexpr bool is_round =
+  std::is_same_v<Entry, rounds::agree> || std::is_same_v<Entry, rounds::sum_bypass> ||
+  std::is_same_v<Entry, rounds::reduce_payload> || std::is_same_v<Entry, rounds::scatter_parts> ||
+  std::is_same_v<Entry, rounds::gather_parts>;
+
+//! @brief Stages and rounds in the order of time. Stages of one part lie together.
+template <class... Entries>
+struct stage_list {
+  static_assert(
+    [] {
+      exchange_part last = exchange_part::measure;
+      bool ascending     = true;
+      ((ascending = ascending && last <= Entries::part, last = Entries::part), ...);
+      return ascending;
+    }(),
+    "tersum: the stages of a list are in the order of the parts of an exchange");
+};
+
+namespace detail {
+
+template <class List, class... Rest>
+struct join {
+  using type = List;
+};
+
+template <class... First, class Entry, class... Rest>
+struct join<stage_list<First...>, Entry, Rest...> : join<stage_list<First..., Entry>, Rest...> {
+};
+
+template <class... First, class... Entries, class... Rest>
+struct join<stage_list<First...>, stage_list<Entries...>, Rest...>
+  : join<stage_list<First..., Entries...>, Rest...> {
+};
+
+}  // namespace detail
+
+//! A list of entries and of lists.
+template <class... Entries>
+using join_stages = typename detail::join<stage_list<>, Entries...>::type;
+
+//! The entries, if the condition holds.
+template <bool Condition, class... Entries>
+using stages_if = std::conditional_t<Condition, stage_list<Entries...>, stage_list<>>;
+
+//! @brief Calls visit(entry) for each entry in order, until one returns an error; returns that.
+//! @param visit  status(Entry), for values of each type of the list.
+template <class... Entries, class Visit>
+[[nodiscard]] constexpr status walk(stage_list<Entries...>, Visit&& visit)
+{
+  status result{};
+  static_cast<void>(((result = visit(Entries{}), result.ok()) && ...));
+  return result;
+}
+
+//! @brief Walks the stages of one part, without its rounds.
+template <exchange_part Part, class... Entries, class Visit>
+[[nodiscard]] constexpr status walk_part(stage_list<Entries...> all, Visit&& visit)
+{
+  return walk(all, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (Entry::part == Part && !is_round<Entry>) {
+      return visit(entry);
+    } else {
+      return {};
+    }
+  });
+}
+
+}  // namespace tersum::inline v0

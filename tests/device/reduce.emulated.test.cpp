@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernels that reduce arrays, in the emulator.
+
+#include "in_the_emulator.hpp"
+#include "reduce_cases.hpp"
+
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE_TEMPLATE("[device] kernels that reduce equal the operation",
+                   Op,
+                   saturating_add<4>,
+                   native_sum<std::int8_t>,
+                   native_sum<float>,
+                   native_sum<half>)
+{
+  in_every_order([](auto const& on) { check_reduce<Op>(on); });
+}
+
+TEST_CASE("[device] launches that reduce name the argument at fault and write nothing")
+{
+  check_reduce_arguments(emulated_placement{});
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The selection of chunks on any executor, against sorting, and against what an exchange chooses.
+
+#pragma once
+
+#include "placed_array.hpp"
+
+#include <tersum/device/chunk_norms.hpp>
+#include <tersum/device/select_chunks.hpp>
+#include <tersum/tersum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace tersum::tests {
+
+//! Norms over sixteen octaves, some of them equal, some zero or infinite.
+template <class Norm>
+[[nodiscard]] std::vector<Norm> sample_norms(std::size_t count)
+{
+  std::mt19937 random(17);
+  std::normal_distribution<float> octave{0.0f, 4.0f};
+  std::vector<Norm> norms(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    float value = std::exp2(octave(random));
+    if (i % 5 == 0) { value = 1.5f; }
+    if (i % 31 == 0) { value = 0.0f; }
+    if (i % 97 == 0) { value = std::numeric_limits<float>::infinity(); }
+    norms[i] = from_float<Norm>(value);
+  }
+  return norms;
+}
+
+//! The `most` largest, of equal ones the first, by a stable sort.
+template <class Norm>
+[[nodiscard]] std::vector<bool> largest_norms(std::vector<Norm> const& norms, std::size_t most)
+{
+  std::vector<std::size_t> order(norms.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return to_float(norms[a]) > to_float(norms[b]);
+  });
+  std::vector<bool> taken(norms.size());
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) { taken[order[i]] = true; }
+  return taken;
+}
+
+template <class Norm, class Placement>
+void check_top_chunks(Placement const& on, std::size_t count)
+{
+  CAPTURE(count);
+  auto const norms = sample_norms<Norm>(count);
+  typename Placement::template array<Norm> const from{norms};
+  std::size_t const above_zero = static_cast<std::size_t>(
+    std::count_if(norms.begin(), norms.end(), [](Norm n) { return to_float(n) > 0; }));
+  for (std::size_t const most :
+       {std::size_t{0}, std::size_t{1}, count / 8, count / 2, above_zero}) {
+    CAPTURE(most);
+    typename Placement::template array<std::uint32_t> const places{count};
+    typename Placement::template array<std::byte> const workspace{select_chunks_workspace_bytes()};
+    std::span<Norm const> const read = from.span();
+    REQUIRE(select_chunks(on.exec,
+                          rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(most)),
+                          read,
+                          workspace.span(),
+                          places.span()) == status{});
+    auto const got          = places.read();
+    auto const want         = largest_norms(norms, most);
+    std::uint32_t number    = 0;
+    std::size_t differences = 0;
+    for (std::size_t c = 0; c < count; ++c) {
+      auto const place = chunk_place::of(got[c]);
+      bool const same  = want[c] ? place.level == 1 && place.number == number : got[c] == 0;
+      if (!same) { ++differences; }
+      if (want[c]) { ++number; }
+    }
+    CHECK(differences == 0);
+    auto const bytes = workspace.read();
+    chosen_chunks chosen;
+    std::memcpy(&chosen, bytes.data(), sizeof(chosen));
+    CHECK(chosen.count[1] == number);
+    CHECK(chosen.count[0] == count - number);
+  }
+}
+
+//! chunk_norms and select_chunks make the places of an exchange, of one width and of several.
+template <class Placement>
+void check_choice_of_exchange(Placement const& on, std::size_t coordinates)
+{
+  CAPTURE(coordinates);
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> gradient(coordinates);
+  for (std::size_t i = 0; i < coordinates; ++i) {
+    gradient[i] = normal(random) * std::exp2(static_cast<float>(i / 256 % 9));
+  }
+  auto const compare = [&](auto const& codec) {
+    using codec_type = std::remove_cvref_t<decltype(codec)>;
+    auto const plan  = codec.plan(layout{coordinates}, world{.size = 1, .rank = 0});
+    REQUIRE(plan.check() == status{});
+    std::vector<word4> state(plan.state_bytes() / 16 + 1),
+      workspace(plan.workspace_bytes() / 16 + 1);
+    auto const states = std::as_writable_bytes(std::span{state});
+    auto const works  = std::as_writable_bytes(std::span{workspace});
+    cpu_executor const host;
+    auto copy = gradient;
+    REQUIRE(initialize(host, plan, states, 3) == status{});
+    REQUIRE(measure(host, plan, copy, states, works) == status{});
+    REQUIRE(encode(host, plan, copy, states, works) == status{});
+    std::vector<std::uint32_t> want(plan.chunks());
+    std::memcpy(
+      want.data(), works.data() + plan.places_offset(), want.size() * sizeof(std::uint32_t));
+
+    typename Placement::template array<float> const values{gradient}, norms{plan.chunks()};
+    typename Placement::template array<std::uint32_t> const places{plan.chunks()};
+    typename Placement::template array<std::byte> const scratch{select_chunks_workspace_bytes()};
+    REQUIRE(chunk_norms(on.exec, codec.chunker, values.span(), norms.span()) == status{});
+    // The exchange compares what it sends.
+    using scalar = typename codec_type::norm_scalar;
+    std::vector<scalar> sent;
+    for (float const norm : norms.read()) { sent.push_back(from_float<scalar>(norm)); }
+    typename Placement::template array<scalar> const agreed{sent};
+    std::span<scalar const> const read = agreed.span();
+    REQUIRE(select_chunks(on.exec, plan.selection_rule(), read, scratch.span(), places.span()) ==
+            status{});
+    CHECK(places.read() == want);
+  };
+  compare(presets::topkc_b2);
+  compare(presets::allocated_sat_4);
+}
+
+//! `rule_of` for several widths is the plan's rule under the same budget.
+inline void check_rule_of_widths()
+{
+  auto const codec = presets::allocated_sat_4;
+  for (int const ranks : {1, 4, 16}) {
+    auto const plan  = codec.plan(layout{100000}, world{.size = ranks, .rank = 0});
+    auto const want  = plan.selection_rule();
+    auto const words = static_cast<std::uint64_t>(want.capacity) * want.unit_words;
+    auto const got   = rule_of(codec.chunker, saturating_sum<8>{}, ranks, words);
+    CHECK(std::memcmp(&got, &want, sizeof(got)) == 0);
+  }
+}
+
+template <class Placement>
+void check_select_arguments(Placement const& on)
+{
+  std::vector<std::uint32_t> const marks(16, 0xabcdu);
+  typename Placement::template array<float> const norms{std::vector<float>(16, 1.0f)};
+  typename Placement::template array<std::uint32_t> const places{marks};
+  typename Placement::template array<std::byte> const workspace{select_chunks_workspace_bytes() +
+                                                                16};
+  auto const rule    = rule_of(top_chunks<64>{}, 4);
+  auto const refuses = [&](std::string_view names,
+                           chunk_rule const& told,
+                           std::span<float const> from,
+                           std::span<std::byte> work,
+                           std::span<std::uint32_t> to) {
+    CAPTURE(names);
+    status const s = select_chunks(on.exec, told, from, work, to);
+    CHECK(s.code == error_code::invalid_argument);
+    CHECK(s.message.find(names) != std::string_view::npos);
+    CHECK(places.read() == marks);
+  };
+  std::span<float const> const from = norms.span();
+  std::span<std::byte> const work   = workspace.span();
+  std::span<std::uint32_t> const to = places.span();
+  auto weighted                     = rule;
+  weighted.weighted                 = 1;
+  refuses("places has not", rule, from, work, to.first(15));
+  refuses("rule has weights", weighted, from, work, to);
+  refuses("workspace is smaller", rule, from, work.first(100), to);
+  refuses("workspace is a null pointer, or not aligned", rule, from, work.subspan(4), to);
+  refuses("norms is a null", rule, {static_cast<float const*>(nullptr), 16}, work, to);
+  refuses("places is a null", rule, from, work, {static_cast<std::uint32_t*>(nullptr), 16});
+  refuses("places overlaps norms", rule, {reinterpret_cast<float const*>(to.data()), 16}, work, to);
+}
+
+}  // namespace tersum::tests

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Factors of matrices. The presets are changed in one point: every matrix travels, however little that saves.
+
+#include "support/golden_digest.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+
+#include <interop/presets.hpp>
+
+using namespace tersum;
+
+#define TERSUM_DESCRIBE_FACTORS(name) golden.describe(#name, tests::of_any_matrix(presets::name))
+
+TEST_CASE("[golden] exchanges of low-rank factors are what they were")
+{
+  tests::golden_presets golden{"tests/golden/presets_low_rank.txt"};
+  TERSUM_DESCRIBE_FACTORS(powersgd_r1);
+  TERSUM_DESCRIBE_FACTORS(powersgd_r4);
+  TERSUM_DESCRIBE_FACTORS(powersgd_r16);
+  TERSUM_DESCRIBE_FACTORS(powersgd_r64);
+  TERSUM_DESCRIBE_FACTORS(acp_r1);
+  TERSUM_DESCRIBE_FACTORS(acp_r4);
+  TERSUM_DESCRIBE_FACTORS(acp_r16);
+  TERSUM_DESCRIBE_FACTORS(acp_r64);
+  TERSUM_DESCRIBE_FACTORS(powersgd_r4_sat8);
+  TERSUM_DESCRIBE_FACTORS(powersgd_r16_sat8);
+  TERSUM_DESCRIBE_FACTORS(acp_r16_sat8);
+  TERSUM_DESCRIBE_FACTORS(powersgd_r16_two_shot_8);
+  golden.check();
+}

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Two shots, fixed and allocated.
+
+#include "support/golden_digest.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+
+using namespace tersum;
+
+TEST_CASE("[golden] exchanges in two shots are what they were")
+{
+  tests::golden_presets golden{"tests/golden/presets_two_shot.txt"};
+  TERSUM_DESCRIBE(golden, two_shot_1);
+  TERSUM_DESCRIBE(golden, two_shot_2);
+  TERSUM_DESCRIBE(golden, two_shot_3);
+  TERSUM_DESCRIBE(golden, two_shot_4);
+  TERSUM_DESCRIBE(golden, two_shot_8);
+  TERSUM_DESCRIBE(golden, two_shot_2_ef);
+  TERSUM_DESCRIBE(golden, two_shot_4_ef);
+  TERSUM_DESCRIBE(golden, allocated_2);
+  TERSUM_DESCRIBE(golden, allocated_3);
+  TERSUM_DESCRIBE(golden, allocated_4);
+  // The budget pays for the norms of five ranks' parts only where they are longer than usual.
+  golden.describe("balanced_1", presets::balanced_1, 529);
+  TERSUM_DESCRIBE(golden, balanced_2);
+  TERSUM_DESCRIBE(golden, balanced_3);
+  TERSUM_DESCRIBE(golden, allocated_2_ef);
+  golden.check();
+}

@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Digests of what presets send and of the means they make, held against a file. TERSUM_WRITE_GOLDEN=1 in the
+//! environment writes the file anew.
+//!
+//! A line of the file is `preset element ranks layout: bytes sent means`: how many bytes all ranks gave to all rounds of
+//! three exchanges, a digest of those bytes, and a digest of the three means. Feedback goes on from one exchange to the
+//! next, so the later ones show the state too. `refused` stands where the preset has no plan for such a world.
+
+#pragma once
+
+#include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/single_process/loopback.hpp>
+#include <tersum/single_process/loopback_transport.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tersum::tests {
+
+//! FNV-1a in 64 bits.
+class fnv_digest {
+ public:
+  void add(std::span<std::byte const> bytes)
+  {
+    std::uint64_t hash = hash_;
+    for (std::byte const* at = bytes.data(); at != bytes.data() + bytes.size(); ++at) {
+      hash = (hash ^ static_cast<std::uint64_t>(*at)) * 1099511628211u;
+    }
+    hash_ = hash;
+    size_ += bytes.size();
+  }
+  [[nodiscard]] std::uint64_t value() const { return hash_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+ private:
+  std::uint64_t hash_ = 14695981039346656037u;
+  std::uint64_t size_ = 0;
+};
+
+//! The collective of one rank, which is a thread: it digests what the rank gives to a round, and exchanges it.
+class digesting_collective {
+ public:
+  digesting_collective(cpu_executor const& exec, loopback_group& group, int rank)
+    : exec_(exec), group_(group), rank_(rank)
+  {
+  }
+
+  template <reduce_op Op>
+  [[nodiscard]] status operator()(wire<Op> const& round)
+  {
+    sent_.add(std::as_bytes(std::span{round.data, round.count}));
+    return together(round, [&](std::vector<wire<Op>> const& all) {
+      return loopback_all_reduce(
+        exec_, std::span<wire<Op> const>{all}, tersum::reduction_order::ring);
+    });
+  }
+
+  template <class T>
+  [[nodiscard]] status operator()(gather_wire<T> const& round)
+  {
+    std::size_t const own = static_cast<std::size_t>(rank_) * round.count;
+    sent_.add(std::as_bytes(std::span{round.data + own, round.count}));
+    return together(round, [&](std::vector<gather_wire<T>> const& all) {
+      for (std::size_t from = 0; from < all.size(); ++from) {
+        for (gather_wire<T> const& to : all) {
+          T const* const part = all[from].data + from * round.count;
+          if (to.data != all[from].data) {
+            std::copy_n(part, round.count, to.data + from * round.count);
+          }
+        }
+      }
+      return status{};
+    });
+  }
+
+  template <class T>
+  [[nodiscard]] status operator()(scatter_wire<T> const& round)
+  {
+    std::size_t const ranks = static_cast<std::size_t>(round.ranks);
+    sent_.add(std::as_bytes(std::span{round.sent, ranks * round.count}));
+    return together(round, [&](std::vector<scatter_wire<T>> const& all) {
+      for (std::size_t from = 0; from < all.size(); ++from) {
+        for (std::size_t to = 0; to < all.size(); ++to) {
+          std::copy_n(
+            all[from].sent + to * round.count, round.count, all[to].received + from * round.count);
+        }
+      }
+      return status{};
+    });
+  }
+
+  [[nodiscard]] fnv_digest const& sent() const { return sent_; }
+
+ private:
+  //! Rank 0 does the round for all, while the others wait.
+  template <class Round, class Exchange>
+  [[nodiscard]] status together(Round const& round, Exchange const& exchange)
+  {
+    status const lost{error_code::transport_failed, "a rank did not come"};
+    if (!group_.show(rank_, reinterpret_cast<std::byte const*>(&round))) { return lost; }
+    status outcome;
+    if (rank_ == 0) {
+      std::vector<Round> all;
+      for (int rank = 0; rank < group_.ranks(); ++rank) {
+        all.push_back(*reinterpret_cast<Round const*>(group_.shown(rank)));
+      }
+      outcome = exchange(all);
+    }
+    return group_.meet() ? outcome : lost;
+  }
+
+  cpu_executor exec_;
+  loopback_group& group_;
+  int rank_;
+  fnv_digest sent_;
+};
+
+//! The gradient of a rank in a step, from integers alone, so that every machine makes the same one.
+template <class Element>
+[[nodiscard]] std::vector<Element> integer_gradient(std::size_t coordinates, int rank, int step)
+{
+  std::vector<Element> out(coordinates);
+  std::uint32_t x = 12345u + static_cast<std::uint32_t>(rank + 1000 * step);
+  for (std::size_t i = 0; i < coordinates; ++i) {
+    x                 = x * 1664525u + 1013904223u;
+    float const value = static_cast<float>(static_cast<std::int32_t>(x >> 8) - (1 << 23));
+    out[i]            = from_float<Element>(value * (i % 700 < 350 ? 0x1p-30f : 0x1p-24f));
+  }
+  return out;
+}
+
+//! One rank of an exchange that is digested: what it sent, and its means.
+template <class Codec, class Element>
+struct digested_rank {
+  static constexpr int steps = 3;
+
+  plan<Codec> of;
+  fnv_digest sent = {}, means = {};
+  status outcome = {};
+
+  //! @param filling  What the workspace holds before an exchange, which nothing may depend on.
+  void exchange(cpu_executor const& exec, loopback_group& group, std::byte filling)
+  {
+    std::vector<word4> state_words(of.state_bytes() / sizeof(word4) + 1);
+    std::vector<word4> workspace_words(of.workspace_bytes() / sizeof(word4) + 1);
+    auto const state     = std::as_writable_bytes(std::span{state_words});
+    auto const workspace = std::as_writable_bytes(std::span{workspace_words});
+    int const rank       = of.ranks().rank;
+    digesting_collective collective{exec, group, rank};
+    outcome = initialize(exec, of, state, 0x7e25);
+    for (int step = 0; step < steps && outcome.ok(); ++step) {
+      auto gradient = integer_gradient<Element>(of.coordinates(), rank, step);
+      std::fill(workspace.begin(), workspace.end(), filling);
+      outcome = all_reduce_mean(exec, of, gradient, state, workspace, collective);
+      means.add(std::as_bytes(std::span{gradient}));
+    }
+    sent = collective.sent();
+  }
+};
+
+//! The text after the colon of a line.
+template <class Element, class Codec>
+[[nodiscard]] std::string digest_exchanges(Codec const& codec,
+                                           layout const& gradient,
+                                           int ranks,
+                                           cpu_executor const& exec,
+                                           std::byte filling)
+{
+  std::vector<digested_rank<Codec, Element>> all;
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.push_back({codec.plan(gradient, {.size = ranks, .rank = rank})});
+    if (!all.back().of.check().ok()) { return "refused"; }
+  }
+  loopback_group group{ranks};
+  std::vector<std::thread> threads;
+  for (auto& rank : all) {
+    threads.emplace_back([&] { rank.exchange(exec, group, filling); });
+  }
+  for (std::thread& thread : threads) { thread.join(); }
+
+  fnv_digest sent;
+  std::uint64_t bytes = 0;
+  for (auto const& rank : all) {
+    CHECK(rank.outcome == status{});
+    CHECK(rank.means.value() == all[0].means.value());
+    std::uint64_t const value = rank.sent.value();
+    sent.add(std::as_bytes(std::span{&value, 1}));
+    bytes += rank.sent.size();
+  }
+  std::ostringstream text;
+  text << bytes << std::hex << ' ' << sent.value() << ' ' << all[0].means.value();
+  return text.str();
+}
+
+//! Presets and the file that holds their digests.
+class golden_presets {
+ public:
+  explicit golden_presets(std::string path) : path_(std::move(path)) {}
+
+  //! @brief Digests a preset's exchanges in float and in bfloat16.
+  //! @param rows  Of the largest matrix, of 80 columns. Besides it a gradient has 2025 coordinates.
+  template <class Codec>
+  void describe(std::string_view name, Codec const& codec, std::uint64_t rows = 129)
+  {
+    describe_in<float>(std::string{name} + " float", codec, rows);
+    describe_in<bfloat16>(std::string{name} + " bfloat16", codec, rows);
+  }
+
+  //! Compares what was described with the file, or writes the file.
+  void check() const
+  {
+    char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
+    if (write != nullptr && std::string_view{write} == "1") {
+      std::ofstream file(path_);
+      for (auto const& [name, text] : lines_) { file << name << ": " << text << '\n'; }
+      MESSAGE("wrote ", path_);
+    }
+    std::ifstream file(path_);
+    REQUIRE(file.good());
+    std::size_t count = 0;
+    for (std::string line; std::getline(file, line); ++count) {
+      auto const colon = line.rfind(": ");
+      auto const got   = lines_.find(line.substr(0, colon));
+      CAPTURE(line);
+      REQUIRE(got != lines_.end());
+      CHECK(got->second == line.substr(colon + 2));
+    }
+    CHECK(count == lines_.size());
+  }
+
+ private:
+  template <class Element, class Codec>
+  void describe_in(std::string const& name, Codec const& codec, std::uint64_t rows)
+  {
+    // No chunk divides the odd length. Of the tensors the vectors bypass, and the matrix that is small.
+    std::uint64_t const behind = 1516 + 80 * rows;
+    std::array<tensor, 5> const tensors{{{.rows = 70, .columns = 20},
+                                         {.rows = 101, .offset = 1400},
+                                         {.rows = 3, .columns = 5, .offset = 1501},
+                                         {.rows = rows, .columns = 80, .offset = 1516},
+                                         {.rows = 1, .columns = 509, .offset = behind}}};
+    layout const vector{.coordinates = behind + 509};
+    layout const bucket{.coordinates = behind + 509, .tensors = tensors, .bypass_below = 16};
+    for (int const ranks : {1, 2, 5}) {
+      describe_line<Element>(name + ' ' + std::to_string(ranks) + " vector", codec, vector, ranks);
+      describe_line<Element>(name + ' ' + std::to_string(ranks) + " tensors", codec, bucket, ranks);
+    }
+  }
+
+  //! Neither the instruction set nor what the workspace holds may make a difference.
+  template <class Element, class Codec>
+  void describe_line(std::string const& line, Codec const& codec, layout const& gradient, int ranks)
+  {
+    CAPTURE(line);
+    cpu_executor const best, baseline{.instructions = instruction_set::baseline};
+    std::string const text = digest_exchanges<Element>(codec, gradient, ranks, best, std::byte{0});
+    CHECK(digest_exchanges<Element>(codec, gradient, ranks, baseline, std::byte{0xa5}) == text);
+    lines_[line] = text;
+  }
+
+  std::string path_;
+  std::map<std::string, std::string> lines_;
+};
+
+}  // namespace tersum::tests
+
+//! Describes the preset of that name.
+#define TERSUM_DESCRIBE(golden, name) (golden).describe(#name, tersum::presets::name)
