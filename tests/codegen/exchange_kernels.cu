@@ -93,7 +93,7 @@ void compile_exchange()
   compile_parts<codec_of<presets::two_shot_4>>();
   compile_parts<codec_of<presets::allocated_4>>();
   using namespace tersum::detail;
-  compile_low_rank<codec_of<presets::powersgd_r4>, float>(write_header{},
+  compile_low_rank<::codec_of<presets::powersgd_r4>, float>(write_header{},
                                                           write_records{},
                                                           write_matrices{},
                                                           start_warm{},

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -133,37 +134,27 @@ TERSUM_BODY void load_share(Context const& ctx,
                             chunk_share<Codec> const& mine,
                             float (&v)[32])
 {
-  constexpr int quarter     = Codec::chunk_size / 4;
-  std::uint64_t const first = mine.offset + mine.thread * 8;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Edge) {
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        v[8 * r + j] = 0.0f;
-        if (exists(mine, r, j)) {
-          v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
-          if constexpr (Codec::feeds_back) {
-            v[8 * r + j] =
-              Context::add(v[8 * r + j], ctx.load(args.residual + first + (r * quarter + j)));
-          }
-        }
-      }
-    } else if (mine.active) {
-      if constexpr (Codec::rotates_all) {
-        load_eight(ctx, args.rotated + first + r * quarter, v + 8 * r);
-      } else {
-        load_eight(ctx, args.gradient + first + r * quarter, v + 8 * r);
-      }
+    auto const load = [&](auto const* from) {
       if constexpr (Codec::feeds_back) {
-        float kept[8];
-        load_eight(ctx, args.residual + first + r * quarter, kept);
-        TERSUM_UNROLL
-        for (int j = 0; j < 8; ++j) { v[8 * r + j] = Context::add(v[8 * r + j], kept[j]); }
+        auto const add = [](float value, float kept) { return Context::add(value, kept); };
+        load_quarter<Edge>(ctx,
+                           mine,
+                           mine.active,
+                           from + mine.offset,
+                           r,
+                           v + 8 * r,
+                           args.residual + mine.offset,
+                           add);
+      } else {
+        load_quarter<Edge>(ctx, mine, mine.active, from + mine.offset, r, v + 8 * r);
       }
+    };
+    if constexpr (Codec::rotates_all) {
+      load(args.rotated);
     } else {
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[8 * r + j] = 0.0f; }
+      load(args.gradient);
     }
   }
 }
@@ -175,21 +166,9 @@ TERSUM_BODY void store_share(Context const& ctx,
                              chunk_share<Codec> const& mine,
                              float const (&v)[32])
 {
-  constexpr int quarter = Codec::chunk_size / 4;
-  Element* const first  = to + mine.offset + mine.thread * 8;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Edge) {
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        if (exists(mine, r, j)) {
-          ctx.store(first + (r * quarter + j),
-                    Context::template finite_element<Element>(v[8 * r + j]));
-        }
-      }
-    } else if (mine.active) {
-      store_eight<true>(ctx, first + r * quarter, v + 8 * r);
-    }
+    store_quarter<Edge>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
   }
 }
 
