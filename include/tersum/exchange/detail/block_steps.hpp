@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -71,23 +72,6 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   if (poisoned) { raise_flag(args); }
 }
 
-//! @brief Adds one double a thread over the block, halving from the top; the result is on thread 0.
-template <class Context>
-[[nodiscard]] TERSUM_BODY double block_sum(Context const& ctx, double value)
-{
-  double* const sums = static_cast<double*>(ctx.shared());
-  unsigned const t   = ctx.thread_rank();
-  sums[t]            = value;
-  ctx.sync_block();
-  for (unsigned width = tensor_threads / 2; width > 0; width /= 2) {
-    if (t < width) { sums[t] = sums[t] + sums[t + width]; }
-    ctx.sync_block();
-  }
-  double const total = sums[0];
-  ctx.sync_block();
-  return total;
-}
-
 //! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -98,7 +82,7 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
   for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += tensor_threads) {
     sum = sum + static_cast<double>(args.steps[record.first_chunk + i].encode);
   }
-  sum                         = block_sum(ctx, sum);
+  sum                         = block_total<tensor_threads>(ctx, sum);
   std::uint64_t const element = (Codec::per_tensor ? 0 : args.chunks) + ctx.block_rank();
   if (ctx.thread_rank() == 0) {
     static_cast<scalar*>(args.agreed)[element] = to_agreed<scalar>(static_cast<float>(sum), true);
@@ -133,13 +117,13 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
         }
       }
       if constexpr (Codec::saturates) {
-        saturated = block_sum(ctx, saturated);
+        saturated = block_total<tensor_threads>(ctx, saturated);
         if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
       }
       if constexpr (Codec::tracks) {
-        of_sum = block_sum(ctx, of_sum);
+        of_sum = block_total<tensor_threads>(ctx, of_sum);
         if constexpr (range::measurement == statistic::chunk_square_norm) {
-          energy = block_sum(ctx, energy) / args.world;
+          energy = block_total<tensor_threads>(ctx, energy) / args.world;
         } else {
           energy = static_cast<double>(
             to_float(agreed[(Codec::per_tensor ? 0 : args.chunks) + ctx.block_rank()]));

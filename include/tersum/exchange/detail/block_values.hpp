@@ -8,6 +8,7 @@
 
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -180,35 +181,6 @@ TERSUM_BODY void apply_signs(Context const& ctx,
                              float (&v)[32])
 {
   chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
-}
-
-//! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
-template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
-                                                  std::uint32_t value,
-                                                  chunk_share<Codec> const& mine,
-                                                  float* storage)
-{
-  using hadamard = typename chunk_share<Codec>::hadamard;
-  if constexpr (hadamard::threads < 32) {
-    TERSUM_UNROLL
-    for (unsigned mask = 1; mask < static_cast<unsigned>(hadamard::threads); mask *= 2) {
-      value += ctx.shuffle_xor(value, mask);
-    }
-    return value;
-  } else {
-    value = ctx.warp_sum(value);
-    if constexpr (hadamard::in_warp) { return value; }
-    std::uint32_t* const sums = reinterpret_cast<std::uint32_t*>(storage);
-    if (mine.thread % 32 == 0) { sums[mine.thread / 32] = value; }
-    ctx.sync_block();
-    value = 0;
-    if (mine.thread == 0) {
-      for (int warp = 0; warp < hadamard::threads / 32; ++warp) { value += sums[warp]; }
-    }
-    ctx.sync_block();
-    return value;
-  }
 }
 
 }  // namespace tersum::inline v0::detail
