@@ -30,7 +30,8 @@ COMMANDS = {
     "clang++": ["clang++", "-std=c++20", "-O3", "-DNDEBUG", "-c"],
     "nvcc": ["nvcc", "-std=c++20", "-O3", "-DNDEBUG", "-arch=sm_90", "-c", "-x", "cu"],
 }
-PROGRAM = """#include <{header}>
+PROGRAM = """#include <tersum/{presets}.hpp>
+#include <{header}>
 #include <cstddef>
 #include <span>
 
@@ -64,10 +65,12 @@ def sources(what, compiler):
             if compiler == "nvcc" or header.endswith(".hpp"):
                 yield header, f"#include <{header}>\n"
     if "presets" in what:
-        for preset in preset_names((ROOT / "include/tersum/presets.hpp").read_text(encoding="utf-8")):
-            cuda = compiler == "nvcc"
-            yield preset, PROGRAM.format(header="tersum/tersum.cuh" if cuda else "tersum/tersum.hpp",
-                                         executor="cuda_executor" if cuda else "cpu_executor", preset=preset)
+        cuda = compiler == "nvcc"
+        for presets in ("presets", "baseline/presets"):
+            for preset in preset_names((ROOT / f"include/tersum/{presets}.hpp").read_text(encoding="utf-8")):
+                yield preset, PROGRAM.format(header="tersum/tersum.cuh" if cuda else "tersum/tersum.hpp",
+                                             presets=presets, preset=preset,
+                                             executor="cuda_executor" if cuda else "cpu_executor")
 
 
 def seconds_of(command):

@@ -9,7 +9,7 @@
 
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/presets.hpp>
-#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
 
 namespace {
 

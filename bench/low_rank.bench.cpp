@@ -186,7 +186,7 @@ void add_stage(
 template <class Orthogonalizer, int Rank>
 void add_steps(std::string const& name)
 {
-  auto const settle = [](auto& one) { one.work().settle(); };
+  auto const settle = [](auto& one) { one.work().orthonormalize(); };
   for (int const threads : {1, 2}) {
     add_stage<Orthogonalizer, Rank>(stage::products, "products", name, threads, settle);
     add_stage<Orthogonalizer, Rank>(stage::orthogonalize, "orthogonalize", name, threads, settle);

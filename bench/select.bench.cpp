@@ -7,6 +7,7 @@
 
 #include "support/cpu_bench.hpp"
 
+#include <tersum/device/select_chunks.hpp>
 #include <tersum/presets.hpp>
 
 #include <functional>
@@ -72,20 +73,17 @@ void run_select(benchmark::State& state,
     });
   }
 
-  std::vector<std::vector<std::byte>> workspaces;
-  std::vector<std::byte> rank_state(plan.state_bytes());
-  for (std::size_t turn = 0; turn < turns; ++turn) {
-    auto& workspace = workspaces.emplace_back(plan.workspace_bytes());
-    std::memcpy(workspace.data() + plan.agreed_offset(),
-                norms.data() + turn * chunks,
-                chunks * sizeof(tersum::bfloat16));
-  }
-  require(initialize(exec, plan, rank_state, 1));
+  auto const rule = plan.selection_rule();
+  std::vector<std::uint32_t> places(all);
+  std::vector<tersum::word4> workspace(tersum::select_chunks_workspace_bytes() /
+                                       sizeof(tersum::word4));
   run_on_norms(state, plan, exec.threads, turns, norms, copy, [&](std::size_t turn) {
-    auto const args =
-      tersum::detail::make_args<Codec, float>(plan, nullptr, rank_state, workspaces[turn]);
-    tersum::detail::cpu_stages<Codec, float>{exec.threads, exec.instructions, args}.select(
-      exec.tuning.cpu);
+    require(
+      tersum::select_chunks(exec,
+                            rule,
+                            std::span<tersum::bfloat16 const>{norms}.subspan(turn * chunks, chunks),
+                            std::as_writable_bytes(std::span{workspace}),
+                            std::span{places}.subspan(turn * chunks, chunks)));
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "support/cuda_bench.cuh"
 
+#include <tersum/device/select_chunks.hpp>
 #include <tersum/presets.hpp>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -19,7 +20,6 @@ namespace {
 using namespace tersum_bench;
 
 constexpr auto codec = tersum::presets::topkc_b2;
-using codec_type     = std::remove_cvref_t<decltype(codec)>;
 
 //! Norms of bfloat16 that are spread over sixteen octaves.
 std::vector<tersum::bfloat16> sample_norms(std::size_t chunks)
@@ -52,32 +52,32 @@ void run_on_norms(benchmark::State& state,
   set_counters(state, chunks * 64, 0, 3 * size, size, times);
 }
 
-tersum::bfloat16* agreed_of(auto const& args)
-{
-  return static_cast<tersum::bfloat16*>(args.agreed);
-}
-
 void run_select(benchmark::State& state, std::size_t chunks)
 {
   auto const plan = codec.plan(tersum::layout{chunks * 64}, tersum::world{});
   timed_stream stream;
   device_memory room;
   tersum::cuda_executor const exec{stream.get()};
-  auto const norms        = to_device(room, sample_norms(chunks));
   auto const copy         = room.take<tersum::bfloat16>(chunks);
   std::size_t const turns = turns_for(chunks * sizeof(tersum::bfloat16));
-  using args_type         = tersum::detail::exchange_args<codec_type, float>;
-  std::vector<args_type> args;
+  auto const sample       = sample_norms(chunks);
+  struct arrays {
+    std::span<tersum::bfloat16 const> norms;
+    std::span<std::byte> workspace;
+    std::span<std::uint32_t> places;
+  };
+  std::vector<arrays> of_turn;
   for (std::size_t turn = 0; turn < turns; ++turn) {
-    auto const memory    = room.take<std::byte>(plan.state_bytes());
-    auto const workspace = room.take<std::byte>(plan.workspace_bytes());
-    require(initialize(exec, plan, memory, 1));
-    args.push_back(tersum::detail::make_args<codec_type, float>(plan, nullptr, memory, workspace));
-    require(exec.copy(agreed_of(args[turn]), norms.data(), chunks));
+    of_turn.push_back({to_device(room, sample),
+                       room.take<std::byte>(tersum::select_chunks_workspace_bytes()),
+                       room.take<std::uint32_t>(chunks)});
   }
-  auto const work   = [&](std::size_t turn) { require(exec.select(plan, args[turn])); };
-  auto const places = std::span{args[0].selection.places, chunks};
-  if (!writes_all(stream, std::as_writable_bytes(places), {}, [&] { work(0); })) {
+  auto const rule = plan.selection_rule();
+  auto const work = [&](std::size_t turn) {
+    auto const& [norms, workspace, places] = of_turn[turn];
+    require(tersum::select_chunks(exec, rule, norms, workspace, places));
+  };
+  if (!writes_all(stream, std::as_writable_bytes(of_turn[0].places), {}, [&] { work(0); })) {
     throw std::runtime_error{"some of the places were not written"};
   }
   run_on_norms(
@@ -85,7 +85,7 @@ void run_select(benchmark::State& state, std::size_t chunks)
     chunks,
     turns,
     work,
-    [&](std::size_t turn) { require(exec.copy(copy.data(), agreed_of(args[turn]), chunks)); },
+    [&](std::size_t turn) { require(exec.copy(copy.data(), of_turn[turn].norms.data(), chunks)); },
     stream);
 }
 

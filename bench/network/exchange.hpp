@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/tersum.hpp>
@@ -145,7 +146,7 @@ class bench {
   static constexpr schedule best_schedule()
   {
     if constexpr (!nesting<Codec>) {
-      if (Codec::casts && !Codec::selects) { return schedule::automatic; }
+      if (tersum::casts<Codec> && !tersum::selects<Codec>) { return schedule::automatic; }
     }
     return schedule::direct;
   }

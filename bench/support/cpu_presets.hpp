@@ -8,6 +8,7 @@
 
 #include "support/cpu_bench.hpp"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 namespace tersum_bench {

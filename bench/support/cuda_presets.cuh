@@ -8,6 +8,7 @@
 
 #include "support/cuda_bench.cuh"
 
+#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
 namespace tersum_bench {

@@ -55,9 +55,9 @@ template <class Codec>
     return false;
   } else {
     switch (what) {
-      case part::norms: return Codec::agrees && !needs_matrices<Codec>;
-      case part::encode: return !Codec::feeds_back && !needs_matrices<Codec>;
-      case part::encode_feedback: return Codec::feeds_back && !needs_matrices<Codec>;
+      case part::norms: return tersum::agrees<Codec> && !needs_matrices<Codec>;
+      case part::encode: return !tersum::feeds_back<Codec> && !needs_matrices<Codec>;
+      case part::encode_feedback: return tersum::feeds_back<Codec> && !needs_matrices<Codec>;
       case part::recompress: return tersum::scattering<Codec>;
       case part::reduce: return has_sum<Codec>;
       default: return true;

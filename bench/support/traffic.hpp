@@ -55,13 +55,13 @@ struct traffic {
   [[nodiscard]] double encoded() const
   {
     double coordinates = static_cast<double>(plan.coordinates());
-    if constexpr (Codec::selects) {
+    if constexpr (tersum::selects<Codec>) {
       int bits = 0;
-      if constexpr (Codec::several_bits) {
+      if constexpr (tersum::several_bits<Codec>) {
         bits = Codec::chunker_type::widths[0];
       } else if constexpr (tersum::gathering<Codec>) {
         return gradient();
-      } else if constexpr (Codec::casts) {
+      } else if constexpr (tersum::casts<Codec>) {
         bits = 8 * static_cast<int>(sizeof(typename Codec::quantizer_type::element));
       } else {
         bits = Codec::reducer_type::lane_bits;
@@ -83,7 +83,7 @@ struct traffic {
   }
   [[nodiscard]] double residual() const
   {
-    return Codec::feeds_back ? static_cast<double>(plan.coordinates() * sizeof(float)) : 0;
+    return tersum::feeds_back<Codec> ? static_cast<double>(plan.coordinates() * sizeof(float)) : 0;
   }
 
   //! Local norms, and the rotation where it is of the whole vector.
@@ -92,7 +92,7 @@ struct traffic {
   //! Agreed scalars to steps, gradient to codes.
   [[nodiscard]] double encode() const
   {
-    if constexpr (!Codec::agrees) { return gradient() + 2 * residual() + payload(); }
+    if constexpr (!tersum::agrees<Codec>) { return gradient() + 2 * residual() + payload(); }
     double const values = Codec::rotates_all ? rotated() : encoded();
     return agreed() + steps() + values + 2 * residual() + payload();
   }
@@ -100,7 +100,7 @@ struct traffic {
   //! Summed codes to the mean.
   [[nodiscard]] double decode() const
   {
-    return payload() + (Codec::agrees ? steps() : 0.0) + gradient();
+    return payload() + (tersum::agrees<Codec> ? steps() : 0.0) + gradient();
   }
 
   //! All ranks' codes of a part to those of their mean.
@@ -115,7 +115,7 @@ struct traffic {
       case part::norms: return norms();
       case part::encode:
       case part::encode_feedback: return encode();
-      case part::local: return (Codec::agrees ? norms() : 0.0) + encode();
+      case part::local: return (tersum::agrees<Codec> ? norms() : 0.0) + encode();
       case part::recompress: return recompress();
       default: return decode();
     }

@@ -120,7 +120,7 @@ run_outcome run_exchange(Device const& device,
   out.saturated_fraction = std::numeric_limits<double>::quiet_NaN();
   if constexpr (detail::has_steps<Codec>) {
     double const lanes = static_cast<double>(one.plan.chunks()) * Codec::chunk_size;
-    if (Codec::saturates) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
+    if (saturates<Codec>) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
   }
 
   // Times of one rank's work. They come last, so that what they do to the state is without effect.

@@ -22,7 +22,7 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The scalar of a cast's agreement: the chunker's, or any where there is none.
+//! The scalar that the ranks of a cast agree on: the chunker's, or float where the chunker has none and nothing is agreed.
 template <class Chunker>
 struct norm_scalar_of {
   using type = float;
@@ -42,7 +42,7 @@ struct cast_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (Codec::selects) { return this->capacity_words() * sizeof(std::uint32_t); }
+    if constexpr (selects<Codec>) { return this->capacity_words() * sizeof(std::uint32_t); }
     return this->compressed() * sizeof(element);
   }
 
@@ -50,7 +50,7 @@ struct cast_counts : chunk_counts<Codec> {
   {
     auto const bypass  = holds<float>(section::bypass, this->bypassed());
     auto const payload = holds<element>(section::payload, payload_bytes() / sizeof(element));
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       return section_list{holds<selection_scratch>(section::selection, 1),
                           holds<std::uint32_t>(section::places, this->places()),
                           payload,
@@ -77,15 +77,11 @@ struct cast_codec {
   using quantizer_type = cast<T>;
   using payload_op     = native_sum<T>;
   using feedback_type  = Feedback;
+  using agreement_kind = agreement::norms_if<Chunker>;
+  using payload_kind   = payload::values;
   using counts_type    = detail::cast_counts<cast_codec>;
 
-  static constexpr bool casts        = true;
-  static constexpr bool selects      = selecting_chunker<Chunker>;
-  static constexpr bool agrees       = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits = false;
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
+  static constexpr bool rotates_all = false;
   static constexpr int chunk_size =
     Chunker::chunk_size;  //!< With `fixed_chunks` it says only how kernels divide the work.
 
@@ -93,24 +89,26 @@ struct cast_codec {
   using agreed_op   = norm_sum<norm_scalar>;
 
   //! The order of an exchange.
-  using stages = join_stages<stage::open,
-                             stage::gather_bypass,
-                             stages_if<agrees, stage::measure, rounds::agree>,
-                             rounds::sum_bypass,
-                             stages_if<selects, stage::select>,
-                             stages_if<agrees, stage::derive_steps>,
-                             stage::encode,
-                             rounds::reduce_payload,
-                             stage::return_bypass,
-                             stage::decode,
-                             stage::finish>;
+  using stages =
+    join_stages<stage::open,
+                stage::gather_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
+                rounds::sum_bypass,
+                stages_if<selecting_chunker<Chunker>, stage::select>,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::derive_steps>,
+                stage::encode,
+                rounds::reduce_payload,
+                stage::return_bypass,
+                stage::decode,
+                stage::finish>;
 
-  static_assert(!feeds_back || selects,
+  static_assert(!Feedback::enabled || selecting_chunker<Chunker>,
                 "tersum: a cast of all coordinates loses next to nothing and has no feedback");
   static_assert(!detail::has_several_bits<Chunker>(),
                 "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
 
   Chunker chunker{};
+  Feedback feedback{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,

@@ -20,6 +20,7 @@
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
@@ -31,7 +32,8 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! The type of a codec's payload reduction: that of its reducer, or one that knows the parts of the payload.
+//! The type of a codec's payload reduction: the reducer's operation, or, where chunks have different widths, one that
+//! knows where the words of each width lie.
 template <class Chunker, class Reducer>
 struct payload_op_of {
   using type = typename Reducer::op;
@@ -69,9 +71,10 @@ using stages_before = typename rotator_stages<Rotator>::before;
 template <class Rotator>
 using stages_after = typename rotator_stages<Rotator>::after;
 
-//! How ranks must not agree on what a range measures: a step from the wrong one would not fit.
+//! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
+//! tensors need the maximum; steps derived from anything else would be too small or too large.
 template <class Range>
-using wrong_op = std::conditional_t<Range::measurement == statistic::chunk_square_norm,
+using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
                                     native_max<typename Range::scalar>,
                                     native_sum<typename Range::scalar>>;
 
@@ -109,18 +112,15 @@ struct codec {
   using agreed_op      = typename Range::op;
   using counts_type    = detail::code_counts<codec>;
   using lanes          = packed_codes<Reducer::lane_bits>;
+  using agreement_kind = agreement::steps;
+  using payload_kind   = payload::codes;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
-  static constexpr bool casts        = false;
-  static constexpr bool agrees       = true;  //!< Has a round of agreed scalars.
-  static constexpr bool selects      = selecting_chunker<Chunker>;  //!< Some chunks do not travel.
-  static constexpr bool several_bits = detail::has_several_bits<Chunker>();
-  static constexpr int chunk_size    = Chunker::chunk_size;
-  static constexpr bool rotates_chunks = Rotator::rotation_size > 1;
-  static constexpr bool rotates_all    = Rotator::rotation_size == 0;
-  static constexpr bool tracks         = Range::headroom_type::tracked;
-  static constexpr bool saturates      = Reducer::saturating;
-  static constexpr bool feeds_back     = Feedback::enabled;
-  static constexpr bool per_tensor     = Range::measurement == statistic::tensor_square_norm;
+  static constexpr int chunk_size      = Chunker::chunk_size;
+  static constexpr bool rotates_chunks = detail::transforms_registers<rotation>;  //!< In registers.
+  static constexpr bool rotates_in_memory =
+    !has_packed_rotation<Rotator, chunk_size>;  //!< By the rotator's plain form.
+  static constexpr bool rotates_all = Rotator::rotation_size == 0;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -129,7 +129,7 @@ struct codec {
                              stage::measure,
                              rounds::agree,
                              rounds::sum_bypass,
-                             stages_if<selects, stage::select>,
+                             stages_if<selecting_chunker<Chunker>, stage::select>,
                              stage::derive_steps,
                              stage::encode,
                              rounds::reduce_payload,
@@ -138,11 +138,11 @@ struct codec {
                              detail::stages_after<Rotator>,
                              stage::finish>;
 
-  //! The wire word whose codes are all zero: what a chunk without a step sends.
+  //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.
   static constexpr std::uint32_t zero_word =
     Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
 
-  static_assert(!rotates_chunks || Rotator::rotation_size == chunk_size,
+  static_assert(Rotator::rotation_size <= 1 || Rotator::rotation_size == chunk_size,
                 "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
   static_assert(
     Quantizer::bits >= 2 && Quantizer::bits <= 8 && Quantizer::max_level >= 1 &&
@@ -159,34 +159,37 @@ struct codec {
     !requires { requires Reducer::code_bits != Quantizer::bits; },
     "tersum: widening_sum<q, b> is for a quantizer of q bits");
   static_assert(
-    !tracks || (saturates && Reducer::lane_bits <= 8),
+    !Range::headroom_type::tracked || (Reducer::saturating && Reducer::lane_bits <= 8),
     "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only no_headroom");
   static_assert(
     std::is_integral_v<typename Reducer::op::element> && !has_combine_at<typename Reducer::op>,
     "tersum: a reducer's op adds words of packed codes: its element is an integer, and it takes two of them "
     "wherever they lie");
   static_assert(
-    !several_bits || !detail::has_widths_of<Chunker, Reducer>() ||
+    !detail::has_several_bits<Chunker>() || !detail::has_widths_of<Chunker, Reducer>() ||
       std::is_same_v<typename Reducer::op, saturating_add<Reducer::lane_bits>>,
     "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum");
   static_assert(gradient_element<norm_scalar> && !std::is_same_v<norm_scalar, half> &&
                   std::is_same_v<typename agreed_op::element, norm_scalar>,
                 "tersum: a range's scalar is float or bfloat16, and the element of its op");
   static_assert(
-    !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
+    !has_measurement<Range> || !std::is_same_v<agreed_op, detail::wrong_op<Range>>,
     "tersum: the ranks sum the norms of chunks (native_sum), and take the maximum of magnitudes and of "
     "norms of tensors (native_max)");
   static_assert(
-    !rotates_all || !feeds_back,
+    !rotates_all || !Feedback::enabled,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
 
   static_assert(
     chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
     "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
   static_assert(
-    !selects || !rotates_all,
+    !selecting_chunker<Chunker> || !rotates_all,
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
-  static_assert(!selects || Range::measurement == statistic::chunk_square_norm,
+  static_assert(!rotates_all || has_measurement<Range>,
+                "tersum: full_hadamard is for comparison and takes ranges of the library");
+  static_assert(!selecting_chunker<Chunker> ||
+                  detail::measures<Range, statistic::chunk_square_norm>,
                 "tersum: chunks are chosen by their norms: use rms_range");
 
   Chunker chunker{};
@@ -201,13 +204,13 @@ struct codec {
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    if constexpr (several_bits) {
+    if constexpr (several_bits<codec>) {
       constexpr int width = Chunker::widths[Level - 1];
       static_assert(
         has_with_bits<Quantizer, width> && has_with_bits<Reducer, width>,
         "tersum: allocated_chunks needs a quantizer and a reducer with with_bits: stochastic_quantizer, saturating_sum");
       Range fitting = range;
-      fitting.clip  = 0;  // what suits the lanes
+      fitting.clip  = 0;  // the best clip for these lanes
       return codec<fixed_chunks<chunk_size>,
                    Rotator,
                    Range,
@@ -228,12 +231,12 @@ struct codec {
 
 namespace detail {
 
-//! @brief Calls body(codec of the level) for the level 1 and up that a chunk is on.
+//! @brief Calls body(codec), with the codec of the level that a chunk is on. The level is 1 or above.
 TERSUM_EXEC_CHECK_DISABLE
 template <int Level = 1, class Codec, class Body>
 TERSUM_INLINE void at_level(Codec const& codec, std::uint32_t level, Body const& body)
 {
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     if constexpr (Level < Codec::chunker_type::level_count) {
       if (level > Level) { return at_level<Level + 1>(codec, level, body); }
     }

@@ -8,61 +8,19 @@
 
 #include <tersum/concepts.hpp>
 
+#include <type_traits>
+
 namespace tersum::inline v0 {
-
-//! Codecs whose parts are scattered to owners, which decode, add and encode them again: see `two_shot_codec`.
-template <class Codec>
-concept scattering = requires
-{
-  requires Codec::scatters;
-};
-
-//! Codecs whose round gathers what each rank sends instead of reducing it: see `top_coordinates_codec`.
-template <class Codec>
-concept gathering = requires
-{
-  requires Codec::gathers;
-};
-
-//! Codecs whose rounds are exchanges of other codecs: see `quantized_low_rank_codec`.
-template <class Codec>
-concept nesting = requires
-{
-  requires Codec::nests;
-};
-
-//! Codecs and reductions that decode, add and encode again at every hop: see `per_hop_codec`.
-template <class T>
-concept requantizing = requires
-{
-  requires T::requantizes;
-};
 
 namespace detail {
 
-//! Whether the ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of
-//! their own.
-template <class Codec>
-inline constexpr bool has_steps = requires
-{
-  typename Codec::range_type;
-};
+//! Whether a range has fused kernels measure this statistic.
+template <class Range, statistic What>
+inline constexpr bool measures = false;
 
-//! Codecs whose chunks lie in parts of the payload, with scales of their own: ranks' parts, or blocks that hops add.
-template <class Codec>
-concept has_parts = scattering<Codec> || requantizing<Codec>;
-
-//! Codecs whose residual moves while they encode, by what was agreed: all that may flag the step has to be known by
-//! then.
-template <class Codec>
-inline constexpr bool moves_with_codes = Codec::feeds_back&& Codec::agrees && !has_parts<Codec>;
-
-//! Codecs, and reductions, whose hops add tiles: elements with a head.
-template <class T>
-concept tiling = requantizing<T> && requires
-{
-  requires T::tiles;
-};
+template <class Range, statistic What>
+requires(has_measurement<Range>) inline constexpr bool measures<Range, What> = Range::measurement
+                                                                               == What;
 
 //! Whether a chunker gives chunks widths of their own.
 template <class Chunker>
@@ -70,12 +28,12 @@ template <class Chunker>
 {
   static_assert(
     selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
-    "tersum: a chunker that chooses needs bits, by_norm, level_count and several_bits (then widths and weighting)");
+    "tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits (then widths and weighting)");
   if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
   return false;
 }
 
-//! Whether a quantizer comes in the widths that a chunker gives.
+//! Whether a quantizer can be had in all widths that a chunker gives.
 template <class Chunker, class Quantizer>
 [[nodiscard]] constexpr bool has_widths_of() noexcept
 {
@@ -92,6 +50,152 @@ template <class Chunker>
   if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
   return false;
 }
+
+}  // namespace detail
+
+//! @brief What the ranks agree on before they encode: `Codec::agreement_kind`.
+namespace agreement {
+
+struct none {};     //!< Nothing: there is no `agreed_wire`.
+struct norms {};    //!< The squared norms of the chunks, by which chunks are chosen.
+struct steps {};    //!< What the range measures, from which each chunk's quantization step follows.
+struct factors {};  //!< P of low-rank factors.
+
+//! Norms where the chunker chooses by them.
+template <class Chunker>
+using norms_if = std::conditional_t<detail::chooses_by_norm<Chunker>(), norms, none>;
+
+}  // namespace agreement
+
+//! @brief What a codec sends: `Codec::payload_kind`.
+namespace payload {
+
+struct codes {};   //!< Codes that the transport's reduction adds: `codec`.
+struct values {};  //!< Coordinates converted to floats that every transport adds: `cast_codec`.
+struct parts {
+};               //!< Codes that the owners of parts decode, add and encode again: `two_shot_codec`.
+struct hops {};  //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
+struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordinates_codec`.
+struct factors {};      //!< Factors of matrices: `low_rank_codec`.
+struct exchanges {
+};  //!< Factors whose rounds are exchanges of another codec: `quantized_low_rank_codec`.
+
+}  // namespace payload
+
+//! @name Kinds of codecs
+//! @{
+template <class Codec, class Kind>
+concept sends = std::is_same_v<typename Codec::payload_kind, Kind>;
+
+//! Parts are scattered to owners, which decode, add and encode them again.
+template <class Codec>
+concept scattering = sends<Codec, payload::parts>;
+
+//! The round gathers what each rank sends instead of reducing it.
+template <class Codec>
+concept gathering = sends<Codec, payload::coordinates>;
+
+//! Rounds are exchanges of another codec.
+template <class Codec>
+concept nesting = sends<Codec, payload::exchanges>;
+
+//! Codecs and reductions that decode, add and encode again at every hop.
+template <class T>
+concept requantizing = sends<T, payload::hops>;
+
+//! Coordinates are only converted.
+template <class Codec>
+inline constexpr bool casts = sends<Codec, payload::values>;
+
+//! The ranks agree on something: there is an `agreed_wire`.
+template <class Codec>
+inline constexpr bool agrees = !std::is_same_v<typename Codec::agreement_kind, agreement::none>;
+
+//! Some chunks do not travel.
+template <class Codec>
+inline constexpr bool selects = []() {
+  if constexpr (requires { typename Codec::chunker_type; }) {
+    return selecting_chunker<typename Codec::chunker_type>;
+  }
+  return false;
+}();
+
+//! Chunks that travel differ in width.
+template <class Codec>
+inline constexpr bool several_bits = []() {
+  if constexpr (requires { typename Codec::chunker_type; }) {
+    return detail::has_several_bits<typename Codec::chunker_type>();
+  }
+  return false;
+}();
+
+//! The state keeps what a step lost, for the next one.
+template <class Codec>
+inline constexpr bool feeds_back = Codec::feedback_type::enabled;
+
+//! Owners of parts keep what their encoding lost, too: the owner of a chunk does not change.
+template <class Codec>
+inline constexpr bool owner_feeds_back = scattering<Codec>&& feeds_back<Codec> && !selects<Codec> &&
+                                         has_adds_lost<typename Codec::feedback_type>;
+
+//! The head-room follows the correlation of the ranks in the last exchange.
+template <class Codec>
+inline constexpr bool tracks = []() {
+  if constexpr (requires { typename Codec::range_type; }) {
+    return Codec::range_type::headroom_type::tracked;
+  }
+  return false;
+}();
+
+//! Sums beyond a lane stay at its limit, and are counted.
+template <class Codec>
+inline constexpr bool saturates = []() {
+  if constexpr (requires { typename Codec::reducer_type; }) {
+    return Codec::reducer_type::saturating;
+  }
+  return false;
+}();
+
+//! One scalar is agreed on for each tensor instead of each chunk.
+template <class Codec>
+inline constexpr bool per_tensor = []() {
+  if constexpr (requires { typename Codec::range_type; }) {
+    return detail::measures<typename Codec::range_type, statistic::tensor_square_norm>;
+  }
+  return false;
+}();
+//! @}
+
+namespace detail {
+
+//! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
+template <class Codec>
+inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
+
+//! Whether the norms of chunks are what the ranks agree on.
+template <class Codec>
+inline constexpr bool norms_travel = true;
+
+template <class Codec>
+requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
+  measures<typename Codec::range_type, statistic::chunk_square_norm>;
+
+//! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
+//! blocks and tiles that hops add.
+template <class Codec>
+concept has_parts = scattering<Codec> || requantizing<Codec>;
+
+//! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
+//! coordinates included, was not finite, since such a step leaves the residual as it was.
+template <class Codec>
+inline constexpr bool moves_with_codes = feeds_back<Codec>&& agrees<Codec> && !has_parts<Codec>;
+
+//! Codecs, and reductions, whose hops add tiles: elements with a head.
+template <class T>
+concept tiling = requantizing<T> && requires
+{
+  requires T::tiles;
+};
 
 }  // namespace detail
 

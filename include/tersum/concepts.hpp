@@ -17,10 +17,12 @@
 
 namespace tersum::inline v0 {
 
+struct chunk_key;
 struct dither_key;
 struct philox_block;
+struct rotation_key;
 
-//! What a range measures, and how the ranks agree on it.
+//! What fused kernels can measure for a range, and how the ranks agree on it.
 enum class statistic {
   chunk_square_norm,   //!< Sum of squares of each chunk, known before the rotation; the ranks' sum.
   chunk_magnitude,     //!< Largest magnitude of each rotated chunk; the ranks' maximum.
@@ -34,6 +36,29 @@ struct any_visitor {
   template <class Op>
   void operator()(Op const&, std::size_t begin, std::size_t end) const;
 };
+
+//! Stands for a `group` that policies are given; see block/group.hpp.
+struct any_group {
+  int rank() const;
+  int size() const;
+  void sync() const;
+  template <class Body>
+  void each(int count, Body const& body) const;
+  template <class Term>
+  auto sum(int, Term const& term) const -> std::remove_cvref_t<decltype(term(0))>;
+  template <class Term>
+  float maximum(int, Term const& term) const;
+  static float add(float a, float b);
+  static float subtract(float a, float b);
+  static float multiply(float a, float b);
+  static float divide(float a, float b);
+  static float square_root(float a);
+  static float fma(float a, float b, float c);
+};
+
+//! Coordinates of a chunk of which a rotator is asked what it can do.
+template <class Rotator>
+inline constexpr int probed_size = Rotator::rotation_size > 1 ? Rotator::rotation_size : 128;
 
 }  // namespace detail
 
@@ -52,27 +77,46 @@ template <class T> concept has_draw          = requires(std::uint64_t block, dit
   { T::counter(block, key) } -> std::same_as<philox_block>;   //!< Counter from which Philox makes the bytes of wire positions 16 block to 16 block + 15.
   { T::mask(key) } -> std::same_as<std::uint32_t>; };         //!< What each word of these bytes is xored with.
 template <class T> concept has_chunk_size    = requires { typename std::integral_constant<int, T::chunk_size>; };  //!< Coordinates of a chunk.
-template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether it chooses by the agreed norms, or by the seed alone.
+template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether the ranks agree on the chunks' norms before it chooses.
+template <class T> concept has_score         = requires(T const c, chunk_key const& key) {
+  { c.score(std::uint32_t{}, key) } -> std::same_as<std::uint32_t>; }; //!< score(energy, key), below 2^31: chunks of larger scores come first, among equals that of the lowest index. The energy ascends with the agreed norm; without norms it is 0.
 template <class T> concept has_level_count   = requires { typename std::integral_constant<int, T::level_count>; }; //!< How many widths a chunk can have besides none: 1 to 7.
 template <class T> concept has_several_bits  = requires { typename std::bool_constant<T::several_bits>; }; //!< Whether chunks that travel differ in width, as `widths` says.
 template <class T> concept has_widths        = requires(T const c) {
   { T::widths[0] } -> std::convertible_to<int>;               //!< Bits of a code on each of the `level_count` levels, ascending.
   { c.weighting } -> std::convertible_to<float>; };           //!< Exponent of a chunk's energy where gains are compared: 0 to 1.
 template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< The budget: most bits per coordinate that does not bypass, norms included.
-template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< How many coordinates are rotated together; 1: none; 0: a whole tensor.
+template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< Coordinates of the chunks that it takes; 1: chunks of any size; 0: it rotates whole tensors.
+template <class T, int Size = detail::probed_size<T>> concept has_forward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
+  r.forward(g, x, x, key); };                                 //!< forward(group, chunk, as many floats of scratch, key): the chunk in the basis in which it is quantized; then a `sync`.
+template <class T, int Size = detail::probed_size<T>> concept has_backward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {
+  r.backward(g, x, x, key); };                                //!< backward(the same): undoes it, times `square_gain`.
+template <class T> concept has_square_gain   = requires { typename std::integral_constant<int, T::square_gain>; }; //!< Optional: by how much `forward` multiplies squared norms; 1 without it.
+template <class T, int Size> concept has_packed_rotation = requires { typename T::template packed<Size>; };  //!< Optional: `packed<Size>`, the `block_hadamard` that makes the same bits in registers; CPU vectors then do, too.
 template <class T> concept has_lane_bits     = requires { typename std::integral_constant<int, T::lane_bits>; };   //!< Bits on the wire of a code, and of a sum of codes: 2, 4, 8 or 16.
 template <class T> concept has_biased        = requires { typename std::bool_constant<T::biased>; };     //!< Whether a lane holds code + max_level instead of two's complement.
 template <class T> concept has_saturating    = requires { typename std::bool_constant<T::saturating>; }; //!< Whether a sum beyond its lane stays at the limit; the decoder counts those lanes.
 template <class T> concept has_element       = requires { typename T::element; };                            //!< The type that a transport sums, and never cuts.
 template <class T, int Bits> concept has_with_bits = requires { typename T::template with_bits<Bits>; };     //!< The same policy in another width.
 template <class T> concept has_scalar        = requires { typename T::scalar; };                             //!< Type of the agreed scalars, of which each chunk or tensor has one.
-template <class T> concept has_measurement   = requires { typename std::integral_constant<statistic, T::measurement>; }; //!< What an agreed scalar measures.
+template <class T> concept has_measurement   = requires { typename std::integral_constant<statistic, T::measurement>; }; //!< Optional: `measure` is this statistic, which fused kernels compute.
+template <class T> concept has_measures_rotated = requires { typename std::bool_constant<T::measures_rotated>; }; //!< Whether `measure` is given the rotated chunk, normalized, or the chunk itself.
+template <class T> concept has_measure       = requires(T const r, detail::any_group const& g, float (&x)[128]) {
+  { r.measure(g, x, x) } -> std::same_as<float>; };           //!< measure(group, chunk, as many floats of scratch): what is agreed on, not negative, on all threads.
+template <class T> concept has_rank_range         = requires(T const r) {
+  { r.rank_range(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>;  //!< rank_range(agreed scalar, world, coordinates measured): the range of one rank, before `clip`.
+  { r.bound(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>; }; //!< bound(the same): what no rotated value of any rank exceeds; not finite if a gradient is not.
 template <class T> concept has_clip        = requires(T const r) { { r.clip } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
 template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in.
 template <class T> concept has_associative   = requires { typename std::bool_constant<T::associative>; }; //!< Whether any order of the ranks gives the same bits.
 template <class T> concept has_exact         = requires { typename std::bool_constant<T::exact>; };      //!< Whether nothing is rounded or clamped.
-template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state has a residual: what a step lost, added to the next gradient.
+template <class T> concept has_enabled       = requires { typename std::bool_constant<T::enabled>; };    //!< Whether the state keeps a float of each coordinate, zero at first; if so, the next two are asked for.
+template <class T> concept has_before        = requires(T const f, float v) {
+  { f.before(detail::any_group{}, v, v) } -> std::same_as<float>; };   //!< before(arithmetic of a group, gradient, kept): the value that is encoded.
+template <class T> concept has_after         = requires(T const f, float v) {
+  { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
+template <class T> concept has_adds_lost     = requires { requires T::adds_lost; }; //!< Optional, true: `before` is gradient + kept and `after` what was lost; CPU vectors and products of matrices do that.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
   { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; }; //!< encode(value, 2^fraction_bits / step, random byte): the code.
 template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
@@ -113,11 +157,19 @@ template <class T> concept reduce_op = policy<T> && has_element<T> && has_native
 template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 
 //! A chunker that chooses under a budget of bits: `top_chunks`, `allocated_chunks`, `random_chunks`.
-template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
+template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_score<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
                                               && (!T::several_bits || has_widths<T>);
 
-//! The basis of a chunk: `no_rotation`, `partial_hadamard`, `full_hadamard`.
-template <class T> concept rotator = policy<T> && has_rotation_size<T>;
+//! The basis of a chunk: `no_rotation`, `partial_hadamard`; of a tensor: `full_hadamard`.
+template <class T> concept rotator = policy<T> && has_rotation_size<T> && (T::rotation_size == 0 || (has_forward<T> && has_backward<T>));
+
+namespace detail {
+
+//! @brief By how much a rotator's `forward` multiplies squared norms.
+template <class Rotator> inline constexpr int square_gain = 1;
+template <class Rotator> requires(has_square_gain<Rotator>) inline constexpr int square_gain<Rotator> = Rotator::square_gain;
+
+}  // namespace detail
 
 //! How much wider the range of the sum is than that of one rank: `no_headroom`, `fixed_headroom`, `tracked_correlation`.
 //! If it has a `check()`, plans pass that status on: for parameters that can be wrong.
@@ -131,7 +183,8 @@ template <class T> concept has_headroom      = requires(T const r) { requires he
 //! @}
 
 //! How the ranks agree on a step: `rms_range`, `absmax_range`, `global_range`.
-template <class T> concept quantization_range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_clip<T> && has_measurement<T>;
+template <class T> concept quantization_range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_clip<T>
+                                               && has_measures_rotated<T> && has_measure<T> && has_rank_range<T>;
 
 //! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
@@ -149,7 +202,7 @@ template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_mag
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;
 
 //! What becomes of what a step loses: `no_feedback`, `error_feedback`.
-template <class T> concept feedback = policy<T> && has_enabled<T>;
+template <class T> concept feedback = policy<T> && has_enabled<T> && (!T::enabled || (has_before<T> && has_after<T>));
 
 }  // namespace tersum::inline v0
 // clang-format on

@@ -20,8 +20,8 @@
 #define TERSUM_HOST_DEVICE
 #endif
 
-//! Before a function of the host that is inlined, unless nothing is optimized: code would be repeated for nothing, which
-//! takes a fifth of the time to compile it, and more than half under sanitizers.
+//! Before a function of the host that must be inlined. Without optimization it is an ordinary function: inlining would
+//! repeat code for nothing, and take a fifth of the time to compile, under sanitizers more than half of it.
 #if defined(__GNUC__) && defined(__OPTIMIZE__)
 #define TERSUM_HOST_INLINE inline __attribute__((always_inline))
 #else
@@ -34,7 +34,7 @@
 #define TERSUM_INLINE TERSUM_HOST_INLINE
 #endif
 
-//! Before a function for host and device that calls what it is given, which may be for one of them only.
+//! Before a function for host and device that calls a function object of the caller, which may be for one of them only.
 #if defined(__CUDACC__)
 #define TERSUM_EXEC_CHECK_DISABLE _Pragma("nv_exec_check_disable")
 #else
@@ -48,7 +48,7 @@
 #define TERSUM_BODY inline
 #endif
 
-//! Unrolls the loop that follows, whose trip count is a constant of at most 64. nvcc's host pass knows no such pragma.
+//! Unrolls the loop that follows, which has a constant number of at most 64 rounds. nvcc's host pass has no such pragma.
 #if defined(__CUDA_ARCH__)
 #define TERSUM_UNROLL _Pragma("unroll")
 #elif defined(__CUDACC__)

@@ -13,6 +13,7 @@
 #include <tersum/chunk/random_chunks.hpp>
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
+#include <tersum/device/device.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/error_feedback.hpp>

@@ -15,6 +15,7 @@
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
@@ -29,7 +30,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : chunk_counts<Codec>(codec, gradient, ranks)
   {
-    if constexpr (Codec::owner_feeds_back) {
+    if constexpr (owner_feeds_back<Codec>) {
       for (int const value : {ranks.size, ranks.rank}) {
         this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
       }
@@ -40,7 +41,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
   {
     std::uint64_t words = owned_chunks() * (chunk_words() + 1);
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
       words =
         this->travels() ? of_a_rank(this->capacity_words() + chunk_words() * (size() - 1)) : 0;
@@ -59,7 +60,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   //! The most words that the codes of one chunk take.
   [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
   {
-    if constexpr (Codec::selects) { return chunk_counts<Codec>::widest_words(); }
+    if constexpr (selects<Codec>) { return chunk_counts<Codec>::widest_words(); }
     return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
   //! What parts of equal size may leave free: see `part_bytes`.
@@ -73,10 +74,10 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
-    return section_list{holds<selection_scratch>(section::selection, Codec::selects ? 1 : 0),
+    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
                         holds<std::uint32_t>(section::payload, words),
-                        Codec::feeds_back ? holds<std::uint32_t>(section::gathered, words)
+                        feeds_back<Codec> ? holds<std::uint32_t>(section::gathered, words)
                                           : in_place_of(section::payload, section::gathered),
                         holds<std::uint32_t>(section::received, words),
                         holds<float>(section::bypass, this->bypassed()),
@@ -84,7 +85,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
-    std::uint64_t const owned = Codec::owner_feeds_back ? owned_chunks() * Codec::chunk_size : 0;
+    std::uint64_t const owned = owner_feeds_back<Codec> ? owned_chunks() * Codec::chunk_size : 0;
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
@@ -109,7 +110,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //!
 //! Use it if the transport can move bytes, and above all with many ranks. It has these rounds: the sum of norms, if the
 //! chunker asks for them; an all-to-all, in which rank r gets all ranks' codes of part r, adds them in float in the
-//! order of the ranks, and encodes the sum; an all-gather of the parts. The owner decodes its own *encoded* part like
+//! order of the ranks, and encodes the mean; an all-gather of the parts. The owner decodes its own *encoded* part like
 //! all others do, so all ranks end with the same bits. The traffic is that of a ring all-reduce of the payload. The
 //! error is that of two encodings, whatever the number of ranks.
 //!
@@ -119,7 +120,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
-//! owner also keeps what its second encoding lost.
+//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`).
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
@@ -130,47 +131,42 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using agreement_kind = agreement::norms_if<Chunker>;
+  using payload_kind   = payload::parts;
   using dither_type    = typename detail::dither_of<Quantizer>::type;
   using norm_scalar    = bfloat16;
   using agreed_op      = norm_sum<norm_scalar>;
+  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
   using counts_type    = detail::two_shot_counts<two_shot_codec>;
 
-  static constexpr bool casts          = false;
-  static constexpr bool scatters       = true;  //!< Parts are decoded, added and encoded again.
-  static constexpr bool selects        = selecting_chunker<Chunker>;
-  static constexpr bool agrees         = detail::chooses_by_norm<Chunker>();
-  static constexpr bool several_bits   = detail::has_several_bits<Chunker>();
-  static constexpr bool rotates_chunks = codebook<Quantizer>;
-  static constexpr bool rotates_all    = false;
-  static constexpr bool tracks         = false;
-  static constexpr bool saturates      = false;
-  static constexpr bool feeds_back     = Feedback::enabled;
-  static constexpr bool owner_feeds_back =
-    feeds_back && !selects;  //!< Ownership of a chunk does not change.
-  static constexpr int chunk_size = Chunker::chunk_size;
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all       = false;
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
-  using stages = join_stages<stage::open,
-                             stage::gather_bypass,
-                             stages_if<agrees, stage::measure, rounds::agree>,
-                             rounds::sum_bypass,
-                             stages_if<agrees, stage::select, stage::derive_steps>,
-                             stage::encode,
-                             rounds::scatter_parts,
-                             stage::recompress,
-                             rounds::gather_parts,
-                             stage::return_bypass,
-                             stage::decode,
-                             stage::finish>;
+  using stages =
+    join_stages<stage::open,
+                stage::gather_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
+                rounds::sum_bypass,
+                stages_if<detail::chooses_by_norm<Chunker>(), stage::select, stage::derive_steps>,
+                stage::encode,
+                rounds::scatter_parts,
+                stage::recompress,
+                rounds::gather_parts,
+                stage::return_bypass,
+                stage::decode,
+                stage::finish>;
 
-  static_assert(detail::suits_coded_chunks<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
 
   Chunker chunker{};
   Rotator rotator{};
   Quantizer quantizer{};
   Feedback feedback{};
 
-  //! The same schedule of other codes.
+  //! Two shots of another chunker and quantizer.
   template <class OtherChunker, class OtherQuantizer>
   using with_codes = two_shot_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
 
@@ -178,7 +174,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct two_shot_code
   template <int Level>
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
   {
-    return detail::coded_at_level<Level>(*this);
+    return detail::codec_on_level<Level>(*this);
   }
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

@@ -53,8 +53,8 @@ concept gradient_element =
   std::uint32_t const magnitude = value.bits & 0x7fffu;
   if (magnitude > 0x7c00u) { return detail::bit_cast<float>(0x7fffffffu); }
   if (magnitude == 0x7c00u) { return detail::bit_cast<float>(sign | 0x7f800000u); }
-  // What is subnormal becomes a fraction beyond 2^-14, which is taken away again: no operand and no result is a subnormal
-  // float, which a caller may have switched off.
+  // A subnormal half becomes 2^-14 plus itself, from which 2^-14 is subtracted again. So no operand and no result is a
+  // subnormal float, which a caller may have set to be flushed.
   std::uint32_t const bits = magnitude << 13;
   float const scaled = magnitude < 0x0400u ? detail::bit_cast<float>(bits + 0x38800000u) - 0x1p-14f
                                            : detail::bit_cast<float>(bits + 0x38000000u);
@@ -112,8 +112,8 @@ template <gradient_element T>
 
 namespace detail {
 
-//! @brief The same for a mean: what is decoded may lie beyond the halves, their mean never does, so that the largest half is
-//! nearer to it than infinity. NaN stays NaN.
+//! @brief The same for a decoded mean. The mean of halves is at most 65504, although what is decoded may lie beyond it by
+//! the error of the codes. So the largest half is nearer to it than infinity. NaN stays NaN.
 template <gradient_element T>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr T finite_from_float(float value) noexcept
 {

@@ -64,7 +64,7 @@ struct scatter_wire {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
 
-//! @brief Some words of a part of a two-shot codec; by default all.
+//! @brief Some words of a rank's part under a two-shot codec; by default all.
 struct part_range {
   std::uint64_t begin = 0;
   std::uint64_t end   = ~std::uint64_t{0};
@@ -72,10 +72,10 @@ struct part_range {
 
 //! @brief What a two-shot codec does between its rounds, for a collective that moves parts in pieces.
 //!
-//! `recompress(range)` makes the codes of the mean, of the chunks that begin within the range of this rank's own part.
-//! Give the ranges in ascending order from 0 on, until they cover the part. Before a call the scales of all ranks, and
-//! the words up to range.end + overlap, must have arrived. After it the words up to range.end can be sent on; the
-//! scales only after the last call.
+//! `recompress(range)` decodes, adds and encodes those chunks of this rank's part whose codes begin within the range. Give
+//! the ranges in ascending order from 0 on, until they cover the part. Before a call, the scales of all ranks and the
+//! words up to range.end + overlap must have arrived. After it the words up to range.end can be sent on. The scales can
+//! be sent on after the last call.
 //! @tparam Recompress  A function object: status(part_range). Enqueues on the executor.
 template <class Recompress>
 struct part_recompression {

@@ -264,7 +264,8 @@ TEST_CASE(
   auto const bytes = [](std::uint64_t d, auto const& codec) {
     auto const plan = codec.plan(layout{d}, {.size = 5, .rank = 2});
     CHECK(plan.check() == status{});
-    CHECK(plan.workspace_bytes() == (plan.codec().feeds_back ? 2 : 1) * plan.payload_bytes());
+    std::uint64_t const copies = feeds_back<typename decltype(plan)::codec_type> ? 2 : 1;
+    CHECK(plan.workspace_bytes() == copies * plan.payload_bytes());
     CHECK(plan.wire_bytes() == plan.payload_bytes());
     return plan.payload_bytes();
   };

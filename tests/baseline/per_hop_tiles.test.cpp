@@ -204,7 +204,7 @@ void check_exchange(Codec const& codec, std::size_t d, int world)
   auto const ranks = static_cast<std::size_t>(world);
   tests::staged_run<Codec> run{codec, layout{d}, world, seed};
   run.measure(in);
-  if constexpr (Codec::agrees) { run.agree(reduction_order::ring); }
+  if constexpr (agrees<Codec>) { run.agree(reduction_order::ring); }
   run.encode();
   auto const payload = [&](int rank) {
     auto const wire = payload_wire(run.plan(), run.workspace(rank));
@@ -234,7 +234,7 @@ void check_exchange(Codec const& codec, std::size_t d, int world)
       wrong.expect(sent[1][i].word[w], 0u, w);
     }
   }
-  if constexpr (Codec::agrees) {
+  if constexpr (agrees<Codec>) {
     // All widths that pay. Of blocks 2 bits do not: 4 bits lose so much less that they are worth more a bit.
     auto const rule = run.plan().selection_rule();
     CHECK(rule.steps >= 2);
@@ -275,7 +275,7 @@ void check_exchange(Codec const& codec, std::size_t d, int world)
   auto const* const places =
     reinterpret_cast<std::uint32_t const*>(run.workspace(0).data() + run.plan().places_offset());
   for (std::size_t chunk = 0; chunk < run.plan().chunks(); ++chunk) {
-    std::uint32_t const level = Codec::selects ? places[chunk] % 8 : 1u;
+    std::uint32_t const level = selects<Codec> ? places[chunk] % 8 : 1u;
     if (level == 0) { continue; }
     auto const place = map.of_slot(level, slot[level]++);
     for_each_chunk<op>(sums[place.part], [&]<class Quantizer>(Quantizer, int index, int word) {

@@ -67,7 +67,7 @@ void check_residual(Codec const& codec, std::size_t coordinates, int world)
     }
     run.measure(in);
     run.agree(reduction_order::ring);
-    auto const steps = model.settle(run.agreed(0), static_cast<double>(run.record(0).ratio));
+    auto const steps = model.derive_steps(run.agreed(0), static_cast<double>(run.record(0).ratio));
     run.encode();
     tests::mismatches wrong;
     for (int k = 0; k < world; ++k) {

@@ -99,11 +99,11 @@ TEST_CASE_TEMPLATE("[layout] what bypasses is the float mean of the ranks, and h
     for (std::size_t i = 1500; i < 1599; ++i) {
       float const mean = ((in[0][i] + in[1][i]) + in[2][i]) * (1.0f / 3.0f);
       for (auto const& rank : out) { REQUIRE(rank[i] == mean); }
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         for (int k = 0; k < 3; ++k) { REQUIRE(run.residual(k)[i] == 0.0f); }
       }
     }
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       auto const kept = run.residual(1);
       CHECK(std::count(kept.begin(), kept.begin() + 1500, 0.0f) < 150);
       CHECK(std::count(kept.begin() + 1599, kept.end(), 0.0f) < 240);

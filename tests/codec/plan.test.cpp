@@ -48,14 +48,14 @@ void check_memory(char const* name, Codec const& codec)
   for (std::uint64_t const d : {0u, 1u, 127u, 1023u, 1024u, 1025u, 100003u}) {
     CAPTURE(d);
     auto const plan = codec.plan(layout{d}, {.size = 4, .rank = 0});
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       // Norms are measured whether they travel or not: two bytes a chunk here, in whole elements of the wire.
-      std::uint64_t const norms  = Codec::agrees ? 2 * plan.chunks() : 0;
+      std::uint64_t const norms  = agrees<Codec> ? 2 * plan.chunks() : 0;
       std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
       CHECK(plan.workspace_bytes() == plan.payload_bytes() + norms +
-                                        (Codec::casts ? 0 : 16 * plan.chunks()) + places +
+                                        (casts<Codec> ? 0 : 16 * plan.chunks()) + places +
                                         sizeof(detail::selection_scratch));
-    } else if constexpr (Codec::casts) {
+    } else if constexpr (casts<Codec>) {
       CHECK(plan.workspace_bytes() == plan.wire_bytes());
     } else {
       CHECK(plan.workspace_bytes() == plan.wire_bytes() + 16 * plan.chunks() +
@@ -71,7 +71,7 @@ void check_memory(char const* name, Codec const& codec)
   }
   auto const none = codec.plan(layout{0}, {});
   CHECK(none.wire_bytes() == 0);
-  CHECK(none.workspace_bytes() == (Codec::selects ? sizeof(detail::selection_scratch) : 0));
+  CHECK(none.workspace_bytes() == (selects<Codec> ? sizeof(detail::selection_scratch) : 0));
   CHECK(none.bits_per_coordinate() == 0.0);
   CHECK(none.check() == status{});
 }
@@ -132,6 +132,35 @@ concept answers_all = requires(Plan const& plan)
   plan.residual_offset();
 };
 
+// Sections lie one after the other, each at a multiple of its alignment; those of another's place lie where that does.
+template <class Sections>
+constexpr bool are_placed(Sections const& sections)
+{
+  std::size_t end = 0;
+  for (detail::section_entry const& e : sections.entries) {
+    std::size_t const begin = sections.offset(e.name);
+    if (e.place != e.name) {
+      if (begin != sections.offset(e.place)) { return false; }
+      continue;
+    }
+    if (begin < end || begin >= end + e.alignment || begin % e.alignment != 0) { return false; }
+    end = begin + e.bytes;
+  }
+  return end == sections.size();
+}
+
+constexpr detail::section_list a_list{
+  detail::holds<std::byte>(detail::section::steps, 3),
+  detail::holds<float>(detail::section::payload, 2),
+  detail::in_place_of(detail::section::payload, detail::section::gathered)};
+static_assert(a_list.offset(detail::section::payload) == 4);
+static_assert(a_list.offset(detail::section::gathered) == 4);
+static_assert(a_list.offset(detail::section::bypass) == 0);  // there is none
+static_assert(a_list.size() == 12);
+constexpr auto longer = a_list.then(detail::holds<float>(detail::section::bypass, 1, 16));
+static_assert(longer.offset(detail::section::bypass) == 16 && longer.size() == 20);
+static_assert(are_placed(a_list) && are_placed(longer));
+
 constexpr tensor matrix{.rows = 250, .columns = 400};
 
 // ... and their answers agree with each other. TopK takes no tensors.
@@ -147,7 +176,8 @@ constexpr bool is_consistent(Codec const& codec)
          (plan.agreed_scalars() == 0) == (plan.agreed_bytes() == 0) &&
          plan.agreed_bytes() + plan.payload_bytes() + plan.bypass_bytes() == plan.wire_bytes() &&
          plan.bits_per_coordinate() == 8.0 * static_cast<double>(plan.wire_bytes()) / 100000 &&
-         plan.records_offset() <= plan.state_bytes() && plan.workspace_bytes() > 0;
+         plan.records_offset() <= plan.state_bytes() && plan.workspace_bytes() > 0 &&
+         are_placed(plan.workspace_sections()) && are_placed(plan.state_sections());
 }
 
 template <class... Codecs>

@@ -83,7 +83,7 @@ void check_against_model(Codec const& codec,
       std::vector<double> x(coordinates);
       for (std::size_t i = 0; i < coordinates; ++i) {
         float value = gradient[i];
-        if constexpr (Codec::feeds_back) { value = value + run.residual(k)[i]; }
+        if constexpr (feeds_back<Codec>) { value = value + run.residual(k)[i]; }
         x[i] = static_cast<double>(value);
       }
       rotated.push_back(model.rotate(x, step));
@@ -101,7 +101,7 @@ void check_against_model(Codec const& codec,
               scalar_tolerance<Codec>(world, rotation) * exact[i]);
     }
 
-    auto const steps = model.settle(agreed, static_cast<double>(run.record(0).ratio));
+    auto const steps = model.derive_steps(agreed, static_cast<double>(run.record(0).ratio));
     run.encode();
     std::vector<std::vector<int>> codes;
     tests::mismatches wrong_codes;
@@ -167,13 +167,13 @@ void check_against_model(Codec const& codec,
     CHECK(wrong_means.report() == "");
     for (int k = 1; k < world; ++k) { REQUIRE(run.values(k) == run.values(0)); }
 
-    if constexpr (Codec::saturates) {
+    if constexpr (saturates<Codec>) {
       int const end = (1 << (Codec::reducer_type::lane_bits - 1)) - 1;
       auto const at_limit =
         std::count_if(sum.begin(), sum.end(), [&](int q) { return std::abs(q) == end; });
       CHECK(run.record(0).saturated == static_cast<std::uint64_t>(at_limit));
     }
-    if constexpr (Codec::tracks) {
+    if constexpr (tracks<Codec>) {
       // Squares of ten roundings under a root, which rounds once more.
       double const ratio = model.ratio(sum, steps, agreed);
       CHECK(std::abs(static_cast<double>(run.record(0).ratio) - ratio) <= 12 * epsilon * ratio);

@@ -103,8 +103,8 @@ void check_budget(Codec const& codec)
                                          d * sizeof(float)) == 0));
         }
         bool const reported = run.header().last_was_non_finite();
-        if (Codec::agrees) { CHECK(reported == (kind == "NaN" && d > 0)); }
-        if constexpr (Codec::feeds_back) {
+        if (agrees<Codec>) { CHECK(reported == (kind == "NaN" && d > 0)); }
+        if constexpr (feeds_back<Codec>) {
           for (float const kept : run.residual()) { REQUIRE(std::isfinite(kept)); }
         }
       }

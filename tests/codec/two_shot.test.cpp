@@ -130,8 +130,9 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
         CHECK(plan.check() == status{});
         CHECK(plan.part_bytes() % 16 == 0);
         CHECK(plan.payload_bytes() == plan.part_bytes() * static_cast<std::uint64_t>(world));
-        if (plan.codec().selects) { continue; }
-        CHECK(plan.workspace_bytes() == (plan.codec().feeds_back ? 3 : 2) * plan.payload_bytes());
+        using codec_type = typename decltype(plan)::codec_type;
+        if (selects<codec_type>) { continue; }
+        CHECK(plan.workspace_bytes() == (feeds_back<codec_type> ? 3 : 2) * plan.payload_bytes());
       }
     }
   };
@@ -213,7 +214,7 @@ TEST_CASE(
     auto in = tests::normal_gradients(3, 5000, 17);
     run.exchange(in);
     std::vector<float> const kept(run.residual(1).begin(),
-                                  codec_type::feeds_back ? run.residual(1).end()
+                                  feeds_back<codec_type> ? run.residual(1).end()
                                                          : run.residual(1).begin());
     // What owners keep, too: the last thing in the state before the residual.
     auto const owned = [&run](int rank) {
@@ -240,7 +241,7 @@ TEST_CASE(
     for (int rank = 0; rank < 3; ++rank) {
       CHECK(owned(rank) == owned_before[static_cast<std::size_t>(rank)]);
     }
-    if constexpr (codec_type::feeds_back && !codec_type::several_bits) {
+    if constexpr (feeds_back<codec_type> && !several_bits<codec_type>) {
       CHECK_FALSE(owned_before[0].empty());
     }
     in[1][bad] = 0;

@@ -62,7 +62,7 @@ biases measure(Codec const& codec, int world, int steps)
       step_size = std::max(step_size, static_cast<double>(chunk[c].decode) * root * world);
     }
   }
-  if constexpr (Codec::saturates) { CHECK(run.record(0).saturated == 0); }
+  if constexpr (saturates<Codec>) { CHECK(run.record(0).saturated == 0); }
   double const sigma = step_size / 2 / std::sqrt(steps);
   double first       = 0;
   biases out{};

@@ -3,7 +3,7 @@
 
 //! @file
 //! A chunker with a budget that does not say how it chooses: it is not taken for one that sends all.
-// expected: tersum: a chunker that chooses needs bits, by_norm, level_count and several_bits
+// expected: tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits
 
 #include <tersum/codec.hpp>
 #include <tersum/types.hpp>

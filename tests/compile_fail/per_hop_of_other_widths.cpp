@@ -17,6 +17,7 @@ struct two_widths {
   static constexpr int widths[]{2, 4};
   float bits      = 3;
   float weighting = 1;
+  std::uint32_t score(std::uint32_t energy, tersum::chunk_key const&) const { return energy; }
 };
 
 using codec =

@@ -12,7 +12,8 @@
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
-#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/rotate/hadamard.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 
@@ -41,14 +42,34 @@ struct choice {
   static constexpr int level_count   = 1;
   static constexpr bool several_bits = false;
   float bits                         = 8;
+  std::uint32_t score(std::uint32_t energy, chunk_key const&) const { return energy; }
 };
 
 struct rotation {
   static constexpr int rotation_size = 256;
+  static constexpr int square_gain   = 256;
+  template <class Group>
+  void forward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
+  {
+    hadamard_forward(g, x, key);
+  }
+  template <class Group>
+  void backward(Group const& g, float (&x)[256], float (&)[256], rotation_key const& key) const
+  {
+    hadamard_backward(g, x, key);
+  }
 };
 
 struct still {
   static constexpr int rotation_size = 1;
+  template <class Group, class Chunk>
+  void forward(Group const&, Chunk&, Chunk&, rotation_key const&) const
+  {
+  }
+  template <class Group, class Chunk>
+  void backward(Group const&, Chunk&, Chunk&, rotation_key const&) const
+  {
+  }
 };
 
 struct room {
@@ -56,13 +77,23 @@ struct room {
   float factor(int, float) const { return 1; }
 };
 
-struct reach {
+struct extent {
   using scalar                           = float;
   using op                               = native_sum<float>;
   using headroom_type                    = room;
-  static constexpr statistic measurement = statistic::chunk_square_norm;
+  static constexpr bool measures_rotated = false;
   float clip                             = 3;
   room headroom{};
+  template <class Group, int Size>
+  float measure(Group const& g, float const (&x)[Size], float (&)[Size]) const
+  {
+    return g.sum(Size, [&](int i) { return g.multiply(x[i], x[i]); });
+  }
+  float rank_range(float agreed, int world, std::uint64_t coordinates) const
+  {
+    return std::sqrt(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
+  }
+  float bound(float agreed, int, std::uint64_t) const { return std::sqrt(agreed); }
 };
 
 struct draw {
@@ -109,6 +140,16 @@ struct bytes {
 
 struct keeping {
   static constexpr bool enabled = true;
+  template <class Arithmetic>
+  float before(Arithmetic const& math, float gradient, float kept) const
+  {
+    return math.add(gradient, kept);
+  }
+  template <class Arithmetic>
+  float after(Arithmetic const&, float, float lost, float) const
+  {
+    return lost;
+  }
 };
 
 // The signs of normal values, and whether they are large.
@@ -186,8 +227,8 @@ double error_of(Codec const& codec)
 
 TEST_CASE("[conformance] policies made of what the concepts ask for exchange in lanes")
 {
-  using lanes = codec<chunks, rotation, reach, rounding, bytes, keeping>;
-  static_assert(!selecting_chunker<chunks> && lanes::feeds_back && !lanes::saturates);
+  using lanes = codec<chunks, rotation, extent, rounding, bytes, keeping>;
+  static_assert(!selecting_chunker<chunks> && feeds_back<lanes> && !saturates<lanes>);
   // Three root mean squares in 7 steps: rounding a value has a variance of a quarter of a step's square at most, (3/7)^2 / 4
   // = .046 of its energy; rotated values beyond the range, 1 in 370, add less than .002. Of uniform values ranks have the
   // energy 1/6 where their mean has (1 + 1/3) / 12 = 1/9, and their errors are independent: .048 (1/6) / 3 / (1/9) = .024.

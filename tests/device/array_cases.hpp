@@ -15,6 +15,7 @@
 #include <tersum/device/dequantize.hpp>
 #include <tersum/device/quantize.hpp>
 #include <tersum/device/rotate.hpp>
+#include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
 

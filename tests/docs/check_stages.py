@@ -21,7 +21,7 @@ def parts_of(text):
 
 def stages_of(text):
     """The stages and rounds of a codec's header, all that it may have, in order."""
-    return re.findall(r"(?:stage|round)::(\w+)", re.search(r"using stages =(.*?);", text, re.S)[1])
+    return re.findall(r"(?:stage|rounds)::(\w+)", re.search(r"using stages =(.*?);", text, re.S)[1])
 
 
 def drawn(block):

@@ -39,7 +39,7 @@ namespace {
 using namespace tersum;
 using emulator::host_context;
 
-static_assert(block_context<host_context>);
+static_assert(block_context<host_context> && tensor_core_context<host_context>);
 static_assert(!block_context<int>);
 
 constexpr std::uint64_t seed = 0x5eed;

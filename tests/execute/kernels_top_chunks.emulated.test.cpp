@@ -84,6 +84,8 @@ TEST_CASE("[kernels] a selection by several blocks")
   auto const workspace = std::as_writable_bytes(std::span{memory});
   auto args =
     detail::make_args<std::remove_cvref_t<decltype(codec)>, float>(plan, nullptr, {}, workspace);
+  state_header header_of_state{};
+  args.header = &header_of_state;
   std::mt19937 random(3);
   auto* const norms = static_cast<bfloat16*>(args.agreed);
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {

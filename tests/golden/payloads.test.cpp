@@ -82,7 +82,7 @@ void describe(std::string const& name,
   auto const w = std::as_writable_bytes(std::span{workspace});
   std::copy(run.state(1).begin(), run.state(1).end(), s.begin());
   REQUIRE(measure(into.exec, plan, mine, s, w) == status{});
-  if constexpr (Codec::agrees) {
+  if constexpr (agrees<Codec>) {
     into.of[name + " agreed"] = digest(w.subspan(plan.agreed_offset(), plan.agreed_bytes()));
   }
   REQUIRE(encode(into.exec, plan, mine, s, w) == status{});

@@ -66,8 +66,8 @@ template <class Codec>
   } else if constexpr (gathering<Codec>) {
     return true;
   } else if constexpr (scattering<Codec>) {
-    return !Codec::agrees;
-  } else if constexpr (Codec::agrees) {
+    return !agrees<Codec>;
+  } else if constexpr (agrees<Codec>) {
     return Codec::payload_op::associative && Codec::agreed_op::associative;
   } else {
     return Codec::payload_op::associative;

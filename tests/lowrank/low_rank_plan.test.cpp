@@ -147,7 +147,7 @@ TEST_CASE_TEMPLATE(
   CHECK(plan.workspace_bytes() >= held + 33 * 4 + 2 * 4);
   CHECK(plan.workspace_bytes() <= held + 33 * 4 + 2 * 4 + 5 * 15);
   std::size_t const state =
-    64 + 3 * 64 + 2 * 80 + 4 * longest + (Codec::feeds_back ? 4 * 19198 : 0);
+    64 + 3 * 64 + 2 * 80 + 4 * longest + (feeds_back<Codec> ? 4 * 19198 : 0);
   CHECK(plan.state_bytes() >= state);
   CHECK(plan.state_bytes() <= state + 15);
   for (std::size_t const offset : {plan.agreed_offset(),

@@ -5,12 +5,14 @@
 //! Each role accepts a type with its atoms and refuses one that lacks any of them. All of it is
 //! checked by the compiler.
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>
@@ -62,6 +64,9 @@ struct with_budget {
 struct with_by_norm {
   static constexpr bool by_norm = true;
 };
+struct with_score {
+  std::uint32_t score(std::uint32_t energy, tersum::chunk_key const&) const { return energy; }
+};
 struct with_level_count {
   static constexpr int level_count = 2;
 };
@@ -77,6 +82,32 @@ struct with_widths {
 };
 struct with_rotation_size {
   static constexpr int rotation_size = 1;
+};
+struct with_forward {
+  template <class Group>
+  void forward(Group const&, float (&)[128], float (&)[128], tersum::rotation_key const&) const
+  {
+  }
+};
+struct with_backward {
+  template <class Group>
+  void backward(Group const&, float (&)[128], float (&)[128], tersum::rotation_key const&) const
+  {
+  }
+};
+struct with_measures_rotated {
+  static constexpr bool measures_rotated = false;
+};
+struct with_measure {
+  template <class Group, int Size>
+  float measure(Group const&, float const (&)[Size], float (&)[Size]) const
+  {
+    return 1;
+  }
+};
+struct with_rank_range {
+  float rank_range(float agreed, int, std::uint64_t) const { return agreed; }
+  float bound(float agreed, int, std::uint64_t) const { return agreed; }
 };
 struct with_factor {
   float factor(int, float) const { return 1; }
@@ -100,9 +131,6 @@ struct with_headroom_type {
 struct with_number_for_headroom {
   using headroom_type = int;
   int headroom        = 1;
-};
-struct with_measurement {
-  static constexpr tersum::statistic measurement = tersum::statistic::chunk_square_norm;
 };
 struct with_clip {
   float clip = 1;
@@ -135,7 +163,24 @@ struct with_saturating {
   static constexpr bool saturating = false;
 };
 struct with_enabled {
+  static constexpr bool enabled = true;
+};
+struct with_no_feedback {
   static constexpr bool enabled = false;
+};
+struct with_before {
+  template <class Arithmetic>
+  float before(Arithmetic const&, float gradient, float) const
+  {
+    return gradient;
+  }
+};
+struct with_after {
+  template <class Arithmetic>
+  float after(Arithmetic const&, float, float lost, float) const
+  {
+    return lost;
+  }
 };
 
 template <class... Atoms>
@@ -170,7 +215,7 @@ constexpr auto is_headroom      = TERSUM_ROLE(headroom);
 constexpr auto is_feedback      = TERSUM_ROLE(feedback);
 constexpr auto is_quantizer     = TERSUM_ROLE(quantizer);
 constexpr auto is_reduce_op     = TERSUM_ROLE(reduce_op);
-constexpr auto is_range         = TERSUM_ROLE(range);
+constexpr auto is_range         = TERSUM_ROLE(quantization_range);
 constexpr auto is_reducer       = TERSUM_ROLE(reducer);
 #undef TERSUM_ROLE
 
@@ -182,19 +227,22 @@ static_assert(needs<is_selecting,
                     with_chunk_size,
                     with_budget,
                     with_by_norm,
+                    with_score,
                     with_level_count,
                     with_one_width>);
 static_assert(needs<is_selecting,
                     with_chunk_size,
                     with_budget,
                     with_by_norm,
+                    with_score,
                     with_level_count,
                     with_several_bits,
                     with_widths>);
 
-static_assert(needs<is_rotator, with_rotation_size>);
+static_assert(needs<is_rotator, with_rotation_size, with_forward, with_backward>);
 static_assert(needs<is_headroom, with_factor, with_tracked>);
-static_assert(needs<is_feedback, with_enabled>);
+static_assert(needs<is_feedback, with_enabled, with_before, with_after>);
+static_assert(takes<is_feedback, with_no_feedback>);
 static_assert(needs<is_quantizer,
                     with_bits,
                     with_max_level,
@@ -204,11 +252,26 @@ static_assert(needs<is_quantizer,
                     with_encode>);
 static_assert(
   needs<is_reduce_op, with_element, with_native, with_associative, with_exact, with_combine>);
-static_assert(needs<is_range, with_scalar, with_op, with_headroom, with_clip, with_measurement>);
-static_assert(
-  !takes<is_range, with_scalar, with_op, with_headroom_type, with_clip, with_measurement>);
-static_assert(
-  !takes<is_range, with_scalar, with_op, with_number_for_headroom, with_clip, with_measurement>);
+static_assert(needs<is_range,
+                    with_scalar,
+                    with_op,
+                    with_headroom,
+                    with_clip,
+                    with_measures_rotated,
+                    with_measure,
+                    with_rank_range>);
+
+template <class Headroom>
+constexpr bool ranges = takes<is_range,
+                              with_scalar,
+                              with_op,
+                              Headroom,
+                              with_clip,
+                              with_measures_rotated,
+                              with_measure,
+                              with_rank_range>;
+static_assert(ranges<with_headroom>);
+static_assert(!ranges<with_headroom_type> && !ranges<with_number_for_headroom>);
 static_assert(
   needs<is_reducer, with_lane_bits, with_op, with_max_world, with_biased, with_saturating>);
 

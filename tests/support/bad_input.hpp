@@ -131,7 +131,7 @@ void check_non_finite(Codec const& codec)
     run.exchange(clean);
     twin.exchange(clean);
     std::vector<float> before;
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       before.assign(run.residual(0).begin(), run.residual(0).end());
     }
     auto const got  = run.exchange(dirty);
@@ -146,7 +146,7 @@ void check_non_finite(Codec const& codec)
         REQUIRE((poisoned ? std::isnan(got[rank][i]) : got[rank][i] == want[rank][i]));
       }
     }
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       CHECK(std::equal(before.begin(), before.end(), run.residual(0).begin()));
     }
     for (float const value : run.exchange(clean)[2]) { REQUIRE(std::isfinite(value)); }

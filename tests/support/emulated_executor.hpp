@@ -11,6 +11,7 @@
 #include <tersum/baseline/detail/block_lookup.hpp>
 #include <tersum/baseline/detail/block_per_hop.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
 // g++ does not see that vectors are loaded under the condition under which they are used.
@@ -18,7 +19,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
-#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -181,5 +182,7 @@ struct basic_emulated_executor : detail::exchange_launches<basic_emulated_execut
 };
 
 using emulated_executor = basic_emulated_executor<>;
+
+static_assert(launching_executor<emulated_executor>);
 
 }  // namespace tersum::tests

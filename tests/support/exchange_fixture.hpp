@@ -340,7 +340,7 @@ template <class Buffer, class Executor, class Codec, class Element>
       auto const r = ranks[rank];
       require_ok(measure(exec, r.plan, r.gradient, r.state, r.workspace));
     }
-    if constexpr (Codec::agrees) {
+    if constexpr (agrees<Codec>) {
       auto const agreed = ranks.agreed();
       record_wires(trace, "agreed scalars", step, ranks.memory(), agreed);
       reduce_wires(exec, c.order, agreed);

@@ -114,7 +114,7 @@ class reference_codec {
         }
         out.push_back(scalar);
       }
-      if constexpr (Codec::tracks && range::measurement == statistic::chunk_magnitude) {
+      if constexpr (tracks<Codec> && range::measurement == statistic::chunk_magnitude) {
         append_norms(rotated, out);
       }
     }
@@ -122,7 +122,7 @@ class reference_codec {
   }
 
   //! The step of every chunk from the reduced scalars and the tensor's ratio.
-  [[nodiscard]] vector settle(vector const& agreed, double ratio) const
+  [[nodiscard]] vector derive_steps(vector const& agreed, double ratio) const
   {
     vector out;
     for (std::size_t c = 0; c < chunks(); ++c) {
@@ -185,7 +185,7 @@ class reference_codec {
       int sum = codes[first][p];
       for (std::size_t hop = 1; hop < ranks; ++hop) {
         sum += codes[(first + hop) % ranks][p];
-        if constexpr (Codec::saturates) { sum = std::clamp(sum, -lane_limit, lane_limit); }
+        if constexpr (saturates<Codec>) { sum = std::clamp(sum, -lane_limit, lane_limit); }
       }
       out[p] = sum;
     }

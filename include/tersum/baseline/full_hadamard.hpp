@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/stages.hpp>
 
 namespace tersum::inline v0 {
@@ -25,9 +26,11 @@ struct rotate_tensors_back : of_part<exchange_part::decode> {};
 //! padded.
 //!
 //! It exists to measure what partial rotation saves: it takes several passes through memory, and a float of workspace
-//! per padded coordinate. A value that is not finite spoils its piece. Source: Li et al., THC (NSDI'24).
+//! per padded coordinate. A value that is not finite makes NaN of its whole piece. Source: Li et al., THC (NSDI'24).
 struct full_hadamard {
-  static constexpr int rotation_size = 0;  //!< As long as the tensor.
+  template <int Chunk>
+  using packed = block_hadamard<Chunk, false>;  //!< Chunks are rotated already.
+  static constexpr int rotation_size = 0;       //!< As long as the tensor.
 
   using stages_before = stage_list<stage::rotate_tensors>;       //!< The gradient is measured.
   using stages_after  = stage_list<stage::rotate_tensors_back>;  //!< It was decoded.
@@ -37,4 +40,4 @@ static_assert(rotator<full_hadamard>, "tersum: must model tersum::rotator");
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/full_hadamard_stages.hpp>
+#include <tersum/baseline/detail/full_hadamard.ipp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codes between the largest magnitudes of short blocks, for schedules that decode before they add.
+//! Codes of groups of coordinates with a scale each, near the largest magnitude, for codecs that decode before they add.
 
 #pragma once
 
@@ -24,13 +24,13 @@ inline constexpr std::uint32_t block_one = 1u << 20;  //!< A block's scale in fi
 
 }  // namespace detail
 
-//! @brief Every block of a chunk has a scale near its largest magnitude; a value is rounded between two levels of the
+//! @brief Every group of coordinates has a scale near its largest magnitude, and its values are rounded to levels of that
 //! scale.
 //!
-//! The chunk's largest magnitude travels as a float, each block's as a fraction of it, rounded up. There is no
-//! rotation, so a large coordinate affects only its own block. Gradients whose energy differs from place to place lose
-//! little; normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased in units of 1/256 of the
-//! distance between two levels; with `no_dither` rounding is to nearest.
+//! The chunk's largest magnitude travels as a float, that of each group as a fraction of it, rounded up. There is no
+//! rotation, so a large coordinate affects only its own group. Gradients whose energy differs from place to place lose
+//! little; normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance
+//! between two levels; `no_dither` rounds to the nearest level.
 //!
 //! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023) and DynamiQ (SIGCOMM'26).
 //! @tparam Bits    Width of a code, its sign included, 2 to 8.
@@ -69,7 +69,7 @@ struct group_absmax {
     return out;
   }();
 
-  //! @brief The same in units of 1 / block_one, and one more that nothing reaches.
+  //! @brief The same levels in units of 1 / block_one, and one more that no value reaches.
   static constexpr std::array<std::uint32_t, magnitudes + 1> mark = [] {
     std::array<std::uint32_t, magnitudes + 1> out{};
     for (unsigned i = 0; i < magnitudes; ++i) {
@@ -79,10 +79,11 @@ struct group_absmax {
     return out;
   }();
 
-  //! @brief The number of the level that a magnitude is rounded to. All of it in integers.
-  //! @param magnitude  Over the block's scale, in units of 1 / block_one, at most 1.
-  //! @param threshold  Of 512 parts of a distance, what must be exceeded to round up: an odd number at random, or 256.
-  //! @param marks      `mark`, wherever it lies.
+  //! @brief The number of the level that a magnitude is rounded to. All arithmetic is on integers.
+  //! @param magnitude  The magnitude over the group's scale, at most 1, in units of 1 / block_one.
+  //! @param threshold  Beyond which part of the distance between two levels the magnitude is rounded up, in 512ths: a
+  //!                   random odd number, or 256.
+  //! @param marks      `mark`, or a copy of it.
   [[nodiscard]] TERSUM_INLINE static std::uint32_t round(std::uint32_t magnitude,
                                                          std::uint32_t threshold,
                                                          std::uint32_t const* marks) noexcept
@@ -124,10 +125,10 @@ static_assert(group_quantizer<group_absmax<4, 16>>, "tersum: must model tersum::
 
 namespace detail {
 
-//! @brief Blocks with smaller scales are zero: one over it would not be finite.
+//! @brief Groups with a smaller scale decode to zeros, since one over the scale would not be finite.
 inline constexpr float least_block = 0x1p-120f;
 
-//! @brief The dither of an owner's second encoding: drawn for the mean, of which there is one.
+//! @brief The dither of an owner's second encoding. It is independent of those of the ranks, since there is only one mean.
 template <class Dither>
 struct second_dither_of {
   using type = independent_dither<Dither::rounds>;
@@ -141,7 +142,8 @@ struct second_dither_of<no_dither> {
 inline constexpr std::uint32_t second_rank =
   65534;  //!< Whose dither it is: no rank has this number.
 
-//! @brief What must be exceeded to round up, from a byte of a draw of sixteen; with no dither half of the distance.
+//! @brief The threshold beyond which `group_absmax::round` rounds up: from a byte of a draw of sixteen, or, without dither,
+//! half of the distance.
 template <class Dither>
 [[nodiscard]] TERSUM_INLINE std::uint32_t threshold_of(philox_block const& draw,
                                                        std::uint32_t mask,

@@ -14,20 +14,20 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The first words of a tile, the same on every rank: all that a hop needs to know besides codes and scales.
+//! @brief The first words of a tile, the same on every rank. With them a hop needs to know nothing but codes and scales.
 struct tile_head {
   static constexpr int words = 8;
 
   std::uint32_t word[words];
 
-  //! Keys what is drawn in this step.
+  //! The key of the random numbers of this step.
   [[nodiscard]] TERSUM_INLINE std::uint64_t key() const noexcept
   {
     return word[0] | static_cast<std::uint64_t>(word[1]) << 32;
   }
   //! The tile's number in the payload.
   [[nodiscard]] TERSUM_INLINE std::uint32_t number() const noexcept { return word[2]; }
-  //! Chunks of a level, 1 and up.
+  //! The number of chunks on a level, which is 1 or above.
   [[nodiscard]] TERSUM_INLINE std::uint32_t count(int level) const noexcept
   {
     return word[4 + (level - 1) / 2] >> (level - 1) % 2 * 16 & 0xffffu;
@@ -50,12 +50,13 @@ struct tile_head {
 
 namespace detail {
 
-//! @brief How large tiles are, and how many words chunks of one width may leave free of one, words of the head apart.
+//! @brief The words of a tile, and how many of them chunks of one width may leave free; the head is not counted.
 struct tile_size {
   std::uint32_t words, lost;
 };
 
-//! @brief The size from 16 to 32 of the widest chunks that loses the smallest share; 16 chunks where all are alike.
+//! @brief The size of a tile, from 16 to 32 of the widest chunks, that leaves the smallest fraction free; it is 16 chunks
+//! if all have the same width.
 //! @param chunk_words  Of a chunk of each width, its scales included, ascending.
 template <int Levels>
 [[nodiscard]] constexpr tile_size fit_tile(std::uint32_t const (&chunk_words)[Levels]) noexcept
@@ -76,11 +77,12 @@ template <int Levels>
 
 }  // namespace detail
 
-//! @brief A head, then codes of chunks, the widest first; their scales begin at the end, that of the first chunk last.
-//! @tparam Words   All of it, a multiple of 4.
-//! @tparam Chunks  As many as there may be.
+//! @brief A head, then the codes of chunks, the widest first. The scales fill the tile from its end: that of the first chunk
+//! is the last word.
+//! @tparam Words   Words of the whole tile, a multiple of 4.
+//! @tparam Chunks  The most chunks that fit.
 template <int Words, int Chunks>
-struct coded_tile {
+struct hop_tile {
   static constexpr int words  = Words;
   static constexpr int chunks = Chunks;
   static constexpr int head   = tile_head::words;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Where the levels of `group_absmax` lie, and what the scales of its blocks are written in.
+//! Where the levels of `group_absmax` lie, and how the scales of its groups are stored.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace detail {
 //! @brief exp(-x) for x >= 0, to float precision, at compile time.
 [[nodiscard]] constexpr float falling_exponential(float x) noexcept
 {
-  // Of a small share of x by its series, then squared back.
+  // The series for a small fraction of x, squared again and again.
   double term = 1, sum = 1;
   double const share = -static_cast<double>(x) / 64;
   for (int i = 1; i < 12; ++i) {
@@ -72,8 +72,8 @@ struct geometric_levels {
 };
 //! @}
 
-//! @name Scales: a block's largest magnitude over its chunk's, rounded up
-//! `encode` takes a ratio of 0 to 1; `decode` of its code is not below the ratio, but for one rounding.
+//! @name Scales: a group's largest magnitude over its chunk's, rounded up
+//! `encode` takes a ratio from 0 to 1. `decode` of the code is not below that ratio, but for one rounding.
 //! @{
 
 //! @brief One byte: powers of two from 1 down to 2^-23.

@@ -34,10 +34,11 @@ class lookup_sum {
 
   static constexpr int indices    = 32 / Table::index_bits;        //!< In a word, the first lowest.
   static constexpr int code_words = LaneBits / Table::index_bits;  //!< Words of as many codes.
-  static constexpr int half       = Table::granularity / 2;        //!< What zero and the lost are.
+  static constexpr int half =
+    Table::granularity / 2;  //!< Stands for zero, and for lost contributions.
   static_assert(code_words > 0, "tersum: lookup_sum needs lanes of no less bits than an index has");
 
-  //! The most ranks whose sum fits its lane.
+  //! The largest number of ranks whose sum fits a lane.
   static constexpr int max_world = ((1 << LaneBits) - 1) / Table::granularity;
 
   //! @brief At the hop: adds the values of one word's indices.
@@ -54,7 +55,8 @@ class lookup_sum {
     for (int& sum : sums_) { sum += half; }
   }
 
-  //! @brief At the hop: what goes down, of indices k = 0, 1 ... in order. At most `max_world` contributions.
+  //! @brief At the hop: the word of sums that goes down, number `word`, with the sums of the indices in order. At most
+  //! `max_world` contributions.
   [[nodiscard]] constexpr std::uint32_t sums(int word) const noexcept
   {
     std::uint32_t packed = 0;
@@ -77,11 +79,12 @@ class lookup_sum {
     return packed;
   }
 
-  //! @brief At a rank: the codes' sums from a word of sums that came down, replaced contributions among the `world`.
+  //! @brief At a rank: the sums of codes, from a word of sums that came down. Replaced contributions count among the
+  //! `world`.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t unpack(std::uint32_t sums,
                                                                          int world) noexcept
   {
-    // Lanes subtract apart: their highest bits are kept out of the carries.
+    // Lanes are subtracted separately: the highest bit of each is kept out of the carries.
     std::uint32_t const offset =
       lanes::ones * static_cast<std::uint32_t>(lanes::put(-world * half, 0));
     return ((sums & ~lanes::signs) + (offset & ~lanes::signs)) ^ ((sums ^ offset) & lanes::signs);
@@ -94,9 +97,10 @@ class lookup_sum {
 //! @brief What a server does with one packet: sums of `world` contributions, of which null ones are lost and replaced.
 //!
 //! It runs on the host, for servers on CPUs and as the reference for switches. A packet has any number of whole chunks.
-//! @param contributions  Of each rank `words` words of indices, or null.
-//! @param sums           Receives words * Sum::code_words words; goes to all ranks, with the number returned.
-//! @return  Contributions that arrived.
+//! @param contributions  The words of indices of each rank, or null if they were lost.
+//! @param words          How many words each contribution has.
+//! @param sums           Receives words * Sum::code_words words, which go to all ranks, with the number returned.
+//! @return  The number of contributions that arrived.
 template <class Sum>
 constexpr int sum_packet(std::span<std::uint32_t const* const> contributions,
                          std::size_t words,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/baseline/detail/hop_chunk.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 
@@ -15,12 +16,12 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Chunks that travel together: their codes one after the other, then their scales, that of the first chunk
-//! last.
+//! @brief Four chunks that travel together: their codes one after the other, then their scales, of which that of the first
+//! chunk is the last word.
 //!
-//! Four scales are 16 bytes, so that blocks need no padding and keep the alignment of the array.
+//! Four scales are 16 bytes, so that a block needs no padding and the next one is aligned, too.
 template <codebook Quantizer, int Size>
-struct coded_block {
+struct hop_block {
   static constexpr int chunks     = 4;
   static constexpr int head       = 0;                            //!< Words before the codes.
   static constexpr int code_words = Size / 32 * Quantizer::bits;  //!< Words of a chunk's codes.
@@ -45,19 +46,19 @@ struct coded_block {
 //! @tparam Size       Coordinates of a chunk.
 template <codebook Quantizer, int Size>
 struct requantizing_sum {
-  using element                     = coded_block<Quantizer, Size>;
+  using element                     = hop_block<Quantizer, Size>;
   using quantizer_type              = Quantizer;
   using dither                      = no_dither;
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
-  static constexpr bool requantizes = true;  //!< Elements are decoded, added and encoded again.
-  static constexpr bool tiles       = false;
-  static constexpr int chunk_size   = Size;
+  using payload_kind          = payload::hops;  //!< Elements are decoded, added and encoded again.
+  static constexpr bool tiles = false;
+  static constexpr int chunk_size = Size;
 
   static_assert(sizeof(element) % 16 == 0 && std::is_trivially_copyable_v<element>);
 
-  //! @name Its chunks, as elements with chunks of several widths have them
+  //! @name Its chunks, by the members that tiles have
   //! @{
   static constexpr int levels = 1;
   template <int>
@@ -66,7 +67,7 @@ struct requantizing_sum {
 
   [[nodiscard]] element operator()(element const& a, element const& b) const noexcept
   {
-    using chunk = detail::coded_chunk<Quantizer, Size>;
+    using chunk = detail::hop_chunk<Quantizer, Size>;
     element sum{};
     for (int k = 0; k < element::chunks; ++k) {
       int const first   = element::first_of(k);

@@ -10,6 +10,7 @@
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -38,11 +39,11 @@ template <std::uint32_t... ChunkWords>
 struct tile_shape {
   static constexpr std::uint32_t chunk_words[sizeof...(ChunkWords)] = {ChunkWords...};
   static constexpr tile_size size                                   = fit_tile(chunk_words);
-  //! What all tiles together may leave free besides, where one width ends and the next begins.
+  //! Words that all tiles together may leave free besides, where one width ends and the next begins.
   static constexpr std::uint32_t between =
     (ChunkWords + ...) - chunk_words[sizeof...(ChunkWords) - 1] - (sizeof...(ChunkWords) - 1);
-  using element = coded_tile<static_cast<int>(size.words),
-                             static_cast<int>((size.words - tile_head::words) / chunk_words[0])>;
+  using element = hop_tile<static_cast<int>(size.words),
+                           static_cast<int>((size.words - tile_head::words) / chunk_words[0])>;
 };
 
 template <class Quantizer, int Size, int... Widths>
@@ -67,7 +68,7 @@ struct tile_shape_of<Quantizer, Size> {
 //! This is the definition, for any transport that can call it; executors reduce arrays to the same bits with kernels.
 //! @tparam Quantizer  `group_absmax<q, B>` or `lloyd_max<q>`; with `Widths` any width of it.
 //! @tparam Size       Coordinates of a chunk.
-//! @tparam Widths     Bits of the levels, ascending; none: all chunks are as the quantizer says.
+//! @tparam Widths     Bits of a code on each level, ascending. Without any, all chunks have the quantizer's width.
 template <class Quantizer, int Size, int... Widths>
 requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_tiles {
   using shape          = typename detail::tile_shape_of<Quantizer, Size, Widths...>::type;
@@ -78,9 +79,9 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
   static constexpr bool native      = false;
   static constexpr bool associative = false;
   static constexpr bool exact       = false;
-  static constexpr bool requantizes = true;  //!< Elements are decoded, added and encoded again.
-  static constexpr bool tiles       = true;  //!< They have heads.
-  static constexpr int chunk_size   = Size;
+  using payload_kind          = payload::hops;  //!< Elements are decoded, added and encoded again.
+  static constexpr bool tiles = true;           //!< They have heads.
+  static constexpr int chunk_size = Size;
   static constexpr int levels = sizeof...(Widths) == 0 ? 1 : static_cast<int>(sizeof...(Widths));
 
   //! @brief The quantizer of the chunks on a level.
@@ -124,7 +125,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
     return out;
   }
 
-  //! The key of a hop's dither: the scales tell hops apart.
+  //! The key of a hop's dither. It depends on the scales of both chunks, which differ from hop to hop.
   [[nodiscard]] TERSUM_INLINE static dither_key key_of(tile_head const& head,
                                                        float ours,
                                                        float other) noexcept
@@ -133,7 +134,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
       .seed = head.key(), .step = detail::float_bits(ours) + detail::float_bits(other), .rank = 0};
   }
 
-  //! The number of a chunk that no other of the payload has.
+  //! A number of the chunk that no other chunk of the payload has.
   [[nodiscard]] TERSUM_INLINE static std::uint64_t number_of(tile_head const& head,
                                                              std::uint32_t index) noexcept
   {
@@ -148,7 +149,7 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
     if constexpr (Level < levels) {
       if (level > Level) { return at_level<Level + 1>(level, body); }
     }
-    body(detail::coded_chunk<quantizer_at<Level>, Size>{});
+    body(detail::hop_chunk<quantizer_at<Level>, Size>{});
   }
 };
 

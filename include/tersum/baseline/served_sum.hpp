@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! THC's exchange with a switch or a server that adds what a table says of the ranks' indices: indices go up,
-//! sums come down.
+//! THC's exchange with a switch or a server that looks up the ranks' indices in a table and adds the values: indices go
+//! up, sums come down.
 //!
 //! These calls replace the reduction of `payload_wire`:
 //!
@@ -30,17 +30,17 @@
 
 namespace tersum::inline v0 {
 
-//! Codecs whose codes are levels of a table, in lanes that hold exact sums: `lookup_quantizer` with `widening_sum`.
+//! Codecs whose codes are values of a table, in lanes that hold exact sums: `lookup_quantizer` with `widening_sum`.
 template <class Codec>
 concept looking_up = requires
 {
   typename Codec::quantizer_type::table;
-  requires !Codec::selects;
-  requires !Codec::saturates;
+  requires !selects<Codec>;
+  requires !saturates<Codec>;
   requires !Codec::reducer_type::biased;
 };
 
-//! The hop's sum for a codec.
+//! What the hop does, for a codec.
 template <looking_up Codec>
 using lookup_sum_of =
   lookup_sum<typename Codec::quantizer_type::table, Codec::reducer_type::lane_bits>;

@@ -6,9 +6,11 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
@@ -34,6 +36,13 @@ struct top_coordinates {
   static constexpr bool several_bits = false;
 
   float bits = 2;  //!< Bits per coordinate that a rank sends: never exceeded.
+
+  //! @brief What is compared: the magnitude.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t magnitude,
+                                                       chunk_key const&) const noexcept
+  {
+    return magnitude;
+  }
 };
 
 static_assert(selecting_chunker<top_coordinates>, "tersum: must model tersum::selecting_chunker");
@@ -54,7 +63,7 @@ class pair_counts : public plan_counts<Codec> {
     }
     this->chunks_      = d;
     this->compressed_  = d;
-    this->fingerprint_ = mix(0, Codec::feeds_back ? 2 : 1);
+    this->fingerprint_ = mix(0, feeds_back<Codec> ? 2 : 1);
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -92,7 +101,7 @@ class pair_counts : public plan_counts<Codec> {
     return section_list{
       holds<state_header>(section::header, 1),
       holds<tensor_record>(section::records, this->tensors()),
-      holds<float>(section::residual, Codec::feeds_back ? this->coordinates() : 0)};
+      holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
   }
 
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
@@ -119,31 +128,30 @@ class pair_counts : public plan_counts<Codec> {
 
 //! @brief TopK: its one round gathers the ranks' own indices (32 bits) and values (half), and every rank adds them up.
 //!
-//! For comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the world. The
-//! gradient is one vector: tensors do not bypass. Values that are not finite travel and are reported on every rank;
-//! feedback does not keep them, but goes on for the other values. Source: Aji and Heafield (EMNLP'17); compared in Han
-//! et al. (HotNets'24), tables 2 and 3.
+//! It is for comparison, as in the literature. An all-reduce cannot carry it, and its traffic grows with the number of
+//! ranks. The gradient is one vector: tensors do not bypass. Values that are not finite travel and are reported on every
+//! rank; feedback does not keep them, but keeps all others. Source: Aji and Heafield (EMNLP'17); compared in Han et al.
+//! (HotNets'24), tables 2 and 3.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 template <feedback Feedback = no_feedback>
 struct top_coordinates_codec {
-  using chunker_type  = top_coordinates;
-  using feedback_type = Feedback;
-  using norm_scalar   = float;
-  using counts_type   = detail::pair_counts<top_coordinates_codec>;
+  using chunker_type   = top_coordinates;
+  using feedback_type  = Feedback;
+  using norm_scalar    = float;
+  using agreement_kind = agreement::none;
+  using payload_kind   = payload::coordinates;
+  using counts_type    = detail::pair_counts<top_coordinates_codec>;
 
-  static constexpr bool casts        = true;
-  static constexpr bool gathers      = true;  //!< Its round is an all-gather.
-  static constexpr bool agrees       = false;
-  static constexpr bool selects      = true;
-  static constexpr bool several_bits = false;
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
-  static constexpr int chunk_size    = 1;
+  static constexpr bool rotates_all = false;
+  static constexpr int chunk_size   = 1;
 
   //! The order of an exchange.
   using stages =
     stage_list<stage::open, stage::encode, rounds::gather_parts, stage::decode, stage::finish>;
+
+  static_assert(
+    !Feedback::enabled || has_adds_lost<Feedback>,
+    "tersum: top_coordinates is for comparison and adds what was lost: use error_feedback");
 
   top_coordinates chunker{};
 
@@ -157,4 +165,4 @@ struct top_coordinates_codec {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/top_coordinates_stages.hpp>
+#include <tersum/baseline/detail/top_coordinates.ipp>

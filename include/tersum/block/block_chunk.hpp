@@ -26,7 +26,8 @@ namespace tersum::inline v0 {
 //! must call whatever takes a chunk, also those whose chunk does not exist. Such a chunk has the length 0, is loaded as
 //! zeros and is not stored.
 //!
-//! An aggregate: a kernel with a table of chunks starts from `numbered` and sets offset and length itself.
+//! It is an aggregate, so that a kernel with a table of chunks can start from `numbered`, and set offset and length
+//! itself.
 //! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
 template <int Size>
 struct block_chunk {
@@ -34,10 +35,11 @@ struct block_chunk {
                 "tersum: block_chunk<Size> needs a power of two from 128 to 32768");
 
   static constexpr int size      = Size;
-  static constexpr int registers = 32;                //!< Coordinates of a thread.
-  static constexpr bool in_warp  = Size <= 1024;      //!< Whether only warps synchronize.
-  static constexpr int threads   = Size / 32;         //!< Threads that share a chunk.
-  static constexpr int tile = in_warp ? 1024 : Size;  //!< Coordinates of those that synchronize.
+  static constexpr int registers = 32;            //!< Coordinates of a thread.
+  static constexpr bool in_warp  = Size <= 1024;  //!< Whether only warps synchronize.
+  static constexpr int threads   = Size / 32;     //!< Threads that share a chunk.
+  static constexpr int tile =
+    in_warp ? 1024 : Size;  //!< Coordinates of the threads that synchronize: a warp, or a block.
   static constexpr int block_tiles   = in_warp ? 4 : 1;
   static constexpr int block_threads = tile / 32 * block_tiles;    //!< Threads of a block.
   static constexpr int block_chunks  = tile * block_tiles / Size;  //!< Chunks of a block.
@@ -48,7 +50,8 @@ struct block_chunk {
   std::uint64_t offset;  //!< This chunk's first coordinate within the gradient.
   int length;            //!< Coordinates that exist; the rest is zeros.
 
-  //! Blocks for a gradient cut into chunks from its first coordinate on, the last one padded, as `fixed_chunks` does.
+  //! The number of blocks for a gradient that is cut as by `fixed_chunks`: from its first coordinate on, the last chunk
+  //! padded.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint64_t blocks(
     std::uint64_t coordinates) noexcept
   {
@@ -56,7 +59,7 @@ struct block_chunk {
     return (coordinates + each - 1) / each;
   }
 
-  //! Words of b bits a code that the chunks of such a gradient take.
+  //! The number of words that the chunks of such a gradient take, with codes of `Bits` bits.
   template <int Bits>
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint64_t words(
     std::uint64_t coordinates) noexcept

@@ -19,6 +19,8 @@ namespace tersum::inline v0 {
 //! @{
 template <class T> concept has_thread_rank  = requires(T const c) { { c.thread_rank() } -> std::same_as<unsigned>; };       //!< In its block.
 template <class T> concept has_block_rank   = requires(T const c) { { c.block_rank() } -> std::same_as<std::uint32_t>; };   //!< In its grid.
+template <class T> concept has_block_threads = requires(T const c) { { c.block_threads() } -> std::same_as<unsigned>; };    //!< Threads of its block.
+template <class T> concept has_grid_blocks  = requires(T const c) { { c.grid_blocks() } -> std::same_as<std::uint32_t>; };  //!< Blocks of its grid.
 //! @}
 
 //! @name Atoms: all threads of a warp, or of a block, call them together
@@ -27,12 +29,17 @@ template <class T> concept has_sync_warp    = requires(T const c) { c.sync_warp(
 template <class T> concept has_sync_block   = requires(T const c) { c.sync_block(); };
 template <class T> concept has_shuffle      = requires(T const c, std::uint32_t v) { { c.shuffle(v, v) } -> std::same_as<std::uint32_t>; };      //!< The first argument of lane v % 32.
 template <class T> concept has_shuffle_xor  = requires(T const c, std::uint32_t v) { { c.shuffle_xor(v, 1u) } -> std::same_as<std::uint32_t>; }; //!< That of lane ^ mask.
+template <class T> concept has_warp_sum     = requires(T const c, std::uint32_t v) { { c.warp_sum(v) } -> std::same_as<std::uint32_t>; };
+template <class T> concept has_warp_max     = requires(T const c, std::uint32_t v) { { c.warp_max(v) } -> std::same_as<std::uint32_t>; };
 //! @}
 
-//! @name Atoms: memory, one access of sizeof(V) bytes, aligned to as many
+//! @name Atoms: memory, one access to a value, which is aligned to its size
 //! @{
 template <class T> concept has_load         = requires(T const c, word4 const* p) { { c.load(p) } -> std::same_as<word4>; };
 template <class T> concept has_store        = requires(T const c, word4* p, word4 v) { c.store(p, v); };
+template <class T> concept has_store_global = requires(T const c, word4* p, word4 const& v) { c.store_global(p, v); };      //!< Where p is no shared memory.
+template <class T> concept has_shared       = requires(T const c) { { c.shared() } -> std::same_as<void*>; };               //!< The memory that the threads of the block share, aligned to 16 bytes.
+template <class T> concept has_atomic_add   = requires(T const c, std::uint32_t* p, std::uint32_t v) { c.atomic_add(p, v); }; //!< Of global or shared memory, in no order.
 //! @}
 
 //! @name Atoms: arithmetic, each operation rounded once and never contracted into another
@@ -40,7 +47,10 @@ template <class T> concept has_store        = requires(T const c, word4* p, word
 template <class T> concept has_add          = requires(float v) { { T::add(v, v) } -> std::same_as<float>; };
 template <class T> concept has_subtract     = requires(float v) { { T::subtract(v, v) } -> std::same_as<float>; };
 template <class T> concept has_multiply     = requires(float v) { { T::multiply(v, v) } -> std::same_as<float>; };
+template <class T> concept has_divide       = requires(float v) { { T::divide(v, v) } -> std::same_as<float>; };
+template <class T> concept has_square_root  = requires(float v) { { T::square_root(v) } -> std::same_as<float>; };
 template <class T> concept has_fma          = requires(float v) { { T::fma(v, v, v) } -> std::same_as<float>; };
+template <class T> concept has_wide_fma     = requires(double v) { { T::fma(v, v, v) } -> std::same_as<double>; };
 template <class T> concept has_value        = requires(half v) { { T::value(v) } -> std::same_as<float>; };                        //!< Of float, half and bfloat16.
 template <class T> concept has_rounding     = requires(float v) { { T::template element<half>(v) } -> std::same_as<half>; };       //!< To the nearest of these.
 template <class T> concept has_finite_rounding = requires(float v) { { T::template finite_element<half>(v) } -> std::same_as<half>; }; //!< To the nearest that is finite.
@@ -62,13 +72,27 @@ template <class T> concept has_product      = requires(std::uint32_t v) { { T::p
 //! @brief The machine as a thread of a kernel sees it. `cuda_context` is the GPU's. A host context that runs threads as
 //! fibers, like that of this project's tests, lets kernels be tested without a GPU.
 //!
-//! Blocks have one dimension. Kernels must not depend on the order of threads between barriers.
-template <class T> concept block_context = has_thread_rank<T> && has_block_rank<T>
-  && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_load<T> && has_store<T>
-  && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_value<T> && has_rounding<T> && has_pack<T>
-  && has_finite_rounding<T> && has_finite_pack<T>
+//! Blocks have one dimension. Kernels must not depend on the order of threads between barriers. It is all that the block
+//! code of this library asks of a context, but for `tensor_core_context`.
+template <class T> concept block_context = has_thread_rank<T> && has_block_rank<T> && has_block_threads<T> && has_grid_blocks<T>
+  && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_warp_sum<T> && has_warp_max<T>
+  && has_load<T> && has_store<T> && has_store_global<T> && has_shared<T> && has_atomic_add<T>
+  && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_wide_fma<T> && has_divide<T> && has_square_root<T>
+  && has_value<T> && has_rounding<T> && has_pack<T> && has_finite_rounding<T> && has_finite_pack<T>
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
   && has_product<T>;
+
+//! @name Atoms: products of tiles, which all threads of a warp make together
+//! @{
+template <class T> concept has_tile_product = requires(T const c, float (&sum)[4], std::uint32_t const (&a)[4], std::uint32_t b) {
+  c.template multiply_tiles<half>(sum, a, b, b); c.template multiply_tiles<bfloat16>(sum, a, b, b); };  //!< sum += a b, 16 x 16 by 16 x 8: PTX's `mma.m16n8k16`.
+template <class T> concept has_half_tile_product = requires(T const c, std::uint32_t (&product)[2], std::uint32_t const (&a)[4], std::uint32_t b) {
+  c.multiply_tiles_to_half(product, a, b, b); };                                                        //!< The same of halves, rounded once to halves.
+template <class T> concept has_add_halves   = requires(std::uint32_t v) { { T::add_halves(v, v) } -> std::same_as<std::uint32_t>; }; //!< Two in a word.
+//! @}
+
+//! A context for `tensor_core_hadamard` besides.
+template <class T> concept tensor_core_context = block_context<T> && has_tile_product<T> && has_half_tile_product<T> && has_add_halves<T>;
 
 }  // namespace tersum::inline v0
 // clang-format on

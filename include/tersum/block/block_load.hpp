@@ -20,7 +20,7 @@ namespace tersum::inline v0 {
 
 namespace detail {
 
-//! Whether a chunk is whole and can be moved sixteen bytes at a time: the same for all of its threads.
+//! Whether a chunk is whole and can be moved sixteen bytes at a time. All of its threads get the same answer.
 template <int Size, class Element>
 [[nodiscard]] TERSUM_BODY bool moves_in_eights(Element const* first, int length)
 {
@@ -99,8 +99,14 @@ TERSUM_BODY void store_quarter(Context const& ctx,
 }  // namespace detail
 
 //! @brief This thread's 32 coordinates as floats, loaded arrangement; zeros where the chunk has none.
+//! @param ctx   The machine.
+//! @param mine  This thread's chunk.
 //! @param from  The whole array, of float, half or bfloat16: `mine.offset` says where the chunk is. Whole chunks that are
 //!              aligned to 16 bytes are read 16 bytes at a time, others an element at a time.
+//! @param v     Receives the coordinates.
+//!
+//! @par Example
+//! @snippet examples/04_inside_your_kernel.hpp load
 template <block_context Context, int Size, gradient_element Element>
 TERSUM_BODY void load_chunk(Context const& ctx,
                             block_chunk<Size> const& mine,

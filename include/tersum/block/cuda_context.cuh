@@ -27,8 +27,6 @@
 namespace tersum::inline v0 {
 
 //! @brief This thread of a CUDA kernel; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
-//!
-//! Members beyond those of `block_context` serve the library's own kernels.
 struct cuda_context {
   __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
   __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
@@ -140,8 +138,8 @@ struct cuda_context {
     }
   }
 
-  //! a b on tensor cores, of tiles of halves laid out as for `multiply_tiles`, summed in half: rows l/4 and l/4 + 8 of
-  //! columns 2 (l % 4) and the next, for lane l, a row in a word.
+  //! d = a b on tensor cores, of tiles of halves laid out as for `multiply_tiles`, with sums in half. Lane l gets columns
+  //! 2 (l % 4) and 2 (l % 4) + 1 of row l/4 in one word, and of row l/4 + 8 in the other.
   __device__ __forceinline__ void multiply_tiles_to_half(std::uint32_t (&d)[2],
                                                          std::uint32_t const (&a)[4],
                                                          std::uint32_t b0,
@@ -242,7 +240,7 @@ struct cuda_context {
     return __viaddmin_s32_relu(a, b, high);
   }
 
-  //! For `philox4x32`: one wide multiplication, which nvcc makes two or three instructions of when left to itself.
+  //! For `philox4x32`: one wide multiplication. Of the same in C++ nvcc makes two or three instructions.
   struct product {
     static __device__ __forceinline__ std::uint64_t of(std::uint32_t a, std::uint32_t b)
     {
@@ -287,7 +285,7 @@ struct cuda_context {
     }
   }
 
-  //! A mean: a half that would be infinite is the largest one.
+  //! Rounds a mean: to the largest half where the half would be infinite.
   template <class Element>
   static __device__ __forceinline__ Element finite_element(float a)
   {
@@ -315,7 +313,7 @@ struct cuda_context {
     return word;
   }
 
-  //! Two means.
+  //! The same for two means in one word, the first in the low half.
   template <class Element>
   static __device__ __forceinline__ std::uint32_t pack_finite(float first, float second)
   {
@@ -329,6 +327,6 @@ struct cuda_context {
   }
 };
 
-static_assert(block_context<cuda_context>, "tersum: must model tersum::block_context");
+static_assert(tensor_core_context<cuda_context>, "tersum: must model tersum::tensor_core_context");
 
 }  // namespace tersum::inline v0

@@ -6,7 +6,11 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+
+#include <cstdint>
 
 namespace tersum::inline v0 {
 
@@ -27,14 +31,15 @@ template <int First, int... Rest>
 //! budget.
 //!
 //! The energy is the reduced squared norm times `tensor::weight`. The distortion is what the codec's reducer says of
-//! that width and world (`saturating_sum::distortion`). Every step from one width to the next has a gain per bit. The
-//! steps with the largest gains are taken until the budget is spent, among equals those of the lowest index. That is
-//! the optimum of the Lagrangian, up to the last step. All arithmetic but the weight's is on integers, so the choice is
-//! the same on every rank and executor: the bits of a float are its logarithm, within .086.
+//! that width and number of ranks (`saturating_sum::distortion`). For every chunk, each step from one width to the next
+//! lowers the error by some gain per bit. The steps with the largest gains are taken until the budget is spent, and of
+//! equal ones those of the lowest chunk. That is the optimum of the Lagrangian, up to the last step. All arithmetic but
+//! the weight's is on integers (the bits of a float are its logarithm, within .086), so that every rank and every
+//! executor makes the same choice.
 //!
 //! The payload is one array, whose size the budget alone decides. The chunks of one width lie together, the widest
-//! first, each with its own lanes. Every rank knows where the widths end after the agreement, and not before. Under
-//! `two_shot_codec` the chunks are dealt to the ranks in that order.
+//! first, each with its own lanes. Where one width ends and the next begins is known after the agreement, on every rank.
+//! Under `two_shot_codec` the chunks are dealt to the ranks in that order.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
 //! @tparam Widths  Bits of a code, ascending, 1 to 8 (2, 4 or 8 where lanes are summed). A chunk may also get none.
@@ -47,15 +52,22 @@ struct allocated_chunks {
     "tersum: allocated_chunks<Size, Widths...> has up to 7 widths of 1 to 8 bits; none is always allowed");
   static_assert(detail::ascends<Widths...>(), "tersum: the widths of allocated_chunks must ascend");
 
-  static constexpr int chunk_size          = Size;  //!< Coordinates in a chunk.
-  static constexpr bool by_norm            = true;
-  static constexpr int level_count         = sizeof...(Widths);  //!< Widths but none.
-  static constexpr bool several_bits       = true;
+  static constexpr int chunk_size    = Size;  //!< Coordinates in a chunk.
+  static constexpr bool by_norm      = true;
+  static constexpr int level_count   = sizeof...(Widths);  //!< Widths, without that of no bits.
+  static constexpr bool several_bits = true;
   static constexpr int widths[level_count] = {Widths...};
 
   float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =
     1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less is kinder to small chunks.
+
+  //! @brief What is compared: the energy.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,
+                                                       chunk_key const&) const noexcept
+  {
+    return energy;
+  }
 };
 
 static_assert(selecting_chunker<allocated_chunks<256, 2, 4, 8>>,

@@ -15,8 +15,9 @@ namespace tersum::inline v0 {
 //! @brief The order of the coordinates of a chunk of `Size`.
 //!
 //! Within each block of B = min(Size, 256) coordinates the payload is the transpose of a (B/8) x 8 matrix: the
-//! coordinate i of the block has position (i mod 8) B/8 + i div 8. A GPU thread that loads eight neighbours at a time
-//! and exchanges once through shared memory ends with 32 consecutive positions; a CPU vector ends with whole words.
+//! coordinate i of the block has position (i mod 8) B/8 + i div 8. In a block of 256, for instance, coordinate 9 has
+//! position 33. So a GPU thread that loads eight neighbours at a time, and exchanges once through shared memory, has 32
+//! consecutive positions in the end, and each lane of a CPU vector has whole words.
 //!
 //! @tparam Size  Coordinates in a chunk, a power of two from 128 to 32768.
 template <int Size>

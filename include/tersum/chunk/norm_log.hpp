@@ -16,20 +16,21 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The logarithm of a squared norm in [2^-64, 2^64), in steps that the world's sum of 16 bits allows.
+//! @brief The logarithm of a squared norm in [2^-64, 2^64), as fine as the sum of all ranks in 16 bits allows.
 //!
-//! A sum of logarithms ranks chunks by the geometric mean of their norms. With n ranks a code lies in 0 .. F with F =
-//! (65535 / n - 1) / n, which is F / 128 steps an octave; what is not finite has the code n F + 1, so that every sum
-//! tells whether it holds one. Two codes share a uint32 element, which every transport sums natively: 2 bytes per
-//! chunk.
+//! A sum of logarithms orders chunks by the geometric mean of their norms. With n ranks a code lies in 0 .. F, where F =
+//! (65535 / n - 1) / n. An octave then has F / 128 codes, for instance 32 with 4 ranks. A norm that is not finite has
+//! the code n F + 1, so that every sum tells whether it holds one. Two codes share a uint32 element, which every
+//! transport sums natively: 2 bytes per chunk.
 struct norm_log {
-  static constexpr int max_world = 64;  //!< Beyond it an octave has less than an eighth of a step.
+  static constexpr int max_world =
+    64;  //!< With so many ranks an octave has no more than an eighth of a code.
   std::uint16_t code;
 };
 
 namespace detail {
 
-//! The code of 2^64.
+//! F, the largest code of a finite norm: that of 2^64.
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t norm_log_limit(int world) noexcept
 {
   auto const n = static_cast<std::uint32_t>(world);
@@ -49,7 +50,7 @@ namespace detail {
   return {static_cast<std::uint16_t>(static_cast<std::uint64_t>(above) * limit >> 30)};
 }
 
-//! Whether a sum of codes holds one of a norm that is not finite.
+//! Whether all norms whose codes are in a sum were finite.
 [[nodiscard]] TERSUM_INLINE constexpr bool is_finite(norm_log sum, int world) noexcept
 {
   return sum.code <= static_cast<std::uint32_t>(world) * norm_log_limit(world);

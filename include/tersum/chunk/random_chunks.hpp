@@ -6,14 +6,20 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/random/sign_bits.hpp>
+
+#include <cstdint>
 
 namespace tersum::inline v0 {
 
 //! @brief As many chunks as `bits` pays for, drawn anew in every step from the common seed. The choice needs no
 //! agreement.
 //!
-//! Chunks that are not drawn decode to zeros: biased, with or without feedback, and not scaled up.
+//! Chunks that are not drawn decode to zeros, and those that are drawn are not scaled up for it. So the mean is biased,
+//! with or without feedback.
 //! @tparam Size  Coordinates in a chunk, a power of two from 32 to 8192.
 template <int Size>
 struct random_chunks {
@@ -25,6 +31,13 @@ struct random_chunks {
   static constexpr bool several_bits = false;
 
   float bits = 2;  //!< Bits per coordinate that does not bypass: never exceeded.
+
+  //! @brief What is compared: a hash, fresh in every step.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t,
+                                                       chunk_key const& key) const noexcept
+  {
+    return sign_bits(key.chunk, ~key.random) >> 1 | 1u;
+  }
 };
 
 static_assert(selecting_chunker<random_chunks<128>>,

@@ -6,21 +6,24 @@
 
 #pragma once
 
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/types.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
 
 //! @brief The ranks sum the squared norm of each chunk, and the J chunks with the largest sums travel.
 //!
-//! J is what `bits` pays for: with a 16-bit payload and norms of 16 bits, bits = 16 (J Size / d + 1 / Size). Among
-//! equal sums the lowest index comes first. A norm that is not finite counts as infinite, so its chunk travels and all
-//! ranks see it. The selection is the same on every rank because the sums are. Chunks that do not travel decode to
-//! zeros, and feedback keeps them. Source: Han et al., Beyond Throughput and Compression Ratios (HotNets'24), section
-//! 3.1.
+//! J is as large as `bits` pays for. With d coordinates, a 16-bit payload and norms of 16 bits it follows from bits =
+//! 16 (J Size / d + 1 / Size). Among equal sums the lowest index comes first. A norm that is not finite counts as
+//! infinite, so its chunk travels and all ranks see it. The selection is the same on every rank, because the sums are.
+//! Chunks that do not travel decode to zeros, and feedback keeps them. Source: Han et al., Beyond Throughput and
+//! Compression Ratios (HotNets'24), section 3.1.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 32 to 8192 (from 128 under codes of less than 16 bits).
 //! @tparam Scalar  A norm on the wire, if the codec has no range of its own: float, bfloat16 or `norm_log`. Not half,
@@ -41,6 +44,13 @@ struct top_chunks {
   static constexpr bool several_bits = false;  //!< All that travel have the same width.
 
   float bits = 2;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
+
+  //! @brief What is compared: the energy.
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,
+                                                       chunk_key const&) const noexcept
+  {
+    return energy;
+  }
 };
 
 static_assert(selecting_chunker<top_chunks<128>>, "tersum: must model tersum::selecting_chunker");

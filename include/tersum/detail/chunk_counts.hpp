@@ -7,11 +7,11 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/chunk/detail/width_costs.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
+#include <tersum/detail/width_costs.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
@@ -40,8 +40,8 @@ class chunk_counts : public plan_counts<Codec> {
       weighted_          = weighted_ || record.weight != 1;
     });
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
-    this->fingerprint_ = mix(this->fingerprint_, Codec::feeds_back ? 1 : 0);
-    if constexpr (Codec::selects) { capacity_ = affordable_units(); }
+    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
+    if constexpr (selects<Codec>) { capacity_ = affordable_units(); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -56,7 +56,7 @@ class chunk_counts : public plan_counts<Codec> {
         error_code::invalid_argument,
         "layout.coordinates has more than 2^31 chunks: exchange it in parts, or use larger chunks"};
     }
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       if (this->chunks_ >= std::uint64_t{1} << 29) {
         return {
           error_code::invalid_argument,
@@ -73,7 +73,7 @@ class chunk_counts : public plan_counts<Codec> {
         return {error_code::unsupported,
                 "tensors have weights, which norm_log cannot take: use bfloat16 or float"};
       }
-      if constexpr (Codec::several_bits) {
+      if constexpr (several_bits<Codec>) {
         if (!(this->codec_.chunker.weighting >= 0 && this->codec_.chunker.weighting <= 1)) {
           return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
         }
@@ -92,7 +92,7 @@ class chunk_counts : public plan_counts<Codec> {
     return {};
   }
 
-  [[nodiscard]] constexpr bool travels() const noexcept { return !Codec::selects || capacity_ > 0; }
+  [[nodiscard]] constexpr bool travels() const noexcept { return !selects<Codec> || capacity_ > 0; }
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
   {
     return travels() ? self().measured_scalars() : 0;
@@ -143,14 +143,14 @@ class chunk_counts : public plan_counts<Codec> {
 
   //! @brief The rule by which chunks are chosen; the same on every rank.
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
-    requires(Codec::selects)
+    requires(selects<Codec>)
   {
     detail::selection_rule rule{};
     rule.exponent   = 65536;
     rule.weighted   = weighted_ ? 1u : 0u;
     rule.capacity   = capacity_;
     rule.unit_words = selection_unit<Codec>();
-    if constexpr (Codec::several_bits) {
+    if constexpr (several_bits<Codec>) {
       rule.exponent = static_cast<std::uint32_t>(this->codec_.chunker.weighting * 65536.0f);
       rule_steps<Codec>(rule, this->world_.size);
     } else {
@@ -173,7 +173,7 @@ class chunk_counts : public plan_counts<Codec> {
   //! The scalars that are measured, whether the budget lets them travel or not.
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
   {
-    return Codec::agrees ? this->chunks() : 0;
+    return agrees<Codec> ? this->chunks() : 0;
   }
   //! Words of a payload that chunks can use, if they cannot fill it to the last one.
   [[nodiscard]] static constexpr double usable_words(double words, world const&) noexcept
@@ -185,11 +185,11 @@ class chunk_counts : public plan_counts<Codec> {
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
-    return Codec::feeds_back ? this->coordinates() : 0;
+    return feeds_back<Codec> ? this->coordinates() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept
   {
-    return Codec::selects ? round_up(this->chunks(), 4) : 0;
+    return selects<Codec> ? round_up(this->chunks(), 4) : 0;
   }
   [[nodiscard]] constexpr std::uint64_t agreed_room() const noexcept
   {
@@ -215,7 +215,7 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t most_units() const noexcept
   {
     constexpr auto each = [] {
-      if constexpr (Codec::several_bits) { return widest_words() / selection_unit<Codec>(); }
+      if constexpr (several_bits<Codec>) { return widest_words() / selection_unit<Codec>(); }
       return std::uint64_t{1};
     }();
     return this->chunks_ * each;
@@ -223,7 +223,7 @@ class chunk_counts : public plan_counts<Codec> {
   //! What `scalars` agreed scalars take, in whole elements.
   [[nodiscard]] static constexpr std::uint64_t agreed_size(std::uint64_t scalars) noexcept
   {
-    if constexpr (!Codec::agrees) { return 0; }
+    if constexpr (!agrees<Codec>) { return 0; }
     return round_up(scalars * sizeof(typename Codec::norm_scalar),
                     sizeof(typename Codec::agreed_op::element));
   }

@@ -26,7 +26,7 @@ struct code_counts : chunk_counts<Codec> {
     if (status const s = chunk_counts<Codec>::check(); !s.ok()) { return s; }
     using reducer = typename Codec::reducer_type;
     // What suits is known in root mean squares, not in largest magnitudes.
-    constexpr bool by_norm = Codec::range_type::measurement != statistic::chunk_magnitude;
+    constexpr bool by_norm = norms_travel<Codec> || per_tensor<Codec>;
     constexpr bool suits   = by_norm && requires { reducer::best_clip(1); };
     float const clip       = this->codec_.range.clip;
     constexpr float limit  = std::numeric_limits<float>::max();
@@ -42,7 +42,7 @@ struct code_counts : chunk_counts<Codec> {
     }
     // Where all lanes saturate, the sum looks as wide as its range: the next range must be wider. Of several widths the
     // wider ones see to that.
-    if constexpr (suits && Codec::tracks && !Codec::several_bits && requires { headroom.margin; }) {
+    if constexpr (suits && tracks<Codec> && !several_bits<Codec> && requires { headroom.margin; }) {
       if (clip == 0 && reducer::best_clip(this->world_.size) * headroom.margin <= 1) {
         return {
           error_code::invalid_argument,
@@ -60,15 +60,14 @@ struct code_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
   {
-    if constexpr (Codec::per_tensor) { return this->tensors(); }
-    constexpr bool both =
-      Codec::tracks && Codec::range_type::measurement == statistic::chunk_magnitude;
+    if constexpr (per_tensor<Codec>) { return this->tensors(); }
+    constexpr bool both = tracks<Codec> && !norms_travel<Codec>;
     return this->chunks() + (both ? this->tensors() : 0);
   }
 
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
-    if constexpr (Codec::selects) { return this->capacity_words() * sizeof(std::uint32_t); }
+    if constexpr (selects<Codec>) { return this->capacity_words() * sizeof(std::uint32_t); }
     return this->chunks() * (Codec::chunk_size / 8 * Codec::reducer_type::lane_bits);
   }
 
@@ -78,7 +77,7 @@ struct code_counts : chunk_counts<Codec> {
     return section_list{
       holds<chunk_step>(section::steps, this->chunks()),
       holds<float>(section::rotated, rotated),
-      holds<selection_scratch>(section::selection, Codec::selects ? 1 : 0),
+      holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
       holds<std::uint32_t>(section::places, this->places()),
       holds<std::uint32_t>(section::payload, payload_bytes() / sizeof(std::uint32_t)),
       holds<float>(section::bypass, this->bypassed()),

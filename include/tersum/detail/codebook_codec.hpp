@@ -16,7 +16,7 @@ namespace tersum::inline v0::detail {
 
 //! @brief True, or a sentence of the compiler that says which policy does not fit.
 template <chunker Chunker, rotator Rotator, class Quantizer>
-[[nodiscard]] constexpr bool suits_coded_chunks() noexcept
+[[nodiscard]] constexpr bool suits_codebook_codec() noexcept
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
@@ -36,7 +36,8 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
                 "with with_bits: lloyd_max, group_absmax");
   static_assert(Chunker::chunk_size >= 256,
                 "tersum: two_shot_codec and per_hop_codec need chunks of at least 256");
-  static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size,
+  static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size ||
+                  !has_packed_rotation<Rotator, Chunker::chunk_size>,
                 "tersum: two_shot_codec and per_hop_codec rotate whole chunks for a codebook: use "
                 "partial_hadamard of the chunk size");
   static_assert(codebook<Quantizer> || Rotator::rotation_size == 1,
@@ -50,9 +51,9 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
 
 //! @brief The codec of chunks on a level, level 1 being the narrowest width: this one unless widths differ.
 template <int Level, has_parts Codec>
-[[nodiscard]] TERSUM_HOST_DEVICE constexpr auto coded_at_level(Codec const& codec) noexcept
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr auto codec_on_level(Codec const& codec) noexcept
 {
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     constexpr int width = Codec::chunker_type::widths[Level - 1];
     using narrow        = typename Codec::quantizer_type::template with_bits<width>;
     return typename Codec::template with_codes<fixed_chunks<Codec::chunk_size>, narrow>{};

@@ -41,7 +41,7 @@ namespace tersum::inline v0::detail {
   return gradient.tensors.empty() || end == gradient.coordinates;
 }
 
-//! Whether a chunker's budget is one, which NaN is not.
+//! Whether a chunker's bits per coordinate can be a budget: a number from 0 to 64, not NaN.
 [[nodiscard]] constexpr status check_budget(float bits) noexcept
 {
   if (!(bits >= 0 && bits <= 64)) {
@@ -50,14 +50,15 @@ namespace tersum::inline v0::detail {
   return {};
 }
 
-//! @brief A hash of numbers, one after the other: unlike numbers after the same ones have unlike hashes.
+//! @brief The hash of a sequence of numbers, from that of all but the last. Sequences that differ in the last number alone
+//! have different hashes.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept
 {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
   return hash ^ hash >> 32;
 }
 
-//! What a state keeps of a tensor that does not change from step to step, added to a hash.
+//! Adds to a hash what a state holds of a tensor and never changes.
 [[nodiscard]] constexpr std::uint64_t add_record(std::uint64_t hash,
                                                  tensor_record const& record) noexcept
 {

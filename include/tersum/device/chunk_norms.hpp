@@ -31,8 +31,8 @@ template <chunker Chunker>
 //! chunk_count(chunker, values.size()), 2^31 chunks or more, a null or misaligned address, an overlap.
 //!
 //! The sums are those that an exchange agrees on, to the bit, on every executor: 256 accumulators a chunk, chained by fused
-//! multiply-adds, then added pairwise. A chunk with a value that is not finite has a norm that is not; so has one beyond the
-//! floats. Enqueued on the executor; does not synchronize.
+//! multiply-adds, then added pairwise. The norm of a chunk is not finite if one of its values is not, or if the sum of squares
+//! exceeds the range of float. Enqueued on the executor; does not synchronize.
 //! @param chunker  `fixed_chunks<C>`, or any other with a `chunk_size`: a power of two, 32 or more.
 template <executor Executor, chunker Chunker, readable_values Values>
 [[nodiscard]] status chunk_norms(Executor const& exec,

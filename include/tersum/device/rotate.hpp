@@ -35,7 +35,8 @@ template <int Size>
 //! rotated_size(rotator, values.size()), 2^31 chunks or more, a null address, `rotated` not aligned to 16 bytes, an overlap.
 //!
 //! The butterflies have the order of the wire format, so every executor makes the same bits, and they are those that an
-//! exchange quantizes. Values of a chunk that is not finite are not. Enqueued on the executor; does not synchronize.
+//! exchange quantizes. If a value is not finite, no value of its chunk is afterwards. Enqueued on the executor; does not
+//! synchronize.
 //! @param key  `sign_key(step, seed)`: the same on every rank, fresh in every step.
 template <executor Executor, int Size, readable_values Values>
 [[nodiscard]] status rotate(Executor const& exec,

@@ -16,7 +16,7 @@
 //!
 //! Each call does those of the stages of `Codec::stages` that belong to it: see stages.hpp. Some codecs have nothing to
 //! agree on, and no agreed_wire: casts of all or of random coordinates, two shots and per-hop codecs of fixed chunks,
-//! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `Codec::agrees` is false. A
+//! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `agrees<Codec>` is false. A
 //! `quantized_low_rank_codec` is exchanged by other calls, which its comment lists.
 //!
 //! A wire of no elements needs no reduction. The bypass wire may be reduced at any time before `decode`, but if it is
@@ -181,7 +181,7 @@ template <class Codec>
 [[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
                                             std::span<std::byte> state) noexcept
 {
-  static_assert(Codec::feeds_back,
+  static_assert(feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
   if constexpr (nesting<Codec>) {
     return residuals_of(plan.factors(), plan.factors_state(state));
@@ -202,7 +202,7 @@ template <class Codec>
 [[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
   static_assert(
-    Codec::agrees,
+    agrees<Codec>,
     "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
   using op = typename Codec::agreed_op;
   return wire<op>{

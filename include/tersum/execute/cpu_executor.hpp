@@ -104,6 +104,6 @@ struct cpu_executor {
   //! @}
 };
 
-static_assert(executor<cpu_executor>, "tersum: must model tersum::executor");
+static_assert(host_executor<cpu_executor>, "tersum: must model tersum::host_executor");
 
 }  // namespace tersum::inline v0

@@ -112,7 +112,7 @@ struct basic_cuda_executor : detail::exchange_launches<basic_cuda_executor<Of...
 //! @brief With the default tuning.
 using cuda_executor = basic_cuda_executor<>;
 
-static_assert(executor<cuda_executor>, "tersum: must model tersum::executor");
+static_assert(launching_executor<cuda_executor>, "tersum: must model tersum::launching_executor");
 
 }  // namespace tersum::inline v0
 

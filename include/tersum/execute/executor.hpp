@@ -6,14 +6,30 @@
 
 #pragma once
 
+#include <tersum/execute/instruction_set.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/status.hpp>
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 // clang-format off
 namespace tersum::inline v0 {
+
+namespace detail {
+
+//! What `each` is given, and what `run` is given: the simplest that there is.
+struct any_item {
+  template <class Memory> void operator()(Memory const&, std::size_t) const {}
+};
+struct any_kernel {
+  static constexpr int threads = 32;
+  static constexpr int shared  = 0;
+  template <class Context> void operator()(Context const&) const {}
+};
+
+}  // namespace detail
 
 //! @name Atoms of an executor
 //! @{
@@ -22,11 +38,23 @@ template <class T> concept has_copy   = requires(T const e, float* to, float con
   { e.copy(to, from, std::size_t{}) } -> std::same_as<status>; };               //!< copy(to, from, count), arrays that do not overlap.
 template <class T> concept has_reduce = requires(T const e, float* to, float const* from) {
   { e.reduce(native_sum<float>{}, to, from, from, std::size_t{}) } -> std::same_as<status>; }; //!< reduce(op, to, a, b, count); `to` may be `a` or `b`.
+template <class T> concept has_each_item   = requires(T const e) { { e.each(detail::any_item{}, std::size_t{}) } -> std::same_as<status>; }; //!< item(memory, i) for 0 <= i < count, in any order.
+template <class T> concept has_clear  = requires(T const e, float* to) { { e.clear(to, std::size_t{}) } -> std::same_as<status>; };     //!< Sets elements to zero.
+template <class T> concept has_run    = requires(T const e) { { e.run(detail::any_kernel{}, std::uint64_t{}) } -> std::same_as<status>; }; //!< kernel(context) in so many blocks, of `Kernel::threads` and `Kernel::shared` bytes.
+template <class T> concept has_threads      = requires(T const e) { { e.threads } -> std::convertible_to<int>; };                  //!< Threads of the host.
+template <class T> concept has_instructions = requires(T const e) { { e.instructions } -> std::convertible_to<instruction_set>; }; //!< What they may use.
 //! @}
 
-//! What does the work: `cpu_executor`, `cuda_executor`. Besides these members it has perform(stage, plan, args) for each
-//! stage of the codecs that it is used with.
-template <class T> concept executor = has_check<T> && has_copy<T> && has_reduce<T>;
+//! What does the work: `cpu_executor`, `cuda_executor`. Exchanges also call perform(stage, plan, args) for each stage of
+//! their codec.
+template <class T> concept executor = has_check<T> && has_copy<T> && has_reduce<T> && has_each_item<T>;
+
+//! An executor that works with threads of the host.
+template <class T> concept host_executor = executor<T> && has_threads<T> && has_instructions<T>;
+
+//! An executor that launches kernels on block contexts. `detail::exchange_launches`, from which it derives, performs the
+//! stages with `run`, `copy` and `clear`.
+template <class T> concept launching_executor = executor<T> && has_clear<T> && has_run<T>;
 
 }  // namespace tersum::inline v0
 // clang-format on

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 
 namespace tersum::inline v0 {
 
@@ -21,7 +22,21 @@ struct no_feedback {
 //! gradient is not finite leaves all of it as it was, with the exceptions that docs/contracts.md lists. It covers this
 //! rank's rounding and clipping, not what saturates in the sum. Source: Seide et al., 1-bit SGD (Interspeech'14).
 struct error_feedback {
-  static constexpr bool enabled = true;
+  static constexpr bool enabled   = true;
+  static constexpr bool adds_lost = true;  //!< Vectors do what `before` and `after` say.
+
+  //! What is encoded.
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const&, float gradient, float kept) const
+  {
+    return Arithmetic::add(gradient, kept);
+  }
+  //! What is kept.
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float after(Arithmetic const&, float, float lost, float) const
+  {
+    return lost;
+  }
 };
 
 static_assert(feedback<no_feedback>, "tersum: must model tersum::feedback");

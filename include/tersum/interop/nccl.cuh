@@ -109,8 +109,9 @@ class nccl_transport {
  private:
   class group;
 
-  // A communicator that does not block answers later.
-  [[nodiscard]] status settle(ncclResult_t result) const noexcept;
+  // The status of a call to NCCL. A communicator that does not block answers later: waits for it, no longer than the
+  // timeout.
+  [[nodiscard]] status await_result(ncclResult_t result) const noexcept;
 
   [[nodiscard]] status abort(status const& why) const noexcept;
 

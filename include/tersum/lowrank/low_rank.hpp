@@ -20,7 +20,8 @@ enum class low_rank_schedule : std::uint8_t {
   alternating,  //!< P in one exchange, Q in the next: one round and half the bits. ACP-SGD.
 };
 
-//! @brief A matrix M (rows x columns) becomes P Q^T, P of rows x r, Q of columns x r, r at most `Rank`.
+//! @brief A matrix M (rows x columns) is approximated by P Q^T, where P is rows x r, Q is columns x r, and r is at most
+//! `Rank`.
 //!
 //! @tparam Rank            1 to 64. For a matrix with fewer rows or columns r is their number.
 //! @tparam Orthogonalizer  `robust_cholesky_qr2`, `cholesky_qr2` or `gram_schmidt`.
@@ -30,7 +31,7 @@ struct low_rank {
   using orthogonalizer_type = Orthogonalizer;
   static constexpr int rank = Rank;
 
-  //! A matrix bypasses the codec if its elements are not more than this many times those of both factors. 0: none
+  //! A matrix bypasses the codec if it has no more elements than both its factors times this number. With 0 no matrix
   //! bypasses.
   std::uint32_t least_saving = 2;
 

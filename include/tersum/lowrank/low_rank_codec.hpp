@@ -45,39 +45,41 @@ struct low_rank_codec {
   using low_rank_type = LowRank;
   using wire_element  = Wire;
   using feedback_type = Feedback;
-  using payload_op    = native_sum<Wire>;
-  using counts_type   = detail::factor_counts<low_rank_codec>;
-  using agreed_op     = native_sum<Wire>;  //!< Of the first round of a paired exchange.
+  //! Paired factors have two rounds, alternating ones one.
+  using agreement_kind =
+    std::conditional_t<Schedule == low_rank_schedule::paired, agreement::factors, agreement::none>;
+  using payload_kind = payload::factors;
+  using payload_op   = native_sum<Wire>;
+  using counts_type  = detail::factor_counts<low_rank_codec>;
+  using agreed_op    = native_sum<Wire>;  //!< Of the first round of a paired exchange.
 
   static constexpr int rank                   = LowRank::rank;
   static constexpr low_rank_schedule schedule = Schedule;
 
-  static constexpr bool agrees       = Schedule == low_rank_schedule::paired;  //!< Two rounds.
-  static constexpr bool casts        = !agrees;                                //!< One.
-  static constexpr bool selects      = false;
-  static constexpr bool several_bits = false;
-  static constexpr bool rotates_all  = false;
-  static constexpr bool tracks       = false;
-  static constexpr bool saturates    = false;
-  static constexpr bool feeds_back   = Feedback::enabled;
-  static constexpr int chunk_size    = 64;  //!< Rows or columns that kernels take at once.
+  static constexpr bool rotates_all = false;
+  static constexpr int chunk_size   = 64;  //!< Rows or columns that kernels take at once.
 
   //! The order of an exchange.
-  using stages = join_stages<stage::open,
-                             stage::gather_bypass,
-                             stages_if<agrees, stage::measure, rounds::agree>,
-                             rounds::sum_bypass,
-                             stage::orthonormalize,
-                             stage::encode,
-                             rounds::reduce_payload,
-                             stage::return_bypass,
-                             stage::decode,
-                             stage::finish>;
+  using stages =
+    join_stages<stage::open,
+                stage::gather_bypass,
+                stages_if<Schedule == low_rank_schedule::paired, stage::measure, rounds::agree>,
+                rounds::sum_bypass,
+                stage::orthonormalize,
+                stage::encode,
+                rounds::reduce_payload,
+                stage::return_bypass,
+                stage::decode,
+                stage::finish>;
+
+  static_assert(!Feedback::enabled || has_adds_lost<Feedback>,
+                "tersum: low-rank products add what was lost as it is: use error_feedback");
 
   LowRank low_rank{};
   Feedback feedback{};
 
-  //! Factors arrive as means over the ranks, not as sums: for rounds that are exchanges themselves.
+  //! Whether factors arrive as means over the ranks instead of sums. They do where rounds are exchanges themselves: see
+  //! `quantized_low_rank_codec`.
   bool averaged = false;
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.

@@ -12,8 +12,10 @@
 
 namespace tersum::inline v0 {
 
-//! @brief One matrix as kernels see it; part of the state. P is turn 0 and Q turn 1 of a paired exchange; alternating
-//! exchanges are turns themselves, and a matrix with `swapped` sends Q in the even ones.
+//! @brief One matrix as kernels see it; part of the state.
+//!
+//! A *turn* sends one factor of each matrix. A paired exchange has two turns: P in turn 0, Q in turn 1. An alternating
+//! exchange is one turn; in even ones a matrix sends P, or, if it is `swapped`, Q.
 struct matrix_record {
   std::uint64_t offset;   //!< First coordinate in the gradient.
   std::uint64_t rows;     //!< Length of a column of P.

@@ -21,17 +21,17 @@ inline constexpr int max_rank = 64;  //!< Columns of a factor, at most.
 
 namespace detail {
 
-//! A column is dependent when less than this share of its squared norm is left beside the columns before it: float32
-//! products of long columns are known to about 2^-20 of their norm.
+//! A column is dependent when less than this share of its squared norm is left after the projections on the columns before
+//! it are subtracted. Products of long columns in float32 are known to about 2^-20 of their norm.
 inline constexpr double dependent_below = 0x1p-40;
 
-//! Columns of a smaller squared norm count as zero, so that the reciprocal is a finite float.
+//! Columns of a smaller squared norm count as zero, so that the reciprocal of a norm is a finite float.
 inline constexpr double zero_below = 0x1p-200;
 
 //! @brief One pass of Cholesky QR; returns the largest cosine between two columns before it.
 //!
-//! The Gram matrix of the columns scaled to unit norm is eliminated row by row; what the elimination does to the
-//! identity gathers below the diagonal, and is the transpose of the triangle that makes the columns orthonormal.
+//! The columns are scaled to unit norm, and their Gram matrix is eliminated row by row. The same elimination, applied to
+//! the identity matrix, is kept below the diagonal; it is the transpose of the triangle that makes the columns orthonormal.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Factor>
 TERSUM_INLINE float cholesky_pass(Factor& factor)
@@ -65,8 +65,8 @@ TERSUM_INLINE float cholesky_pass(Factor& factor)
 
 //! @brief Modified Gram-Schmidt, every column projected twice (Giraud et al. 2005: twice is enough).
 //!
-//! The orthogonalizer that PowerSGD was published with. It has as many dependent sums as pairs of columns: fine for a
-//! few columns.
+//! The orthogonalizer that PowerSGD was published with. Each pair of columns takes a sum that has to wait for the one
+//! before, so that it is for a few columns.
 struct gram_schmidt {
   static constexpr int max_passes = 0;  //!< Of Cholesky QR.
 
@@ -107,8 +107,8 @@ struct cholesky_qr2 {
   }
 };
 
-//! @brief The default: Cholesky QR, repeated until the columns were nearly orthogonal before the last pass. Once or
-//! twice with a good warm start, three times for the worst factors.
+//! @brief The default: Cholesky QR, repeated until a pass finds columns that are nearly orthogonal already. That takes one
+//! or two passes with a good warm start, and three for the worst factors.
 //!
 //! A factor that is not done after `max_passes` goes through Gram-Schmidt.
 struct robust_cholesky_qr2 {

@@ -67,7 +67,7 @@ class nested_counts : public plan_counts<Codec> {
   //! Bytes of all rounds that P takes; none when alternating.
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept
   {
-    return Codec::agrees ? inner_[0].wire_bytes() : 0;
+    return agrees<Codec> ? inner_[0].wire_bytes() : 0;
   }
   //! Bytes of all rounds that Q takes.
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
@@ -77,7 +77,7 @@ class nested_counts : public plan_counts<Codec> {
   //! Whether the inner codec's budget, if it has one, pays for all factors.
   [[nodiscard]] constexpr bool travels() const noexcept
   {
-    return inner_[1].travels() && (!Codec::agrees || inner_[0].travels());
+    return inner_[1].travels() && (!agrees<Codec> || inner_[0].travels());
   }
 
   //! Both factors use the same memory, one after the other.
@@ -146,26 +146,24 @@ class nested_counts : public plan_counts<Codec> {
 //! `plan::factors()` on `plan::factors_state` and `plan::factors_workspace`; instead of reducing their agreed and
 //! payload wires, exchange the wires' elements as the gradients of `plan::inner(0)` and `plan::inner(1)`.
 //!
-//! A value that is not finite makes NaN of the matrices that have factors in its chunk of the inner codec.
+//! A value that is not finite makes NaN of all matrices whose factors share a chunk of the inner codec with it.
 //!
 //! @tparam Factors  `low_rank_codec` with float on the wire.
 //! @tparam Inner    Any codec without feedback that takes a vector: rotated saturating codes, two-shot codes, casts.
 template <class Factors, class Inner>
 struct quantized_low_rank_codec {
-  using factors_type  = Factors;
-  using inner_type    = Inner;
-  using feedback_type = typename Factors::feedback_type;
-  using counts_type   = detail::nested_counts<quantized_low_rank_codec>;
-
-  static constexpr bool nests      = true;
-  static constexpr bool agrees     = Factors::agrees;  //!< P and Q travel, not one of them.
-  static constexpr bool feeds_back = Factors::feeds_back;
+  using factors_type   = Factors;
+  using inner_type     = Inner;
+  using feedback_type  = typename Factors::feedback_type;
+  using agreement_kind = typename Factors::agreement_kind;
+  using payload_kind   = payload::exchanges;
+  using counts_type    = detail::nested_counts<quantized_low_rank_codec>;
 
   static_assert(is_low_rank<Factors>,
                 "tersum: the first argument of quantized_low_rank_codec is a low_rank_codec");
   static_assert(std::is_same_v<typename Factors::wire_element, float>,
                 "tersum: factors that are quantized have to be float: low_rank_codec<..., float>");
-  static_assert(!is_low_rank<Inner> && !nesting<Inner> && !Inner::feeds_back,
+  static_assert(!is_low_rank<Inner> && !nesting<Inner> && !feeds_back<Inner>,
                 "tersum: factors change their basis from step to step: give feedback to the "
                 "low_rank_codec, not to the codec of the factors");
 

@@ -31,6 +31,9 @@ namespace tersum::inline v0 {
 //! the library, `encode` makes the library's words.
 //!
 //! All threads of the warp must call `encode`. The other functions concern one thread.
+//!
+//! @par Example: from sums to coordinates
+//! @snippet examples/04_inside_your_kernel.hpp decode
 //! @tparam Size       Coordinates in a chunk.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`: what lanes are like.
@@ -44,9 +47,13 @@ struct block_codes {
   [[no_unique_address]] Quantizer quantizer{};
 
   //! @brief Rounds and packs.
-  //! @param key    Seed, step and this rank; draws are numbered by `mine.chunk`.
-  //! @param scale  `chunk_step::encode` of `make_chunk_step`: no value times it may exceed 2^23. 0 makes zeros of any
-  //!               values.
+  //! @param ctx     The machine.
+  //! @param mine    This thread's chunk; `mine.chunk` numbers the random numbers.
+  //! @param key     Makes the random numbers: seed, step and this rank.
+  //! @param scale   `chunk_step::encode` of `make_chunk_step`: no value times it may exceed 2^23. With 0 all codes are 0,
+  //!                whatever the values are.
+  //! @param v       The values, wire arrangement.
+  //! @param packed  Receives the words.
   template <block_context Context>
   TERSUM_BODY void encode(Context const& ctx,
                           chunk const& mine,
@@ -77,7 +84,10 @@ struct block_codes {
   }
 
   //! @brief This thread's words of a payload; zeros where the chunk does not exist.
-  //! @param payload  Of all chunks, aligned to 16 bytes.
+  //! @param ctx      The machine.
+  //! @param mine     This thread's chunk.
+  //! @param payload  The payload of all chunks, aligned to 16 bytes.
+  //! @param packed   Receives the words.
   template <block_context Context>
   TERSUM_BODY static void load(Context const& ctx,
                                chunk const& mine,

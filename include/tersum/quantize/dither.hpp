@@ -28,8 +28,8 @@ template <int Rounds = 7>
 struct independent_dither {
   static constexpr int rounds = Rounds;
 
-  //! @brief Sixteen bytes: byte p mod 16 rounds the coordinate at wire position p with p div 16 = `block`, counted over
-  //! the whole payload. Injective in (block < 2^48, step < 2^48, rank < 65535).
+  //! @brief The counter of a draw of sixteen bytes. Byte p mod 16 of draw p div 16 rounds the coordinate at wire position
+  //! p, counted over the whole payload. No two of (block < 2^48, step < 2^48, rank < 65535) have the same counter.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr philox_block counter(
     std::uint64_t block, dither_key const& key) noexcept
   {
@@ -98,7 +98,7 @@ template <class Dither>
 
 namespace detail {
 
-//! The dither of a quantizer; codebooks have none.
+//! The dither of a quantizer, which is `no_dither` for codebooks.
 template <class Quantizer>
 struct dither_of {
   using type = no_dither;

@@ -36,8 +36,8 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 //! bits.
 //!
 //! A code is the number of the level's magnitude, with the sign in its highest bit. Multiplied by the root mean square,
-//! the levels would be too close to zero for an unbiased estimate. The schedule therefore multiplies them by |x|^2 /
-//! <x, levels>, the scale that projects the estimate onto x (EDEN). Over random rotations the estimate is then
+//! the levels would be too close to zero for an unbiased estimate. Encoders therefore give the chunk x the scale |x|^2 /
+//! <x, levels>, with which the projection of the estimate onto x is x (EDEN). Over random rotations the estimate is then
 //! unbiased, and its error is `distortion()` of the energy. Codes of different ranks cannot be added, because each
 //! rank's chunk has a scale of its own. Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed
 //! Mean Estimation (ICML'22).
@@ -59,7 +59,7 @@ struct lloyd_max {
   {
     return detail::lloyd_max_levels + (magnitudes - 1);
   }
-  //! The least magnitude beyond each level's cell, the last infinite.
+  //! For each level the least magnitude that is rounded to a higher one; infinity for the last level.
   [[nodiscard]] static constexpr float const* boundaries() noexcept
   {
     return detail::lloyd_max_boundaries.data() + (magnitudes - 1);
@@ -83,8 +83,8 @@ struct lloyd_max {
     return (code >> (Bits - 1) & 1u) != 0 ? -level : level;
   }
 
-  //! @brief The error of one vector's unbiased estimate over its energy: D / (1 - D), D the error of the levels
-  //! themselves.
+  //! @brief The mean squared error of one vector's unbiased estimate over its energy: D / (1 - D), where D is that of
+  //! rounding to the levels alone.
   [[nodiscard]] static constexpr float distortion() noexcept
   {
     constexpr float errors[] = {.570796327f,

@@ -50,13 +50,14 @@ struct lookup_table {
   //! The lowest value that `enclose` gives.
   static constexpr int lowest = value[count / 2 - 1];
 
-  //! @brief Where x / 256 lies, in the upper half of the table: granularity / 2 <= x / 256 <= granularity.
+  //! @brief Between which neighbours x / 256 lies, in the upper half of the table: granularity / 2 <= x / 256 <=
+  //! granularity.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr interval enclose(std::int32_t x) noexcept
   {
     return unpack(enclose_packed(x));
   }
 
-  //! The same as one number: each level is a comparison and a selection.
+  //! The same neighbours in one number, which takes a comparison and a selection for each level.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::int32_t enclose_packed(
     std::int32_t x) noexcept
   {
@@ -68,10 +69,11 @@ struct lookup_table {
     return {both & 0xffff, both >> 16};
   }
 
-  //! The index of a value of the table: how many others are below.
+  //! The index of a value of the table, which is the number of values below it.
   TERSUM_HOST_DEVICE static constexpr std::uint32_t index_of(std::int32_t of) noexcept
   {
-    // Values are bits of words: counting those up to a value takes less than comparing with each.
+    // Each value of the table is a bit of a word. Counting the bits up to a value takes fewer instructions than comparing
+    // with each value.
     int up_to = 0;
     TERSUM_UNROLL
     for (int first = 0; first <= granularity; first += 64) {
@@ -104,9 +106,9 @@ struct lookup_table {
 //!
 //! Codes are integers that add up: the transport sums them in lanes wide enough for all ranks (`widening_sum`,
 //! `guard_lanes`). A transport that can look up gets table indices and returns sums of values: see `pack_indices`. The
-//! value is rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, odd in the value. No
-//! level is zero: a zero becomes one of the two levels beside it. Source: Li et al., THC: Accelerating Distributed Deep
-//! Learning Using Tensor Homomorphic Compression (NSDI'24).
+//! value is rounded to 1/256 of a step, ties to even, and its place between two levels to 1/256, so that the expectation
+//! of -x is that of x, negated. No level is zero: a zero becomes one of the two levels beside it. Source: Li et al., THC:
+//! Accelerating Distributed Deep Learning Using Tensor Homomorphic Compression (NSDI'24).
 //! @tparam Table   A `lookup_table`.
 //! @tparam Dither  `independent` or `stratified`.
 template <class Table, dither_source Dither = independent>
@@ -131,7 +133,7 @@ struct lookup_quantizer {
   //! @brief 256 times the place of a value's magnitude in the table, which is in its upper half.
   [[nodiscard]] TERSUM_HOST_DEVICE static std::int32_t place(float value, float scale) noexcept
   {
-    // Of the magnitude, so that the expectation is odd whatever ties there are.
+    // The magnitude is rounded, not the value, so that x and -x have opposite expectations also at ties.
     float const magnitude = detail::bits_float(detail::float_bits(value) & 0x7fffffffu);
     // 256 steps of a grid of 1/256, without dither.
     return round_to_grid<256 * max_level, 0>(magnitude, scale, 0) + 256 * max_level;
@@ -151,7 +153,8 @@ struct lookup_quantizer {
 };
 
 //! @name Tables of 16 levels that Li et al. released
-//! Range and granularity: of the two-sided share of a normal distribution outside, 1/32 and 30, 1/1024 and 42.
+//! The first leaves 1/32 of a normal distribution outside its range, on both sides together, and has the granularity 30.
+//! The second leaves 1/1024 outside, and has the granularity 42.
 //! @{
 using thc_table_30 = lookup_table<0, 3, 5, 7, 9, 11, 13, 14, 16, 17, 19, 21, 23, 25, 27, 30>;
 using thc_table_42 = lookup_table<0, 6, 9, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 33, 36, 42>;

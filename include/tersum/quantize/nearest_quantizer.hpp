@@ -15,7 +15,7 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Rounds to the nearest code, ties to even. Beyond the grid the code saturates; NaN takes the lowest code.
+//! @brief Rounds to the nearest code, ties to even. A value beyond the grid gets the last code; NaN gets the lowest code.
 //! @tparam Bits  Width of the grid, 2 to 8: codes lie in +-(2^(Bits-1) - 1).
 template <int Bits>
 struct nearest_quantizer {

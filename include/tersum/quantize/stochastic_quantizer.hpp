@@ -18,8 +18,8 @@ namespace tersum::inline v0 {
 //! @brief Rounds up or down at random: the expected code is the value in units of the step.
 //!
 //! The value is rounded to 1/256 of a step, ties to even, and dithered with eight random bits. So the expectation is
-//! exact on that finer grid and odd in the value, and no bias collects at the first coordinate of a rotated chunk.
-//! Beyond the grid the code saturates to its end; NaN takes the lowest code.
+//! exact on that finer grid, and that of -x is that of x, negated: no bias collects at the first coordinate of a rotated
+//! chunk. A value beyond the grid gets the last code; NaN gets the lowest code.
 //!
 //! @par Example
 //! @snippet tests/quantize/stochastic_quantizer.test.cpp encode-one

@@ -7,18 +7,20 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the largest magnitude of each rotated chunk: no coordinate clips.
 //!
-//! The magnitude is known only after the rotation. The rotation is done twice, once to measure and once to encode,
-//! which is cheaper than writing the rotated gradient out. With `tracked_correlation` one more scalar per tensor
+//! The magnitude is known only after the rotation. Kernels therefore rotate twice, once to measure and once to encode,
+//! which is cheaper than writing the rotated gradient to memory. With `tracked_correlation` one more scalar per tensor
 //! travels, its squared norm.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire; bfloat16 is rounded up, so that nothing clips.
@@ -33,6 +35,29 @@ struct absmax_range {
 
   float clip = 1.0f;  //!< The range in units of the largest magnitude.
   Headroom headroom{};
+
+  //! @name Plain form, and what an agreed scalar says
+  //! @{
+  static constexpr bool measures_rotated = true;
+
+  template <class Group, int Size>
+  [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
+                                                 float const (&x)[Size],
+                                                 float (&)[Size]) const
+  {
+    return g.maximum(Size, [&](int i) { return x[i]; });
+  }
+  //! The range of one rank, in units of the gradient.
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed, int, std::uint64_t) const noexcept
+  {
+    return agreed;
+  }
+  //! What no rotated value of any rank exceeds.
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t) const noexcept
+  {
+    return agreed;
+  }
+  //! @}
 };
 
 static_assert(quantization_range<absmax_range<>>, "tersum: must model tersum::quantization_range");

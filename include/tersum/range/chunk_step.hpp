@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The step of a chunk as kernels multiply by it.
+//! The step of a chunk, as the two factors that kernels multiply by.
 
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief The step of one chunk as both kernels need it, and what the decoder learned. Workspace, not state.
+//! @brief The step of one chunk, as encoder and decoder need it, and what the decoder has counted. It lies in the
+//! workspace.
 struct chunk_step {
   float encode;  //!< 2^fraction_bits / (step sqrt(N)): from unnormalized rotated value to code.
   float
@@ -27,13 +28,14 @@ static_assert(sizeof(chunk_step) == 16);
 
 namespace detail {
 
-//! @brief `make_chunk_step` where `root` is the square root of the coordinates that are rotated together.
+//! @brief `make_chunk_step` for a rotation of root^2 coordinates.
 template <class Quantizer>
 [[nodiscard]] TERSUM_INLINE chunk_step
 chunk_step_of(float wanted, float bound, float root, int world)
 {
   constexpr float unit = static_cast<float>(1 << Quantizer::fraction_bits);
-  // Codes are rounded within 2^23 of zero: see `round_sixteen`. Only energy in one coordinate of millions comes near.
+  // Rounding is exact for values up to 2^23 units: see `round_sixteen`. A step is raised where one coordinate could
+  // exceed that, which takes a chunk of millions whose energy lies in one coordinate.
   float const step = maximum(wanted, bound * (unit * 0x1p-23f));
 
   chunk_step out{};
@@ -52,19 +54,19 @@ chunk_step_of(float wanted, float bound, float root, int world)
 //! codes.
 //!
 //! Every rank must pass the same arguments. If the step is below 2^-100, the chunk is sent as zeros. If the bound is
-//! not finite, or the step above 2^100, it decodes to NaN. Multiplications feed multiplications and divisions only, so
-//! that CPU and GPU agree.
+//! not finite, or the step above 2^100, it decodes to NaN. The products inside go into multiplications and divisions
+//! only, so that no compiler can contract them, and CPU and GPU agree.
 //! @tparam Rotator    `partial_hadamard<Size>` or `no_rotation`: rotations in kernels are not normalized.
 //! @tparam Quantizer  The quantizer of the codes.
 //! @param step   The distance between neighbouring codes, in units of the gradient.
-//! @param bound  What no rotated coordinate of any rank exceeds, the chunk's norm for instance. A step below
-//!               bound 2^(fraction_bits - 23), with which rounding would not be exact, is raised to that.
+//! @param bound  What no rotated coordinate of any rank exceeds, the chunk's norm for instance. Rounding would not be
+//!               exact with a step below bound * 2^(fraction_bits - 23), so that a smaller one is raised to that.
 //! @param world  How many ranks' codes are added: `decode` makes the mean of the sum.
 template <rotator Rotator, quantizer Quantizer>
 requires(Rotator::rotation_size > 0) [[nodiscard]] TERSUM_INLINE chunk_step
   make_chunk_step(float step, float bound, int world)
 {
-  float const root = ::sqrtf(static_cast<float>(Rotator::rotation_size));
+  float const root = ::sqrtf(static_cast<float>(detail::square_gain<Rotator>));
   return detail::chunk_step_of<Quantizer>(step, bound, root, world);
 }
 

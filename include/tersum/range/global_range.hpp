@@ -7,19 +7,23 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
+#include <tersum/range/square_norm.hpp>
 #include <tersum/reduce/native.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the squared norm of each tensor; the range is `clip` root mean squares.
 //!
-//! One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy clip and those of little
-//! waste levels. Source: the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a normal distribution
-//! outside.
+//! One scalar per tensor travels. Unless the whole tensor is rotated, chunks of much energy are clipped, and chunks of
+//! little energy use few of the codes. Source: the released code of THC (NSDI'24), whose `clip` leaves 1/1024 of a
+//! normal distribution outside the range.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire.
 template <headroom Headroom = no_headroom, gradient_element Scalar = float>
@@ -33,6 +37,31 @@ struct global_range {
 
   float clip = 3.2971933f;  //!< Root mean squares from zero to the end of the grid.
   Headroom headroom{};
+
+  //! @name Plain form, and what an agreed scalar says
+  //! @{
+  static constexpr bool measures_rotated = false;
+
+  template <class Group, int Size>
+  [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
+                                                 float const (&x)[Size],
+                                                 float (&scratch)[Size]) const
+  {
+    return square_norm(g, x, scratch);  // of a chunk: the library adds those of a tensor
+  }
+  //! The range of one rank, in units of the gradient.
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
+                                                    int,
+                                                    std::uint64_t coordinates) const noexcept
+  {
+    return ::sqrtf(agreed / static_cast<float>(coordinates));
+  }
+  //! What no rotated value of any rank exceeds.
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t) const noexcept
+  {
+    return ::sqrtf(agreed);
+  }
+  //! @}
 };
 
 static_assert(quantization_range<global_range<>>, "tersum: must model tersum::quantization_range");

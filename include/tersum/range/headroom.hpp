@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Head-room: how much wider than one rank's range the range of the sum is.
+//! Head-room: how much wider the range of the sum is than that of one rank. With a head-room of 2 a step is twice as
+//! large, so that sums of codes up to twice one rank's largest code fit their lanes.
 
 #pragma once
 
@@ -18,7 +19,8 @@ namespace tersum::inline v0 {
 
 //! @brief No head-room: one rank's range is mapped to the whole lane, as Han et al. (HotNets'24) describe it.
 //!
-//! Right for exact reducers, whose lanes are wide enough for the sum. Saturating sums clip whatever does not cancel.
+//! It is right for exact reducers, whose lanes are wide enough for the sum. A saturating sum clips wherever the ranks'
+//! values do not cancel each other.
 struct no_headroom {
   static constexpr bool tracked = false;
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int, float) const noexcept
@@ -29,13 +31,13 @@ struct no_headroom {
 
 //! @brief The sum's range is `multiple` times one rank's.
 //!
-//! Choose between sqrt(world), which is right for independent gradients, and world, with which no sum of codes in range
-//! saturates.
+//! Choose between the square root of the number of ranks, which is right for independent gradients, and the number of
+//! ranks itself, with which no sum saturates.
 struct fixed_headroom {
   static constexpr bool tracked = false;
   float multiple                = 0;  //!< 0 stands for sqrt(world).
 
-  //! Whether the multiple is one; plans ask.
+  //! Whether `multiple` is a number that can be used: finite, and not negative. `plan::check` passes the answer on.
   [[nodiscard]] constexpr status check() const noexcept
   {
     if (multiple >= 0 && multiple <= std::numeric_limits<float>::max()) { return {}; }
@@ -51,21 +53,22 @@ struct fixed_headroom {
 
 //! @brief The sum's range follows the last exchange: sqrt(|sum|^2 / energy of one rank), measured on the decoded sum.
 //!
-//! It costs no communication, since every rank decodes the same sum. The factor lies between 1 and the number of ranks,
-//! which is its value in the first step. A step that is too small costs far more than one that is too large, hence the
-//! margin.
+//! It costs no communication, since every rank decodes the same sum. The factor lies between 1, for gradients that
+//! cancel, and the number of ranks, for equal ones; the first exchange assumes equal ones. Quantization steps that are
+//! too small cost far more than steps that are too large, hence the margin.
 struct tracked_correlation {
   static constexpr bool tracked = true;
   float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.
 
-  //! Whether the margin is one; plans ask.
+  //! Whether `margin` is a number that can be used: finite, and above 0. `plan::check` passes the answer on.
   [[nodiscard]] constexpr status check() const noexcept
   {
     if (margin > 0 && margin <= std::numeric_limits<float>::max()) { return {}; }
     return {error_code::invalid_argument, "the head-room's margin must be finite and above 0"};
   }
 
-  //! @param world  Ranks.
+  //! How many times wider the range of the sum is.
+  //! @param world  The number of ranks.
   //! @param ratio  sqrt(|sum|^2 / energy of a rank) of the last exchange; `world` before the first.
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int world, float ratio) const noexcept
   {

@@ -7,17 +7,21 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/range/headroom.hpp>
+#include <tersum/range/square_norm.hpp>
 #include <tersum/reduce/native.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
 
 //! @brief The ranks sum the squared norm of each chunk; the range is `clip` root mean squares.
 //!
-//! The agreement needs only norms, which a rotation does not change, so rotation, quantization and packing are one
-//! pass. Coordinates beyond the range clip.
+//! The agreement needs only norms, which a rotation does not change. So rotation, quantization and packing are one
+//! pass. Coordinates beyond the range are clipped.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.
 //! @tparam Scalar    float or bfloat16 on the wire (never half: squares underflow and overflow it).
 template <headroom Headroom = tracked_correlation, gradient_element Scalar = float>
@@ -29,10 +33,35 @@ struct rms_range {
   using headroom_type                    = Headroom;
   static constexpr statistic measurement = statistic::chunk_square_norm;
 
-  //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 takes the best value for the world
-  //! and the lanes, as `allocated_chunks` do whatever this is.
+  //! Root mean squares from zero to the end of the grid. With `saturating_sum`, 0 stands for the best value for the
+  //! number of ranks and the width of the lanes. `allocated_chunks` always take that value.
   float clip = 2.0f;
   Headroom headroom{};
+
+  //! @name Plain form, and what an agreed scalar says
+  //! @{
+  static constexpr bool measures_rotated = false;
+
+  template <class Group, int Size>
+  [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
+                                                 float const (&x)[Size],
+                                                 float (&scratch)[Size]) const
+  {
+    return square_norm(g, x, scratch);
+  }
+  //! The range of one rank, in units of the gradient.
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
+                                                    int world,
+                                                    std::uint64_t coordinates) const noexcept
+  {
+    return ::sqrtf(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
+  }
+  //! What no rotated value of any rank exceeds.
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t) const noexcept
+  {
+    return ::sqrtf(agreed);
+  }
+  //! @}
 };
 
 static_assert(quantization_range<rms_range<>>, "tersum: must model tersum::quantization_range");

@@ -14,11 +14,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Codes are made non-negative and laid into lanes with spare bits, so that no carry leaves a lane: the plain
-//! sum of the words is then the sum of the lanes.
+//! @brief Codes are made non-negative and put into lanes with spare bits, so that no carry leaves a lane. The plain sum
+//! of the words is then the sum of the lanes.
 //!
-//! It works with every transport that sums uint32 or uint64. A lane must hold 2 max_level world, which the plan checks:
-//! 4-bit codes in 8-bit lanes serve 18 ranks, 2-bit codes in 4-bit lanes 7.
+//! It works with every transport that sums uint32 or uint64. A lane must hold 2 * max_level * ranks, which the plan
+//! checks: codes of 4 bits in lanes of 8 bits serve 18 ranks, codes of 2 bits in lanes of 4 bits 7 ranks.
 //! @tparam LaneBits  Lane width: 4, 8 or 16.
 //! @tparam Word      Element that the transport sums: std::uint32_t or std::uint64_t.
 template <int LaneBits, class Word = std::uint32_t>
@@ -33,7 +33,7 @@ struct guard_lanes {
   static constexpr bool biased     = true;  //!< A lane holds code + max_level.
   static constexpr bool saturating = false;
 
-  //! The most ranks whose codes of magnitude up to `max_level` a lane can sum.
+  //! The largest number of ranks whose codes, of magnitudes up to `max_level`, a lane can sum.
   [[nodiscard]] static constexpr int max_world(int max_level) noexcept
   {
     return ((1 << LaneBits) - 1) / (2 * max_level);

@@ -17,8 +17,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Element-wise sum. 16-bit floating point adds in float and rounds to nearest even at each sum. Integers wrap;
-//! plans of codecs that use them refuse worlds in which they could.
+//! @brief Element-wise sum. Sixteen-bit floating point is added in float and rounded to nearest even at each sum.
+//! Integers wrap around; plans of codecs that use them refuse numbers of ranks with which that could happen.
 template <class T>
 struct native_sum {
   using element                     = T;

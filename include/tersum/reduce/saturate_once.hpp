@@ -16,14 +16,15 @@ namespace tersum::inline v0 {
 //! @brief Adds the lanes of up to `max_words` words exactly and clamps the sums once, to +-(2^(Bits-1) - 1).
 //!
 //! Use it where one place sees all ranks' payloads. Unlike repeated `saturating_add` it does not depend on the order of
-//! the words, and loses less.
+//! the words, and it loses less: in lanes of 4 bits 5 + 6 - 4 is 7, where repeated sums make it 3.
 //! @tparam Bits  Lane width: 2, 4 or 8.
 template <int Bits>
 class saturate_once {
   static_assert(Bits == 2 || Bits == 4 || Bits == 8,
                 "tersum: saturate_once<Bits> has lanes of 2, 4 or 8 bits");
 
-  // Lanes are made non-negative by flipping the sign bit and spread over fields of four times (twice) their width.
+  // A lane is made non-negative by flipping its sign bit, and added to a field of four times its width, or of twice its
+  // width for lanes of 4 and 8 bits.
   static constexpr int field                = Bits == 8 ? 16 : 8;
   static constexpr int parts                = field / Bits;
   static constexpr std::uint32_t field_full = field == 16 ? 0xffffu : 0xffu;
@@ -35,7 +36,7 @@ class saturate_once {
   //! The most words that the fields hold: 85, 17 or 257.
   static constexpr int max_words = static_cast<int>(field_full / lanes::full);
 
-  // Inlined before anything else: clang 14 else keeps the sums of two-bit lanes in memory, and its loops as they are.
+  // `TERSUM_INLINE`, because otherwise clang 14 keeps the sums of two-bit lanes in memory and leaves the loops as they are.
 
   //! Adds one word.
   TERSUM_INLINE constexpr void add(std::uint32_t word) noexcept
@@ -51,7 +52,7 @@ class saturate_once {
   //! @param words  How many were added, 0 to `max_words`; the sum of none is zeros.
   [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t result(int words) const noexcept
   {
-    if (words == 0) { return 0; }  // no centre to clamp about
+    if (words == 0) { return 0; }  // there is no centre to clamp about
     // A field holds sum + words 2^(Bits-1): it is clamped to that centre +- limit, then moved to 1 .. 2^Bits - 1.
     bool const small           = static_cast<std::uint32_t>(words) * lanes::full <= field_full / 2;
     std::uint32_t const centre = static_cast<std::uint32_t>(words) << (Bits - 1);

@@ -18,9 +18,9 @@ namespace tersum::inline v0 {
 
 //! @brief Adds the words of a payload of `allocated_chunks`. The position of a word decides which lanes it has.
 //!
-//! Every rank knows from the agreement where the parts of one width begin; `parts` points to it, in the executor's
-//! memory. Use `from` to reduce a part of the array. Transports whose reductions see no positions reduce the parts one
-//! by one: see `for_each_part`.
+//! After the agreement every rank knows where the stretch of each width begins; `parts` points to that, in the
+//! executor's memory. To reduce some of the array, take `from(index)` of its first element. A transport whose reductions
+//! see no positions reduces one stretch after the other: see `for_each_part`.
 //! @tparam Widths  Lane bits of level 1, 2 ...
 template <int... Widths>
 struct saturating_segments {
@@ -69,7 +69,7 @@ struct saturating_segments {
   template <int Bits, class Visitor>
   void visit_part(int level, std::size_t count, Visitor&& visit) const
   {
-    // What is beyond the last level is zeros, which any lanes add.
+    // Beyond the last stretch are zeros, which lanes of any width add.
     std::uint64_t const last  = first + count;
     std::uint64_t const end   = level == 1 ? last : detail::minimum(parts->base[level - 1], last);
     std::uint64_t const begin = detail::maximum(parts->base[level], first);

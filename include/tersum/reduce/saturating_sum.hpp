@@ -23,9 +23,12 @@ struct lane_profile {
   float distortion;  //!< Mean squared error of the sum over its mean square.
 };
 
-//! @brief Simulated for worlds of 1, 2, 4 .. 64 ranks: normal coordinates, stratified rounding, sums in a ring, head-room
-//! tracked with a margin of 1.1 until it is steady. Worlds between take the next larger, those above the last. Where two
-//! spreads are alike the larger one, because real gradients are less even than normal ones.
+//! @brief The best clip and its distortion, from a table that was simulated for 1, 2, 4 .. 64 ranks.
+//!
+//! The simulation has normal coordinates, stratified rounding, sums in a ring, and head-room that is tracked with a
+//! margin of 1.1 until it is steady. Numbers of ranks between two entries take the larger one, numbers above 64 the last.
+//! Where two clips have about the same error the table has the larger one, because real gradients are less even than
+//! normal ones.
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr lane_profile saturating_profile(int bits,
                                                                            int world) noexcept
 {
@@ -44,9 +47,9 @@ struct lane_profile {
 
 //! @brief Adds the lanes of two words, each clamped to +-(2^(Bits-1) - 1); -2^(Bits-1) is never produced.
 //!
-//! Commutative, not associative: the order of a reduction is part of its result. Lanes may hold any bits on input; the
-//! lowest code counts as the symmetric limit's neighbour and clamps to it. The function object is what an MPI_Op, a Gloo
-//! reduce function or a device-side reduction calls. Source: Han et al. (HotNets'24), section 3.2.2.
+//! It is commutative, but not associative: the order of a reduction is part of its result. Lanes may hold any bits on
+//! input: a lane of -2^(Bits-1) counts as that value, and the sum is clamped like any other. The function object is what an
+//! MPI_Op, a Gloo reduce function or a device-side reduction calls. Source: Han et al. (HotNets'24), section 3.2.2.
 //! @tparam Bits  Lane width: 2, 4 or 8 (16 when the sum is not tracked).
 template <int Bits>
 struct saturating_add {
@@ -59,26 +62,28 @@ struct saturating_add {
     std::uint32_t a, std::uint32_t b) const noexcept
   {
     using lanes = packed_codes<Bits>;
-    // Low bits add up within their lane; the carry stands where the sign was. It says with both signs whether the sum
-    // leaves two's complement, and which sign it has.
+    // The low bits add up within their lane, and their carry stands where the sign was. The carry and both signs tell
+    // whether the sum leaves two's complement, and which sign it has.
     std::uint32_t const low   = (a & ~lanes::signs) + (b & ~lanes::signs);
     std::uint32_t const leave = ~(a ^ b) & (a ^ low);
     std::uint32_t const sign  = a ^ ((a ^ b) & ~(a ^ low));
     std::uint32_t const sum   = (low & ~lanes::signs) | (sign & lanes::signs);
-    // Of negative lanes only the lowest code is not negative less one. Lanes that are zero borrow from the next, where
-    // the code above the lowest then looks like it: both become that code.
+    // Finds lanes of the lowest code, -2^(Bits-1): only they turn positive when one is subtracted. A lane of zero borrows
+    // from the next lane, in which the code -2^(Bits-1) + 1 then looks like the lowest. That does no harm, since both
+    // become -2^(Bits-1) + 1.
     std::uint32_t const less = sum - lanes::ones;
     std::uint32_t const stay = ~(leave | (sum & ~less)) & lanes::signs;
-    // Lanes that leave take the limit of their sign, and the sign of both is the same. GPUs shift and add at once.
+    // Lanes whose sum leaves the range take the limit of its sign. This form is one instruction on GPUs, which shift and
+    // add at once.
     std::uint32_t const mask = (stay >> (Bits - 1)) + ~lanes::signs;
     std::uint32_t const end  = ((sum & lanes::signs) >> (Bits - 2)) + ~lanes::signs;
     return sum ^ ((sum ^ end) & mask);
   }
 };
 
-//! @brief Codes are summed in lanes of their own width: nothing is added to the wire, and what overflows saturates.
+//! @brief Codes are summed in lanes of their own width: the wire has no spare bits, and a sum that overflows saturates.
 //!
-//! The decoder counts the lanes that stand at a limit. The head-room policy of the range decides how many do.
+//! The decoder counts the lanes that stand at a limit. The head-room of the range decides how many do.
 //! @tparam Bits  Lane width: 2, 4, 8 or 16.
 template <int Bits>
 struct saturating_sum {
@@ -89,13 +94,14 @@ struct saturating_sum {
   static constexpr bool biased     = false;  //!< Lanes are two's complement.
   static constexpr bool saturating = true;
 
-  //! Any world fits: what does not, saturates.
+  //! Any number of ranks can be summed, since what does not fit saturates.
   [[nodiscard]] static constexpr int max_world(int) noexcept
   {
     return std::numeric_limits<int>::max();
   }
 
-  //! @brief Root mean squares of the sum from zero to the end of the lanes, with least error for that world.
+  //! @brief The clip with the least error for that many ranks: root mean squares of the sum from zero to the end of the
+  //! lanes.
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr float best_clip(int world) noexcept
   {
     return detail::saturating_profile(Bits, world).clip;

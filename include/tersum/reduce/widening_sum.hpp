@@ -14,7 +14,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief q-bit codes in native b-bit integers, whose sum is exact. The plan checks that it fits for its world.
+//! @brief Codes of q bits in native integers of b bits, whose sum is exact. The plan checks that the sum of all ranks
+//! fits.
 //! @tparam CodeBits  Width of a code, 2 to 8.
 //! @tparam LaneBits  Width of the integers on the wire, 8 or 16.
 template <int CodeBits, int LaneBits>
@@ -31,7 +32,7 @@ struct widening_sum {
   static constexpr bool biased     = false;
   static constexpr bool saturating = false;
 
-  //! The most ranks whose codes of magnitude up to `max_level` a lane can sum.
+  //! The largest number of ranks whose codes, of magnitudes up to `max_level`, a lane can sum.
   [[nodiscard]] static constexpr int max_world(int max_level) noexcept
   {
     return ((1 << (LaneBits - 1)) - 1) / max_level;

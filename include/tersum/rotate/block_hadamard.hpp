@@ -43,11 +43,14 @@ TERSUM_BODY void butterflies(Context const&, float (&v)[32])
 
 //! @brief The randomized Hadamard transform of a chunk in registers: `partial_hadamard` inside a kernel.
 //!
-//! `forward` flips random signs, transforms, and takes the registers from the *loaded* to the *wire* arrangement of
+//! `forward` flips random signs, transforms, and brings the registers from the *loaded* to the *wire* arrangement of
 //! `block_chunk`, through shared memory; `backward` goes back. Neither scales: values grow by the square root of Size
 //! each time, and `make_chunk_step` allows for it. The order of the butterflies fixes the rounding and is part of the
 //! wire format. Forward: index bits 0, 1, 2, the two highest, then 8 upwards, then 3 to 7. Backward: 3 to 7, then 8
 //! upwards, then 0, 1, 2 and the two highest.
+//!
+//! @par Example
+//! @snippet examples/04_inside_your_kernel.hpp compress
 //!
 //! All threads of the warp (above 1024 coordinates, of the block) must call. The storage may be used again after
 //! `synchronize`.
@@ -63,12 +66,13 @@ struct block_hadamard {
   static constexpr int tile           = chunk::tile;  //!< Coordinates that share storage.
   static constexpr int storage_floats = tile + tile / 8 + tile / 32;  //!< Shared memory of a tile.
   static constexpr int wire_levels =
-    log < 10 ? log - 5 : 5;  //!< Butterflies of the wire arrangement.
-  static constexpr int middle_levels = log > 10 ? log - 10 : 0;  //!< Butterflies between the two.
-  static constexpr int middle_fill   = 5 - middle_levels;
+    log < 10 ? log - 5 : 5;  //!< Levels of butterflies that are done in the wire arrangement.
+  static constexpr int middle_levels =
+    log > 10 ? log - 10 : 0;  //!< And between the two arrangements.
+  static constexpr int middle_fill = 5 - middle_levels;
 
-  //! @brief The shared memory of a block: 18.5 KiB, above 1024 coordinates 4.625 bytes per coordinate. What a block may
-  //! have without asking (48 KiB) is enough for 8192 coordinates.
+  //! @brief The shared memory of a block: 18.5 KiB, and for chunks above 1024 coordinates 4.625 bytes per coordinate. A
+  //! kernel may have 48 KiB without asking for more, which is enough for chunks of 8192 coordinates.
   struct alignas(16) storage {
     float of_tile[chunk::block_tiles][storage_floats];
   };
@@ -120,8 +124,8 @@ struct block_hadamard {
   //! @name What `forward` and `backward` are made of
   //! @{
 
-  //! Where a coordinate of the tile lies in storage: shifted so that neither arrangement meets bank conflicts. It is
-  //! additive over thread and register, so that addresses are a base and a constant.
+  //! Where a coordinate of the tile lies in storage. It is shifted so that neither arrangement has bank conflicts, and it
+  //! is a sum of a term of the thread and a term of the register, so that addresses are a base and a constant.
   template <std::integral Integer>
   [[nodiscard]] TERSUM_INLINE static constexpr Integer slot(Integer e) noexcept
   {
@@ -161,7 +165,7 @@ struct block_hadamard {
   }
 
   //! @brief `backward` without signs.
-  //! @tparam LowDone, HighDone  Wire butterflies that are done already: of the lowest and the highest register bits.
+  //! @tparam LowDone, HighDone  How many levels of the lowest and of the highest register bits are done already.
   template <int LowDone = 0, int HighDone = 0, class Context>
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)

@@ -7,12 +7,36 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 
 namespace tersum::inline v0 {
 
-//! @brief Leaves a chunk in its own basis. Cheap, and poor where a few coordinates hold most of the energy.
+//! @brief Leaves a chunk in its own basis. It costs nothing, and gives large errors where a few coordinates of a chunk hold
+//! most of its energy.
 struct no_rotation {
+  template <int Chunk>
+  using packed                       = block_hadamard<Chunk, false>;
   static constexpr int rotation_size = 1;
+
+  //! @name Plain form
+  //! @{
+  template <class Group, int Size>
+  TERSUM_HOST_DEVICE void forward(Group const&,
+                                  float (&)[Size],
+                                  float (&)[Size],
+                                  rotation_key const&) const
+  {
+  }
+  template <class Group, int Size>
+  TERSUM_HOST_DEVICE void backward(Group const&,
+                                   float (&)[Size],
+                                   float (&)[Size],
+                                   rotation_key const&) const
+  {
+  }
+  //! @}
 };
 
 static_assert(rotator<no_rotation>, "tersum: must model tersum::rotator");

@@ -8,6 +8,10 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/hadamard.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 
 namespace tersum::inline v0 {
 
@@ -15,9 +19,9 @@ namespace tersum::inline v0 {
 //! without feedback, in chunks of 256, 512 or 1024.
 //!
 //! Everywhere else (CPU, float, feedback, other sizes) it *is* `partial_hadamard<Size>`. On tensor cores the ten levels
-//! of butterflies are two products of tiles with sums in float32, and values are rounded to 11 bits between them. So a
-//! rotated value is off by at most 2^-11 of the chunk's root mean square, in the root mean square; for codes of 4 bits
-//! that is below the grid of the dither. Where a value is that close to a boundary its code may be one level off.
+//! of butterflies are two matrix products with sums in float32, and values are rounded to 11 bits between them. So the
+//! root mean square of what rotated values are off is at most 2^-11 of that of the chunk, which for codes of 4 bits is
+//! less than the dither resolves. A value that is that close to the boundary between two codes may get the other one.
 //! Layout, signs, dither, agreed scalars and decoding are those of `partial_hadamard<Size>`, so ranks may mix both and
 //! still end with equal bits. Source: HadaCore (Agarwal et al., arXiv 2412.08832) for Hadamard transforms as products
 //! of 16 x 16 tiles.
@@ -26,8 +30,31 @@ template <int Size>
 struct tensor_core_hadamard {
   static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
                 "tersum: tensor_core_hadamard<Size> needs a power of two from 128 to 32768");
+  template <int Chunk>
+  using packed                       = block_hadamard<Chunk>;  //!< The same in registers.
   static constexpr int rotation_size = Size;
+  static constexpr int square_gain   = Size;  //!< Neither way is normalized.
   static constexpr bool tensor_cores = true;
+
+  //! @name Plain form
+  //! @{
+  template <class Group>
+  TERSUM_HOST_DEVICE void forward(Group const& g,
+                                  float (&x)[Size],
+                                  float (&)[Size],
+                                  rotation_key const& key) const
+  {
+    hadamard_forward(g, x, key);
+  }
+  template <class Group>
+  TERSUM_HOST_DEVICE void backward(Group const& g,
+                                   float (&x)[Size],
+                                   float (&)[Size],
+                                   rotation_key const& key) const
+  {
+    hadamard_backward(g, x, key);
+  }
+  //! @}
 };
 
 static_assert(rotator<tensor_core_hadamard<1024>>, "tersum: must model tersum::rotator");

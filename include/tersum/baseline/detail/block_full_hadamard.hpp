@@ -20,12 +20,12 @@ namespace tersum::inline v0::detail {
 template <class Context>
 inline constexpr int full_pass_threads = tuning_of<Context>.cuda.pass_threads;
 
-//! @brief Where a thread's 32 coordinates of a tensor lie: pass p transforms index bits 5p .. 5p+4, as far as there are.
+//! @brief Where a thread's 32 coordinates of a tensor lie in pass p, which transforms the index bits 5p .. 5p+4 that exist.
 struct full_pass_share {
   std::uint64_t begin;   //!< The tensor's first coordinate in the rotated copy.
   std::uint64_t base;    //!< Register 0, counted from `begin`.
   std::uint64_t stride;  //!< Between registers that differ in the lowest transformed bit.
-  int levels;            //!< Transformed bits: 0 when the tensor needs no such pass.
+  int levels;            //!< How many bits are transformed: 0 if the tensor needs no such pass.
   std::uint32_t tensor;
 
   //! The coordinate of register k. With fewer than five levels the low register bits fill in with neighbours.
@@ -150,7 +150,7 @@ TERSUM_BODY void full_backward_pass(Context const& ctx,
   }
 }
 
-//! @brief Passes that the largest tensor of a plan needs.
+//! @brief How many passes the largest tensor of a plan needs.
 template <class Codec>
 [[nodiscard]] int full_passes(plan<Codec> const& plan)
 {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codes of a thread's 32 coordinates in blocks with scales of their own: kernel body parts.
+//! Codes of a thread's 32 coordinates in groups with scales of their own: kernel body parts.
 //!
-//! A thread has eight neighbouring coordinates in each quarter of its chunk, a block belongs to B / 8 neighbouring threads.
-//! The scales of the four blocks that start with the same thread are in one word, or two.
+//! A thread has eight neighbouring coordinates in each quarter of its chunk, and a group of B coordinates belongs to B / 8
+//! neighbouring threads. The scales of the four groups that begin with the same thread are in one word, or two.
 
 #pragma once
 
@@ -40,7 +40,7 @@ struct codebook_words<Quantizer> {
   }
 };
 
-//! @brief The first word of the scales of this thread's blocks, counted from the first of the chunk's codes.
+//! @brief The first word of the scales of this thread's groups, counted from the first word of the chunk's codes.
 template <class Quantizer>
 [[nodiscard]] TERSUM_INLINE unsigned group_scale_word(int size, unsigned thread) noexcept
 {
@@ -48,7 +48,7 @@ template <class Quantizer>
          thread / (Quantizer::block / 8) * (Quantizer::scale::bits / 8);
 }
 
-//! @brief The bits of the largest magnitude of each of a thread's four blocks. All threads of the warp must call.
+//! @brief The bits of the largest magnitude of each of a thread's four groups. All threads of the warp must call.
 template <class Quantizer, class Context>
 TERSUM_BODY void block_maxima(Context const& ctx, float const (&v)[32], std::uint32_t (&most)[4])
 {
@@ -66,10 +66,10 @@ TERSUM_BODY void block_maxima(Context const& ctx, float const (&v)[32], std::uin
   }
 }
 
-//! @brief Codes and block scales of a thread's values.
+//! @brief Encodes a thread's values: codes, and scales of groups.
 //!
-//! `most` are the bits of its blocks' largest magnitudes, `whole` is that of the chunk; `draws` is the number of the first of
-//! its two draws of dither.
+//! `most` are the bits of the largest magnitudes of its groups, and `whole` is the largest magnitude of the chunk. `draws` is
+//! the number of the first of its two draws of dither.
 template <class Quantizer, class Dither, class Context>
 TERSUM_BODY void code_blocks(Context const&,
                              std::uint32_t const* tables,
@@ -123,7 +123,7 @@ TERSUM_BODY void code_blocks(Context const&,
   }
 }
 
-//! @brief Adds what a thread's codes say to its values; `whole` is the chunk's scale times some factor.
+//! @brief Adds a thread's decoded codes to its values. `whole` is the chunk's scale times some factor.
 template <class Quantizer, class Context>
 TERSUM_BODY void add_blocks(Context const& ctx,
                             std::uint32_t const* tables,

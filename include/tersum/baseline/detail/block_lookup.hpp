@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codes to indices and sums to codes, for `lookup_sum`. Items of work, one a thread, that both executors run.
+//! From codes to indices, and from sums to codes, for `lookup_sum`. Both executors run these items of work; on a GPU each
+//! thread has one.
 
 #pragma once
 
@@ -55,7 +56,8 @@ struct pack_item {
   }
 };
 
-//! @brief Four words of summed codes; the first item of a chunk divides its step by those that arrived.
+//! @brief Makes four words of summed codes. The first item of a chunk also divides the chunk's step by the number of
+//! contributions that arrived.
 template <class Sum, int ChunkSize>
 struct unpack_item {
   word4 const* sums;
@@ -71,7 +73,7 @@ struct unpack_item {
   TERSUM_INLINE void operator()(Context const& ctx, std::size_t at) const
   {
     std::size_t const chunk = at / chunk_items;
-    // A chunk without a step has codes that are no levels: they are zeros, whatever the indices were.
+    // A chunk without a step has sent zeros, which are no values of the table, so that its indices mean nothing.
     bool const has_step = ctx.load(&steps[chunk].encode) != 0.0f;
     word4 const four    = ctx.load(sums + at);
     ctx.store(codes + at,

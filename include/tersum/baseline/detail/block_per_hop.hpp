@@ -31,7 +31,7 @@ template <class Context>
   return head;
 }
 
-//! @brief Writes what is neither codes nor scales of a tile: its head, and zeros. A chunk's threads must call.
+//! @brief Writes the words of a tile that are neither codes nor scales: its head, and zeros. All threads of a chunk call it.
 template <class Op, class Context>
 TERSUM_BODY void write_rest(Context const& ctx,
                             unsigned thread,
@@ -52,8 +52,8 @@ TERSUM_BODY void write_rest(Context const& ctx,
 //! @brief to[i] = op(a[i], b[i]) for `count` elements, all arrays aligned to 16 bytes; `to` may be `a` or `b`. One
 //! pass.
 //!
-//! Chunks are numbered as if all elements held as many as one can. Heads are the same in both, so that it is of no
-//! account which thread writes one when.
+//! Chunks are numbered as if all elements held as many as one can. The heads of `a` and `b` are equal, so that it does not
+//! matter in which order threads write them.
 template <requantizing Op, class Context>
 TERSUM_BODY void requantize_elements(Context const& ctx,
                                      typename Op::element* to,

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! TopK: chosen coordinates to index and value, and the sum of what all ranks sent. Kernel bodies, one coordinate a thread.
+//! TopK: packs chosen coordinates as index and value, and adds up what all ranks sent. Kernel bodies; a thread has one
+//! coordinate.
 
 #pragma once
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/tuning.hpp>
@@ -41,7 +41,7 @@ template <class Context>
          ctx.thread_rank();
 }
 
-//! @brief The chosen coordinates to this rank's part, ascending; with feedback what is left stays.
+//! @brief Writes the chosen coordinates to this rank's part, in ascending order. With feedback it keeps the others.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -49,10 +49,10 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   if (i >= args.chunks) { return; }
   std::uint32_t const place = ctx.load(args.selection.places + i);
   bool const sent           = place != 0;
-  if (!sent && !Codec::feeds_back) { return; }
+  if (!sent && !feeds_back<Codec>) { return; }
   float value = Context::value(ctx.load(args.gradient + i));
   float kept  = 0.0f;
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     kept  = ctx.load(args.residual + i);
     value = Context::add(value, kept);
   }
@@ -62,13 +62,13 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
     ctx.store(part.index + (place >> place_shift), static_cast<std::uint32_t>(i));
     ctx.store(part.value + (place >> place_shift), rounded);
   }
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     float const rest = sent ? Context::subtract(value, Context::value(rounded)) : value;
     ctx.store(args.residual + i, is_finite(rest) ? rest : kept);
   }
 }
 
-//! @brief Clears the sums, which take the place of the places.
+//! @brief Clears the sums, which lie where the places of coordinates were.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -87,11 +87,11 @@ TERSUM_BODY void add_coordinates(Context const& ctx,
   coordinate_part const part = part_of(args, rank);
   float* const sums          = reinterpret_cast<float*>(args.selection.places);
   std::uint32_t const i      = ctx.load(part.index + k);
-  if (i >= args.chunks) { return; }  // not what a rank of this plan sends
+  if (i >= args.chunks) { return; }  // an index that no rank of this plan sends
   ctx.store(sums + i, Context::add(ctx.load(sums + i), Context::value(ctx.load(part.value + k))));
 }
 
-//! @brief The sums to the mean, and the flag of values that are not finite.
+//! @brief Makes the mean of the sums, and sets the flag if a value is not finite.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void receive_coordinates(Context const& ctx, exchange_args<Codec, Element> const& args)
 {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The words of one chunk of codes, value by value: the definition of what reductions that decode and encode do.
+//! The words of one chunk of codes, value by value. This defines what reductions do that decode and encode.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The code of position p of a chunk; higher bits are those of other codes.
+//! @brief The code at position p of a chunk, in the low bits; the bits above are those of other codes.
 template <int Bits>
 [[nodiscard]] std::uint32_t read_code(std::uint32_t const* words, int p) noexcept
 {
@@ -28,7 +28,7 @@ template <int Bits>
   return static_cast<std::uint32_t>(both >> shift);
 }
 
-//! @brief Writes a code to where there are zeros.
+//! @brief Writes a code over zeros.
 template <int Bits>
 void write_code(std::uint32_t* words, int p, std::uint32_t code) noexcept
 {
@@ -38,16 +38,16 @@ void write_code(std::uint32_t* words, int p, std::uint32_t code) noexcept
   if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
 }
 
-//! @brief A chunk of `Size` positions: `estimate` is what its words and scale say of a value, `encode` makes them of
-//! values, writes to zeros and returns the scale.
+//! @brief A chunk of `Size` positions. `estimate` decodes a value from its words and scale; `encode` writes the words of
+//! values over zeros, and returns the scale.
 template <class Quantizer, int Size>
-struct coded_chunk;
+struct hop_chunk;
 
 template <codebook Quantizer, int Size>
-struct coded_chunk<Quantizer, Size> {
+struct hop_chunk<Quantizer, Size> {
   static constexpr int bits = Quantizer::bits;
 
-  //! The product is rounded, whatever the compiler would make of a sum.
+  //! The product is rounded before it is added to anything, so that no compiler can fuse the two.
   [[nodiscard]] static float estimate(std::uint32_t const* words, float scale, int p) noexcept
   {
     return std::fma(Quantizer{}.decode(read_code<bits>(words, p)), scale, 0.0f);
@@ -92,7 +92,7 @@ struct coded_chunk<Quantizer, Size> {
 };
 
 template <group_quantizer Quantizer, int Size>
-struct coded_chunk<Quantizer, Size> {
+struct hop_chunk<Quantizer, Size> {
   using scale_type            = typename Quantizer::scale;
   static constexpr int bits   = Quantizer::bits;
   static constexpr int blocks = Size / Quantizer::block;
@@ -154,8 +154,8 @@ struct coded_chunk<Quantizer, Size> {
  private:
   static constexpr int code_words = Size / 32 * bits;
 
-  //! The number of the scale: those of the four blocks that begin at the same place in the chunk's quarters are
-  //! neighbours.
+  //! The number of the scale of position p. The scales of the four groups that begin at the same place of the chunk's
+  //! quarters are neighbours.
   [[nodiscard]] static constexpr int block_of(int p) noexcept
   {
     return p / 32 / (Quantizer::block / 8) * 4 + p % 32 / 8;

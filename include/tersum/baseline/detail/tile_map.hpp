@@ -34,8 +34,7 @@ struct tile_counts {
     return all;
   }
 
-  //! @brief The place of number `index`, which may be the one behind the last: then of level 0, at the end of the
-  //! codes.
+  //! @brief The place of chunk number `index`. Behind the last chunk it is of level 0, at the end of the codes.
   template <int Level = Op::levels>
   [[nodiscard]] TERSUM_INLINE part_place place(std::uint32_t index,
                                                std::uint32_t before = 0,
@@ -55,8 +54,8 @@ struct tile_counts {
   }
 };
 
-//! @brief The chunks that travel, widest first and each width in order, fill one element after the other; a chunk that
-//! an element has no room for begins the next.
+//! @brief The chunks that travel, the widest first and each width in order, fill one element after the other. A chunk for
+//! which an element has no room begins the next one.
 template <class Op>
 struct tile_map {
   using element                       = typename Op::element;
@@ -93,7 +92,7 @@ struct tile_map {
     return counts_of(tile).chunks();
   }
 
-  //! @brief What neither codes nor scales of an element take.
+  //! @brief The words of an element that are neither codes nor scales.
   [[nodiscard]] TERSUM_INLINE part_rest rest_of(std::uint32_t tile) const
   {
     tile_counts<Op> const counts = counts_of(tile);
@@ -108,7 +107,7 @@ struct tile_map {
   }
 
  private:
-  //! Where the next chunk goes if there is room: all before it have `word` words of codes in this tile, and a scale
+  //! Where the next chunk goes if there is room. The chunks before it have `word` words of codes in this tile, and a scale
   //! each.
   struct spot {
     std::uint32_t tile, index, word;
@@ -120,7 +119,7 @@ struct tile_map {
     return (room - at.word - at.index) / requantized_words<Op, Level>;
   }
 
-  //! Where the chunks of a level end that begin at a spot.
+  //! Where the chunks of a level end, if they begin at a spot.
   template <int Level>
   [[nodiscard]] TERSUM_INLINE spot behind(spot const& at) const
   {

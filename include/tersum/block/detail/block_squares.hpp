@@ -16,9 +16,11 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief How blocks of 128 threads share chunks out for their norms: so many coordinates a thread that what it does once
-//! does not weigh, of several chunks where they are short. Four threads share the shortest: fewer would read a few bytes
-//! each of many lines.
+//! @brief How the chunks are distributed over blocks of 128 threads to compute their norms.
+//!
+//! A thread has so many coordinates (128 or more, with feedback 64) that the instructions which it executes only once
+//! hardly count. Where chunks are short they are of several chunks. At least four threads share a chunk: with fewer, the
+//! accesses of a warp would touch a few bytes of many cache lines each.
 //! @tparam Size     Coordinates in a chunk.
 //! @tparam Element  What is read.
 //! @tparam Several  Whether each value is the sum of several, which takes as many registers again.
@@ -28,12 +30,12 @@ struct norm_shape {
   static constexpr int bytes = size * static_cast<int>(sizeof(Element));
   //! Threads that share a chunk.
   static constexpr int lanes = minimum(maximum(bytes / 256, size > 256 ? 8 : 4), 32);
-  //! Accumulators that a thread has in a row: of 32 bytes, where there are so many.
+  //! Accumulators that a thread has in a row: as many as 32 bytes of the gradient, if the chunk has enough coordinates.
   static constexpr int row = bytes / size == 2 && minimum(size, 256) >= 16 * lanes ? 16 : 8;
-  //! Its rows, of the 256 accumulators or of as many as a chunk fills.
+  //! Rows of a thread. All threads of a chunk have 256 accumulators together, or as many as a shorter chunk fills.
   static constexpr int rows = minimum(size, 256) / row / lanes;
-  //! Whether a square and its sum with the next are one multiply-add, with the same bits: where an accumulator has one
-  //! square, and it is exact, as those of halves are, which end at 2^-48.
+  //! Whether a square is added to the one before by the multiply-add that makes it, with the same bits. That holds where
+  //! each accumulator has one square only and squares are exact, as those of halves are, whose last bit is at least 2^-48.
   static constexpr bool fuses = std::is_same_v<Element, half> && size <= 256 && !Several;
   //! Chunks of a thread, one after the other.
   static constexpr int chunks = minimum(maximum((Several ? 64 : 128) * lanes / size, 1), 8);
@@ -41,7 +43,8 @@ struct norm_shape {
   static constexpr int chunks_per_block = 4 * chunks_per_warp;
 };
 
-//! @brief What one thread adds up of a chunk: accumulators (q lanes + member) row + j are summed over j into parts[q].
+//! @brief Adds up one thread's coordinates of a chunk: parts[q] becomes the sum over j of its accumulators number
+//! (q lanes + member) row + j, where `member` is the thread's place in the chunk.
 //! @tparam Shape  A `norm_shape`.
 //! @param load  load(within, v): eight values of the chunk, from coordinate `within` of those after the thread's first.
 template <class Shape, class Context, class Load, int Rows>

@@ -37,7 +37,8 @@ TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
   }
 }
 
-//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes; of means, `Finite` ones.
+//! @brief Stores eight consecutive values at an address that is a multiple of 16 bytes. If they are means, `Finite` rounds
+//! to the largest half instead of to infinity.
 template <bool Finite = false, class Context, class Element>
 TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
 {
@@ -58,6 +59,31 @@ TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
                         : Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
     }
     ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+  }
+}
+
+//! @brief Up to eight consecutive values, sixteen bytes at a time where they can be; zeros beyond `count`.
+template <class Element, class Context>
+TERSUM_BODY void load_some(Context const& ctx, Element const* from, int count, float (&v)[8])
+{
+  if (count == 8 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+    load_eight(ctx, from, v);
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = j < count ? Context::value(ctx.load(from + j)) : 0.0f; }
+  }
+}
+
+template <class Element, class Context>
+TERSUM_BODY void store_some(Context const& ctx, Element* to, int count, float const (&v)[8])
+{
+  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+    store_eight(ctx, to, v);
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      if (j < count) { ctx.store(to + j, Context::template element<Element>(v[j])); }
+    }
   }
 }
 

@@ -7,9 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/detail/selection.hpp>
-#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>
@@ -65,7 +63,7 @@ struct block_selection {
   std::uint32_t remaining  = args.selection.rule.capacity;
   int known                = 0;  //!< How many of them.
 
-  //! This thread's run of chunks: ascending over threads and blocks.
+  //! The chunks of this thread lie one after the other: those of later threads and blocks have larger numbers.
   struct run {
     std::uint64_t begin, end;
   };
@@ -84,7 +82,7 @@ struct block_selection {
     return selection_energy(ctx, args, chunk);
   }
 
-  //! The sum of the values of the threads below this one, and of all.
+  //! The sum of the values of the threads with lower numbers; `total` becomes that of all threads of the block.
   [[nodiscard]] TERSUM_BODY std::uint32_t scan(std::uint32_t value, std::uint32_t& total) const
   {
     return ctx.template block_scan<threads>(value, total, scan_room);
@@ -170,7 +168,7 @@ struct block_selection {
     return cost;
   }
 
-  //! The sum of `values[i stride]` over the blocks below this one, and over all.
+  //! The sum of `values[i stride]` over the blocks i with lower numbers than this one, and over all blocks.
   [[nodiscard]] TERSUM_BODY std::uint32_t sum_below(std::uint32_t const* values,
                                                     unsigned stride,
                                                     std::uint32_t& total) const
@@ -199,7 +197,7 @@ struct block_selection {
     }
   }
 
-  //! The next number of a level, which then counts on. Without an index into registers, which would be memory.
+  //! Takes the next number of a level. Each level is compared with: an array that is indexed would not lie in registers.
   [[nodiscard]] TERSUM_BODY static std::uint32_t take_number(std::uint32_t (&next)[levels],
                                                              std::uint32_t level)
   {

@@ -16,14 +16,16 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief What all steps of a chunk have in common: 0 without energy, otherwise a key of a step is value + offset - 1.
+//! @brief The value of a chunk, from which the keys of all its steps follow: the key of a step is value + offset - 1. A
+//! chunk without energy has the value 0 and no keys.
 [[nodiscard]] inline std::uint32_t selection_value(selection_rule const& rule, std::uint32_t energy)
 {
   std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
   return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + 1u;
 }
 
-//! @brief The least value with which a step has that key or a larger one; 2^32 - 1, which no chunk has, if none does.
+//! @brief The least value of a chunk in which a step has that key or a larger one. If there is none it is 2^32 - 1, a
+//! value that no chunk has.
 [[nodiscard]] inline std::uint32_t first_value(selection_rule const& rule,
                                                std::uint32_t step,
                                                std::uint64_t key)
@@ -33,8 +35,8 @@ namespace tersum::inline v0::detail {
   return static_cast<std::uint32_t>(minimum<std::uint64_t>(above + 1, 0xffffffffu));
 }
 
-//! @brief Applies a rule to the chunks 0 .. count-1, in a few passes over their energies, each thread to a share of them.
-//! What comes out does not depend on the number of threads; nothing is sorted.
+//! @brief Applies a rule to the chunks 0 .. count-1, in a few passes over their energies. Nothing is sorted. The chunks are
+//! cut into *shares*, one for each thread; the result does not depend on their number.
 class chunk_selection {
  public:
   static constexpr int max_shares = 64;
@@ -54,7 +56,7 @@ class chunk_selection {
     shares_           = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least)));
   }
 
-  //! energy(chunk) is an integer that ascends with the chunk's energy.
+  //! Applies the rule. energy(chunk) is the chunk's energy, as an integer in the same order.
   template <class Energy>
   void run(Energy const& energy, selection_header& header)
   {
@@ -85,7 +87,7 @@ class chunk_selection {
   }
 
  private:
-  //! body(share, first chunk, end) for all shares, each on a thread.
+  //! Calls body(share, first chunk, end) for all shares, each on a thread.
   template <class Body>
   void each_share(Body const& body) const
   {
@@ -95,7 +97,7 @@ class chunk_selection {
     });
   }
 
-  //! The histogram of body(first chunk, end, histogram) for all shares.
+  //! Adds up the histograms that body(first chunk, end, histogram) makes of all shares.
   template <class Body>
   void add_histograms(Body const& body) const
   {
@@ -112,7 +114,8 @@ class chunk_selection {
     });
   }
 
-  //! Energies to values, which wait where the places will be, and the first digits of their keys.
+  //! Computes the chunks' values from their energies, and counts the first digits of their keys. The values are kept in
+  //! the array of the places, which come later.
   template <class Energy>
   void first_digits(Energy const& energy,
                     std::uint64_t begin,
@@ -122,7 +125,7 @@ class chunk_selection {
     for (std::uint64_t chunk = begin; chunk < end; ++chunk) {
       std::uint32_t const value = selection_value(rule_, energy(chunk));
       places_[chunk]            = value;
-      // The search never asks what keys of 0 cost: nothing is left below them.
+      // Chunks without energy need not be counted: the search never asks what keys of 0 cost.
       if (value == 0) { continue; }
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
         std::uint32_t const key = value + (rule_.offset[step] - 1);
@@ -131,7 +134,7 @@ class chunk_selection {
     }
   }
 
-  //! The next digits of the keys that begin with those of `prefix`.
+  //! Counts the next digits of the keys that begin with the digits of `prefix`.
   void more_digits(int pass,
                    std::uint32_t prefix,
                    std::uint64_t begin,
@@ -155,7 +158,7 @@ class chunk_selection {
     }
   }
 
-  //! What the step of a chunk that equals the threshold costs; the first one, should there be several.
+  //! What the step of a chunk whose key equals the threshold costs; the first such step, should there be several.
   [[nodiscard]] std::uint32_t tie_cost(std::uint64_t chunk) const
   {
     std::uint32_t const value = places_[chunk];
@@ -165,7 +168,8 @@ class chunk_selection {
     return 0;
   }
 
-  //! The first chunk whose step equals the threshold and does not fit: none behind it does.
+  //! The first chunk with a step that equals the threshold and does not fit any more. Such steps of later chunks are not
+  //! taken either.
   [[nodiscard]] std::uint64_t find_cutoff(std::uint64_t remaining) const
   {
     std::uint64_t ties[max_shares] = {};
@@ -190,10 +194,10 @@ class chunk_selection {
     return count_;
   }
 
-  //! Values to places; counts the chunks of each level.
+  //! Replaces the chunks' values by their places, and counts the chunks of each level.
   void number_chunks(std::uint64_t cutoff, std::uint32_t (&total)[max_levels + 1]) const
   {
-    // The next place of each level, in a share and then before it.
+    // Of each share: first the next place of each level within it, then how many places come before it.
     std::uint32_t next[max_shares][max_levels + 1];
     each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
       for (std::uint32_t level = 0; level <= max_levels; ++level) { next[share][level] = level; }
@@ -218,7 +222,7 @@ class chunk_selection {
     });
   }
 
-  //! Places in the share alone. `Ties` tells whether steps that equal the threshold are taken.
+  //! Numbers the places within one share. `Ties` tells whether steps that equal the threshold are taken.
   template <bool Ties>
   void number_range(std::uint64_t begin,
                     std::uint64_t end,
@@ -235,8 +239,8 @@ class chunk_selection {
           if constexpr (Ties) { reached[i] += place[i] >= tie_[step] ? 1u : 0u; }
         }
       }
-      // Counters of a byte in one register: those in memory would make every chunk wait for the one before. Nothing here
-      // branches, since levels are hard to predict; what has no level is not counted.
+      // The counters of all levels are bytes of one register: in memory they would make every chunk wait for the one
+      // before. Nothing here branches, since levels are hard to predict. Chunks of level 0 are not counted.
       std::uint64_t seen = 0;
       for (std::uint64_t i = 0; i < here; ++i) {
         std::uint32_t const level = level_[taken[i] + (reached[i] > taken[i] ? 1u : 0u)];
@@ -255,9 +259,11 @@ class chunk_selection {
   std::uint32_t* histogram_;
   std::uint32_t* places_;
   int shares_;
-  std::uint32_t tie_[max_levels]       = {};  // values from which on a step equals the threshold,
-  std::uint32_t above_[max_levels]     = {};  // and is above it
-  std::uint32_t level_[max_levels + 1] = {};  // after so many steps
+  std::uint32_t tie_[max_levels] =
+    {};  // of each step: the least value with which its key is the threshold
+  std::uint32_t above_[max_levels] =
+    {};  // of each step: the least value with which its key is above it
+  std::uint32_t level_[max_levels + 1] = {};  // the level of a chunk that has taken so many steps
 };
 
 }  // namespace tersum::inline v0::detail

@@ -18,11 +18,12 @@ namespace tersum::inline v0::detail {
 
 inline constexpr int max_levels = 7;  //!< Widths that a chunk can have, besides none.
 
-//! @brief The steps that a chunk's width can take, and what all of them together may cost.
+//! @brief The steps from one width of a chunk to a larger one, and what all steps of all chunks together may cost.
 //!
-//! A step has a key in every chunk: the larger, the more it is worth per bit. The steps of a chunk have descending keys.
-//! Selected are all steps whose key is above a threshold, and of those that equal it the first in the order of chunks
-//! that still fit; the threshold is the lowest that the capacity allows.
+//! In each chunk every step has a key: the more the step is worth per bit, the larger its key. The later steps of a chunk
+//! have smaller keys than the earlier ones. A selection takes all steps whose key is above a threshold. Of those whose
+//! key equals the threshold it takes the first ones, in the order of chunks, as long as they fit. The threshold is the
+//! lowest that the capacity allows.
 struct selection_rule {
   std::uint32_t steps;                  //!< Steps of a chunk, at most `max_levels`.
   std::uint32_t level[max_levels];      //!< The level that a step ends on, 1 and up.
@@ -35,10 +36,10 @@ struct selection_rule {
   std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
 };
 
-//! Room below the smallest offset, so that keys do not wrap.
+//! Added to all offsets, so that no key is below zero.
 inline constexpr std::uint32_t key_bias = 1u << 29;
 
-//! @brief The energy of a chunk as an integer that ascends with it: the bits of the float.
+//! @brief The energy of a chunk as an integer in the same order: the bits of the float.
 template <class Scalar>
 [[nodiscard]] TERSUM_INLINE std::uint32_t energy_bits(Scalar agreed, int world)
 {
@@ -50,7 +51,7 @@ template <class Scalar>
   }
 }
 
-//! @brief The key of one step in a chunk of that energy. Without energy nothing is worth a bit.
+//! @brief The key of one step in a chunk of that energy; 0, which is never taken, in a chunk without energy.
 [[nodiscard]] TERSUM_INLINE std::uint32_t selection_key(selection_rule const& rule,
                                                         std::uint32_t step,
                                                         std::uint32_t energy)
@@ -63,12 +64,6 @@ template <class Scalar>
 [[nodiscard]] TERSUM_INLINE std::uint32_t magnitude_bits(float value)
 {
   return minimum(float_bits(value) & 0x7fffffffu, 0x7f800000u);
-}
-
-//! @brief The energy that `random_chunks` gives a chunk: a hash, fresh in every step.
-[[nodiscard]] TERSUM_INLINE std::uint32_t random_energy(std::uint64_t chunk, std::uint64_t key)
-{
-  return sign_bits(chunk, ~key) >> 1 | 1u;
 }
 
 //! @brief Three digits make a key: 11, 11 and 10 bits.
@@ -121,7 +116,8 @@ struct selection_args {
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
 inline constexpr int place_shift = 3;
 
-//! @brief The level of a chunk after all steps above the threshold, and what a step that equals it costs (0: none).
+//! @brief The level of a chunk after all steps whose keys are above the threshold, and what the step whose key equals it
+//! costs; 0 if there is none.
 [[nodiscard]] TERSUM_INLINE std::uint32_t level_above(selection_rule const& rule,
                                                       std::uint32_t energy,
                                                       std::uint32_t threshold,

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/execute/detail/with_subnormals.hpp>
-#include <tersum/execute/instruction_set.hpp>
+#include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
 
 #include <concepts>
@@ -18,22 +18,11 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief An executor of host threads. Any other runs kernels: it has `run(kernel, blocks)`, as `cuda_executor` describes it.
-template <class T>
-concept host_executor = requires(T const e)
-{
-  {
-    e.threads
-    } -> std::convertible_to<int>;
-  {
-    e.instructions
-    } -> std::convertible_to<instruction_set>;
-};
-
 //! @brief Runs work in the form that the executor has: `work.on_host(threads, set)`, or `work.on_blocks(exec)`, which
 //! launches kernels. Both return a status.
-template <class Executor, class Work>
-[[nodiscard]] status perform(Executor const& exec, Work const& work)
+template <executor Executor, class Work>
+requires(host_executor<Executor> || launching_executor<Executor>) [[nodiscard]] status
+  perform(Executor const& exec, Work const& work)
 {
   if (status const s = exec.check(); !s.ok()) { return s; }
   if constexpr (host_executor<Executor>) {
@@ -59,7 +48,7 @@ template <class A, class B>
          second + b.size_bytes() <= first;
 }
 
-//! Whether `inner` is where `outer` is: the same first byte.
+//! Whether two arrays begin at the same byte.
 template <class A, class B>
 [[nodiscard]] bool begin_alike(std::span<A> a, std::span<B> b) noexcept
 {

@@ -86,7 +86,7 @@ struct quantize_work {
   }
 };
 
-//! What both directions ask of their arrays; `factors` are scales or steps.
+//! Whether arrays can be quantized or dequantized; if not, the sentence names the argument. `factors` are scales or steps.
 template <class Chunker, class Reducer, class Element, class Word>
 [[nodiscard]] argument_check check_codes(Chunker const& chunker,
                                          Reducer const& reducer,

@@ -4,10 +4,10 @@
 //! @file
 //! Definitions of device/reduce.hpp.
 
-#include <tersum/baseline/per_hop_codec.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/device/detail/perform.hpp>
-#include <tersum/execute/detail/reduce_array.hpp>
-#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
+#include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct reduce_list_kernel {
   }
 };
 
-//! Payload i of several begins at payload_at(i).
+//! Reduces several payloads, of which number i begins at payload_at(i).
 template <class Op, class Payloads>
 struct reduce_work {
   using element = typename Op::element;
@@ -76,7 +76,7 @@ struct reduce_work {
   }
 
  private:
-  //! body(list) for as many payloads as a launch takes; the following lists begin with what the last one made.
+  //! Calls body(list) for as many payloads as a launch takes. Every list after the first begins with the result so far.
   template <class Body>
   [[nodiscard]] status each_list(Body const& body) const
   {

@@ -126,7 +126,7 @@ struct rotate_back_work {
   }
 };
 
-//! What both directions ask of their arrays.
+//! Whether arrays can be rotated, in either direction; if not, the sentence names the argument.
 template <int Size, class Element, class Rotated>
 [[nodiscard]] status check_rotation(partial_hadamard<Size> const& rotator,
                                     std::span<Element> values,
@@ -134,7 +134,7 @@ template <int Size, class Element, class Rotated>
 {
   bool const in_place = begin_alike(values, rotated) && values.size_bytes() == rotated.size_bytes();
   return argument_check{}
-    .require(rotated.size() == rotated_size(rotator, values.size()),
+    .require(rotated.size() == tersum::rotated_size(rotator, values.size()),
              "rotated has not rotated_size(rotator, values.size()) elements")
     .require(fits_a_launch(rotated.size() / Size), too_many_chunks)
     .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")

@@ -6,10 +6,10 @@
 
 #include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
-#include <tersum/chunk/detail/width_costs.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/width_costs.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/rms_range.hpp>

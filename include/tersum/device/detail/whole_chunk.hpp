@@ -16,7 +16,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief body(first): the `Size` coordinates of a chunk, in place where there are so many, otherwise a copy as floats.
+//! @brief Calls body(first) with the `Size` coordinates of a chunk: in place if the array has them all, otherwise with a copy
+//! as floats, padded with zeros.
 template <int Size, class Element, class Body>
 void with_whole_chunk(std::span<Element const> values, std::uint64_t chunk, Body const& body)
 {
@@ -28,7 +29,7 @@ void with_whole_chunk(std::span<Element const> values, std::uint64_t chunk, Body
   body(static_cast<float const*>(copy));
 }
 
-//! @brief body(to) writes the `Size` coordinates of a chunk; those that the array has stay.
+//! @brief Calls body(to), which writes the `Size` coordinates of a chunk, and keeps those that the array has.
 template <int Size, class Element, class Body>
 void write_whole_chunk(std::span<Element> values, std::uint64_t chunk, Body const& body)
 {

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -19,7 +21,7 @@ namespace tersum::inline v0::detail {
 template <class Context>
 inline constexpr int cast_threads = tuning_of<Context>.cuda.cast_threads;
 
-//! @brief Reports a sum that is not finite. Every rank sees the same sum, so every rank sets the same flag.
+//! @brief Sets the flag of the exchange if a sum is not finite. Every rank sees the same sum, and sets the same flag.
 template <class Codec, class Element>
 TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, float sum)
 {
@@ -54,7 +56,7 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   using wire_element      = typename Codec::quantizer_type::element;
   constexpr int at_once   = cast_threads<Context> * 8;
   chunk_entry const entry = args.table[ctx.block_rank()];
-  // Bypassed coordinates do not travel here, and those before this chunk are known.
+  // The payload has no bypassed coordinates, so that those before this chunk are subtracted from its offset.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
                              (entry.offset - args.records[entry.tensor].bypass);
   Element* const gradient = args.gradient + entry.offset;
@@ -84,33 +86,9 @@ template <class Codec>
   return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
 }
 
-//! @brief Up to eight consecutive values, sixteen bytes at a time where they can be; zeros beyond `count`.
-template <class Element, class Context>
-TERSUM_BODY void load_some(Context const& ctx, Element const* from, int count, float (&v)[8])
-{
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
-    load_eight(ctx, from, v);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { v[j] = j < count ? Context::value(ctx.load(from + j)) : 0.0f; }
-  }
-}
-
-template <class Element, class Context>
-TERSUM_BODY void store_some(Context const& ctx, Element* to, int count, float const (&v)[8])
-{
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
-    store_eight(ctx, to, v);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      if (j < count) { ctx.store(to + j, Context::template element<Element>(v[j])); }
-    }
-  }
-}
-
-//! @brief Chosen chunks to the payload when `Encode`, with what is left for the next step; otherwise back with the mean,
-//! zeros where a chunk did not travel. Eight coordinates a thread.
+//! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise
+//! writes the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight
+//! coordinates.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -122,7 +100,7 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);
   bool const stays          = place.level == 0;
-  if (Encode && stays && !Codec::feeds_back) { return; }
+  if (Encode && stays && !feeds_back<Codec>) { return; }
   chunk_entry const entry = args.table[chunk];
   int const within        = static_cast<int>(thread % a_chunk) * 8;
   int const count         = minimum(static_cast<int>(entry.length) - within, 8);
@@ -132,18 +110,21 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   float v[8];
   if constexpr (Encode) {
     load_some(ctx, gradient, count, v);
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       float kept[8];
       load_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, kept);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
-      // What is not finite is not kept.
+      for (int j = 0; j < 8; ++j) {
+        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+      }
+      // Values that are not finite are not kept.
       float rest[8];
       bool const keeps = !step_is_poisoned(args);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         float const sent = Context::value(Context::template element<wire_element>(v[j]));
-        rest[j]          = stays ? v[j] : Context::subtract(v[j], sent);
+        float const lost = stays ? v[j] : Context::subtract(v[j], sent);
+        rest[j] = args.codec.feedback.after(context_arithmetic<Context>{}, v[j], lost, kept[j]);
         if (!keeps || !is_finite(rest[j])) { rest[j] = kept[j]; }
       }
       store_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, rest);

@@ -28,7 +28,7 @@ TERSUM_BODY void decode_share(Context const& ctx,
 {
   using hadamard = typename chunk_share<Codec>::hadamard;
   float v[32];
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
     if (place.level > 0) {
@@ -49,7 +49,7 @@ TERSUM_BODY void decode_share(Context const& ctx,
     std::uint32_t words[bits];
     load_words<Codec>(ctx,
                       args.payload + place.word + mine.thread * bits,
-                      mine.active && (!Codec::selects || place.level > 0),
+                      mine.active && (!selects<Codec> || place.level > 0),
                       words,
                       squares,
                       at_limit);
@@ -73,15 +73,16 @@ TERSUM_BODY void decode_share(Context const& ctx,
     }
   }
 
+  if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
-  if (Codec::selects && place.level == 0) {
-    // Zeros, or NaN where a gradient was not finite.
+  if (selects<Codec> && place.level == 0) {
+    // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
   }
   std::uint32_t const word =
-    Codec::rotates_chunks && (!Codec::selects || place.level > 0)
+    Codec::rotates_chunks && (!selects<Codec> || place.level > 0)
       ? sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, args.header->sign_key)
       : 0;
   TERSUM_UNROLL
@@ -111,7 +112,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     static_cast<float*>(ctx.shared()) +
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
   payload_place place{};
-  if (!Codec::selects || mine.active) { place = find_place(args, mine.chunk); }
+  if (!selects<Codec> || mine.active) { place = find_place(args, mine.chunk); }
 
   std::uint32_t squares = 0, at_limit = 0;
   if constexpr (!Edge && decodes_on_tiles<Codec>) {
@@ -129,13 +130,13 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     decode_share<Edge>(ctx, args, mine, place, storage, squares, at_limit);
   }
 
-  if constexpr (Codec::saturates) {
+  if constexpr (saturates<Codec>) {
     hadamard::synchronize(ctx);
     at_limit = chunk_sum(ctx, at_limit, mine, storage);
-    if constexpr (Codec::tracks) { squares = chunk_sum(ctx, squares, mine, storage); }
+    if constexpr (tracks<Codec>) { squares = chunk_sum(ctx, squares, mine, storage); }
     if (mine.active && mine.thread == 0) {
       ctx.store(&args.steps[mine.chunk].saturated, at_limit);
-      if constexpr (Codec::tracks) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
+      if constexpr (tracks<Codec>) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
     }
   }
 }

@@ -58,10 +58,10 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   using hadamard          = typename chunk_share<Codec>::hadamard;
   chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
   payload_place place{};
-  if constexpr (Codec::selects) {
-    // Chunks that stay take no part, but for what feedback keeps of them.
+  if constexpr (selects<Codec>) {
+    // Chunks that do not travel are only read for what feedback keeps of them.
     if (mine.active) { place = find_place(args, mine.chunk); }
-    if constexpr (!Codec::feeds_back) { mine.active = mine.active && place.level > 0; }
+    if constexpr (!feeds_back<Codec>) { mine.active = mine.active && place.level > 0; }
   }
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
@@ -74,17 +74,17 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   if constexpr (encodes_on_tiles<Codec, Element>) {
     value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
   } else {
-    load_signed<Edge>(ctx, args, mine, v);
+    load_signed<Edge>(ctx, args, mine, storage, v);
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
   dither_key const key       = key_of(args);
   std::uint64_t const number = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
-  if (!Codec::selects || place.level > 0) {
-    at_level(args.codec, Codec::selects ? place.level : 1u, [&](auto const& codec) {
+  if (!selects<Codec> || place.level > 0) {
+    at_level(args.codec, selects<Codec> ? place.level : 1u, [&](auto const& codec) {
       constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
       constexpr unsigned stores = bits / words_per_store<bits>;
-      std::uint64_t const at    = Codec::selects
+      std::uint64_t const at    = selects<Codec>
                                     ? place.word / words_per_store<bits> + mine.thread * stores
                                     : number * stores;
       std::uint32_t words[bits];
@@ -93,10 +93,10 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     });
   }
 
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    finish_backward(ctx, args, mine, storage, v);
     float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
                                                        static_cast<float>(args.world))
                                    : 0.0f;
@@ -104,9 +104,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     load_share<Edge>(ctx, args, mine, given);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      if (!Codec::selects || place.level > 0) { given[i] = Context::fma(-step, v[i], given[i]); }
+      v[i] = !selects<Codec> || place.level > 0 ? Context::fma(-step, v[i], given[i]) : given[i];
     }
-    if (!step_is_poisoned(args)) { store_share<Edge>(ctx, args.residual, mine, given); }
+    if (!step_is_poisoned(args)) { keep_lost<Edge>(ctx, args, mine, given, v); }
   }
 }
 

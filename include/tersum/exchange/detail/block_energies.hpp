@@ -15,7 +15,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The energy of a chunk, or of a coordinate of its own.
+//! @brief The energy by which a chunk is chosen, or a coordinate where each is chosen for itself.
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
                                                          exchange_args<Codec, Element> const& args,
@@ -23,15 +23,18 @@ template <class Codec, class Element, class Context>
 {
   if constexpr (gathering<Codec>) {
     float value = Context::value(ctx.load(args.gradient + chunk));
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       value = Context::add(value, ctx.load(args.residual + chunk));
     }
     return magnitude_bits(value);
-  } else if constexpr (!Codec::chunker_type::by_norm) {
-    return random_energy(chunk, args.header->sign_key);
   } else {
-    using scalar = typename Codec::norm_scalar;
-    return weighted_energy(args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
+    std::uint32_t energy = 0;
+    if constexpr (Codec::chunker_type::by_norm) {
+      using scalar = typename Codec::norm_scalar;
+      energy =
+        weighted_energy(args, chunk, ctx.load(static_cast<scalar const*>(args.agreed) + chunk));
+    }
+    return score_of(args, chunk, energy);
   }
 }
 

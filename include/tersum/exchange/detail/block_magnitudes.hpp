@@ -28,7 +28,7 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
     static_cast<float*>(ctx.shared()) +
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
   float v[32];
-  load_signed<Edge>(ctx, args, mine, v);
+  load_signed<Edge>(ctx, args, mine, storage, v);
   if constexpr (Codec::rotates_chunks) {
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     hadamard::synchronize(ctx);
@@ -40,7 +40,7 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
   largest = chunk_maximum(ctx, largest, mine, storage);
   if (mine.active && mine.thread == 0) {
     float magnitude = Context::from_bits(largest);
-    if constexpr (Codec::rotates_chunks || Codec::rotates_all) {
+    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
       std::uint64_t const chunks = args.records[args.table[mine.chunk].tensor].chunks;
       magnitude                  = Context::divide(magnitude, rotation_root<Codec>(chunks));
     }

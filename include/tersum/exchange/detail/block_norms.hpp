@@ -8,6 +8,7 @@
 
 #include <tersum/block/detail/block_squares.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 
@@ -20,14 +21,14 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 using norm_share = norm_shape<Codec::chunk_size,
                               std::conditional_t<Codec::rotates_all, float, Element>,
-                              Codec::feeds_back>;
+                              feeds_back<Codec>>;
 
 //! @brief The grid of `chunk_norms`.
 template <class Codec, class Element>
 inline constexpr chunk_grid norms_grid{
   .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
 
-//! @brief Eight values, gradient plus residual; zeros beyond the `left` that there are, which only edges look at.
+//! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
@@ -44,18 +45,21 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       if (j < left) {
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
-        if constexpr (Codec::feeds_back) {
-          v[j] = Context::add(v[j], ctx.load(args.residual + at));
+        if constexpr (feeds_back<Codec>) {
+          v[j] = args.codec.feedback.before(
+            context_arithmetic<Context>{}, v[j], ctx.load(args.residual + at));
         }
       }
     }
   } else {
     load_eight(ctx, args.gradient + first, v);
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::add(v[j], kept[j]); }
+      for (int j = 0; j < 8; ++j) {
+        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+      }
     }
   }
 }
@@ -76,15 +80,8 @@ TERSUM_BODY void add_squares(Context const& ctx,
   add_squares<norm_share<Codec, Element>>(ctx, load, parts);
 }
 
-//! Whether the norms of chunks are what the ranks agree on.
-template <class Codec>
-inline constexpr bool norms_travel = true;
-
-template <class Codec>
-requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
-  Codec::range_type::measurement == statistic::chunk_square_norm;
-
-//! @brief Where a chunk's norm goes: to the wire, or to the chunk's step, to be summed over the tensor.
+//! @brief Stores a chunk's norm: on the wire if norms of chunks are agreed on, otherwise in the chunk's step, until it is
+//! summed over the tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void store_norm(Context const& ctx,
                             exchange_args<Codec, Element> const& args,
@@ -99,14 +96,14 @@ TERSUM_BODY void store_norm(Context const& ctx,
     ctx.store(&args.steps[chunk].encode, norm);
   }
   if constexpr (std::is_same_v<scalar, norm_log>) {
-    // Half an element is left when the chunks are odd.
+    // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
     if (chunk + 1 == args.chunks && args.chunks % 2 != 0) {
       ctx.store(agreed + args.chunks, scalar{});
     }
   }
 }
 
-//! @brief The norms of a warp's chunks from `first` on, one after the other for each group of lanes: whole or not.
+//! @brief The norms of a warp's chunks from `first` on, whole or not. Each group of lanes takes one after the other.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void edge_norms(Context const& ctx,
                             exchange_args<Codec, Element> const& args,
@@ -119,7 +116,7 @@ TERSUM_BODY void edge_norms(Context const& ctx,
                                 ctx.thread_rank() % 32 / share::lanes;
     bool const active    = chunk < args.chunks;
     std::uint64_t offset = 0;
-    std::uint32_t length = 0;  // of lanes without a chunk, which must shuffle
+    std::uint32_t length = 0;  // stays 0 in lanes without a chunk, which shuffle like all others
     if (active) {
       word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + chunk));
       offset            = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
@@ -181,7 +178,7 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
     for (int i = 0; i < share::chunks; ++i) {
       std::uint64_t begin = offset + static_cast<unsigned>(i * size);
       if constexpr (Codec::rotates_all) {
-        // What has no chunk takes the last one again: all must shuffle.
+        // Lanes beyond the last chunk take that one again, since all lanes must shuffle.
         std::uint64_t const number = first + group * share::chunks + static_cast<unsigned>(i);
         begin                      = minimum(number, args.chunks - 1) * size + member * share::row;
       }

@@ -59,14 +59,17 @@ TERSUM_BODY void apply_signs(Context const&,
   for (int p = 0; p < 16; ++p) { pairs[p] ^= spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u; }
 }
 
-//! @brief `load_share`, then `apply_signs` where the codec rotates chunks: 16-bit values take their signs in pairs.
+//! @brief `load_share`, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
+//! words, or, in memory, all of it.
+//! @param storage  Of the chunk's tile.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_signed(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              chunk_share<Codec> const& mine,
+                             [[maybe_unused]] float* storage,
                              float (&v)[32])
 {
-  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !Codec::feeds_back) {
+  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !feeds_back<Codec>) {
     std::uint32_t pairs[16];
     load_pairs<Edge>(ctx, args, mine, pairs);
     apply_signs(ctx, args.header->sign_key, mine, pairs);
@@ -77,7 +80,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
     }
   } else {
     load_share<Edge>(ctx, args, mine, v);
-    if constexpr (Codec::rotates_chunks) { apply_signs(ctx, args.header->sign_key, mine, v); }
+    begin_forward(ctx, args, mine, storage, v);
   }
 }
 

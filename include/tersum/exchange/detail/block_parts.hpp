@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A thread's share of a chunk that is coded in parts, which two shots and hops decode, add and encode: kernel body parts.
+//! A thread's part of the work on one chunk, under codecs whose owners or hops decode, add and encode: kernel body parts.
 //! Every kernel that rotates has the blocks of `encode_chunks`.
 
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The grid of these kernels: shared memory holds codebooks besides.
+//! @brief The grid of these kernels, whose shared memory holds the codebooks, too.
 template <class Codec>
 inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunks_a_block,
                                           .threads        = grid_of<Codec>.threads,
@@ -32,14 +32,16 @@ struct part_share {
   using share     = chunk_share<Codec>;
   using hadamard  = typename share::hadamard;
 
-  static constexpr int size = Codec::chunk_size;
+  static constexpr int size     = Codec::chunk_size;
+  static constexpr bool rotates = Codec::rotates_chunks || Codec::rotates_in_memory;
+  //! What undoes the lengths of forward and backward rotation.
   static constexpr float unit =
-    1.0f / static_cast<float>(size);  //!< Rotated values are unnormalized.
+    1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
 
-  //! Whether all lanes of a warp encode and decode codes of the same width; those that have none left before: see
-  //! `all_idle`.
+  //! Whether all lanes of a warp encode and decode codes of the same width, so that they can look up together. Warps
+  //! without work have returned before: see `all_idle`.
   static constexpr bool in_step =
-    hadamard::threads >= 32 && !Codec::several_bits && !Codec::selects;
+    hadamard::threads >= 32 && !several_bits<Codec> && !selects<Codec>;
 
   using map_type = decltype(make_part_map(std::declval<args_type const&>()));
 
@@ -77,7 +79,7 @@ struct part_share {
     return Context::from_bits(ctx.load(part + map.scale_word(place.index)));
   }
 
-  //! Adds factor times what a part says of this chunk to the values in wire order.
+  //! Adds `factor` times the decoded chunk of a part to the values in wire order.
   TERSUM_BODY void add(std::uint32_t const* part, float factor, float (&v)[32]) const
   {
     if constexpr (!in_step) {
@@ -100,7 +102,8 @@ struct part_share {
     });
   }
 
-  //! Encodes values in wire order as this chunk of a part, dithered by `key`; the scale is multiplied by `share_of`.
+  //! Writes values in wire order as this chunk of a part, dithered by `key`. The chunk's scale is multiplied by
+  //! `share_of`: by 1 / ranks if the values are sums and the part is to hold their mean.
   template <class Dither>
   TERSUM_BODY void encode(float const (&v)[32],
                           [[maybe_unused]] dither_key const& key,
@@ -182,11 +185,11 @@ struct part_share {
     });
   }
 
-  //! Signs and rotates the loaded arrangement; without a rotation it is the order of the wire.
+  //! Flips signs and rotates, from the loaded arrangement to the order of the wire. Without a rotation nothing changes.
   TERSUM_BODY void to_wire(float (&v)[32]) const
   {
-    if constexpr (Codec::rotates_chunks) {
-      apply_signs(ctx, args.header->sign_key, mine, v);
+    if constexpr (rotates) {
+      begin_forward(ctx, args, mine, storage, v);
       hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
     }
   }
@@ -194,9 +197,9 @@ struct part_share {
   //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
   TERSUM_BODY void rotate_back(float (&v)[32]) const
   {
-    if constexpr (Codec::rotates_chunks) {
+    if constexpr (rotates) {
       hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-      apply_signs(ctx, args.header->sign_key, mine, v);
+      finish_backward(ctx, args, mine, storage, v);
       TERSUM_UNROLL
       for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
     }
@@ -220,12 +223,12 @@ struct part_share {
       place.index * map.world + args.rank;  // under fixed chunks; otherwise no other has it
   }
 
-  //! The sum over the ranks of an owned chunk, and what the owner kept of it, in wire order.
+  //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.
   TERSUM_BODY void add_ranks(float (&v)[32]) const
   {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
-    if constexpr (Codec::owner_feeds_back) {
+    if constexpr (owner_feeds_back<Codec>) {
       if (mine.active) {
         TERSUM_UNROLL
         for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }

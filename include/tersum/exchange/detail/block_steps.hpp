@@ -34,8 +34,8 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
-  if constexpr (Codec::selects && !has_parts<Codec>) {
-    // What the chosen chunks leave free of the payload travels as zeros.
+  if constexpr (selects<Codec> && !has_parts<Codec>) {
+    // Words of the payload that no chosen chunk uses travel as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
     std::uint64_t const threads =
@@ -60,9 +60,9 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
     std::uint32_t const tensor  = args.table[chunk].tensor;
     tensor_record const& record = args.records[tensor];
     float const measured =
-      has_agreed(args) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
-    // Where code for host and device calls a policy of the host alone, nvcc only warns, and leaves the kernel empty. Called
-    // from here, that is an error.
+      has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
+    // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
+    // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
     static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
     chunk_step const step = step_on_level(
       args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
@@ -83,15 +83,14 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
     sum = sum + static_cast<double>(args.steps[record.first_chunk + i].encode);
   }
   sum                         = block_total<tensor_threads>(ctx, sum);
-  std::uint64_t const element = (Codec::per_tensor ? 0 : args.chunks) + ctx.block_rank();
+  std::uint64_t const element = (per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank();
   if (ctx.thread_rank() == 0) {
     static_cast<scalar*>(args.agreed)[element] = to_agreed<scalar>(static_cast<float>(sum), true);
   }
 }
 
-//! @brief Ends an exchange: counts saturated lanes, measures the correlation, advances the step. One block a tensor,
-//! one block when there is none.
-//!
+//! @brief Ends an exchange: counts saturated lanes, measures the correlation of the ranks, and numbers the next step of
+//! training. A block has one tensor; there is one block if there is no tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -105,28 +104,28 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
       double energy = 0, of_sum = 0, saturated = 0;
       for (std::uint64_t i = t; i < record.chunks; i += tensor_threads) {
         chunk_step const step = args.steps[record.first_chunk + i];
-        if constexpr (Codec::saturates) {
+        if constexpr (saturates<Codec>) {
           saturated = saturated + static_cast<double>(step.saturated);
         }
-        if constexpr (Codec::tracks) {
+        if constexpr (tracks<Codec>) {
           if (stays_behind<Codec>(step)) { continue; }
           of_sum = add_energy(of_sum, step);
-          if constexpr (range::measurement == statistic::chunk_square_norm) {
+          if constexpr (norms_travel<Codec>) {
             energy = energy + static_cast<double>(to_float(agreed[record.first_chunk + i]));
           }
         }
       }
-      if constexpr (Codec::saturates) {
+      if constexpr (saturates<Codec>) {
         saturated = block_total<tensor_threads>(ctx, saturated);
         if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
       }
-      if constexpr (Codec::tracks) {
+      if constexpr (tracks<Codec>) {
         of_sum = block_total<tensor_threads>(ctx, of_sum);
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           energy = block_total<tensor_threads>(ctx, energy) / args.world;
         } else {
           energy = static_cast<double>(
-            to_float(agreed[(Codec::per_tensor ? 0 : args.chunks) + ctx.block_rank()]));
+            to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank()]));
         }
         if (t == 0) {
           record.ratio =

@@ -19,8 +19,8 @@ namespace tersum::inline v0::detail {
 template <class Context>
 inline constexpr int part_threads = tuning_of<Context>.cuda.part_threads;
 
-//! @brief Clears what lies between codes and scales: of all parts that this rank sends, or of its own part of the
-//! mean. Tiles get their heads.
+//! @brief Clears the words between codes and scales: of all parts that this rank sends, or of its own part of the mean.
+//! Tiles get their heads.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_parts(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
@@ -43,7 +43,7 @@ TERSUM_BODY void clear_parts(Context const& ctx,
   }
 }
 
-//! @brief Gradient to this rank's codes for all parts: one pass.
+//! @brief Encodes the gradient, for all parts, in one pass.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void encode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
@@ -54,16 +54,16 @@ TERSUM_BODY void encode_parts(Context const& ctx,
   own.mine.active = own.mine.active && own.place.level > 0;
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  load_signed<Edge>(ctx, args, own.mine, v);
-  if constexpr (Codec::rotates_chunks) {
+  load_signed<Edge>(ctx, args, own.mine, own.storage, v);
+  if constexpr (own.rotates) {
     decltype(own)::hadamard::to_wire(ctx, v, own.storage, own.mine.thread, own.mine.first);
   }
   own.template encode<typename Codec::dither_type>(
     v, key_of(args), 1.0f, own.part_of(args.payload, own.place.part));
 }
 
-//! @brief All ranks' codes of this rank's part to those of their mean: reads n payload parts, writes one. Of a range of
-//! the part only the chunks that begin there.
+//! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
+//! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -82,7 +82,7 @@ TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Elemen
     own.part_of(args.parts.gathered, args.rank));
 }
 
-//! @brief Raises the flag of the step if a chunk of the mean is not finite. A chunk a thread.
+//! @brief Sets the flag of the exchange if a chunk of the mean is not finite. A thread has one chunk.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -96,7 +96,7 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
   if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) { raise_flag(args); }
 }
 
-//! @brief What this rank's encoding lost to its residual.
+//! @brief Writes what this rank's encoding lost to its residual.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void keep_residual(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
@@ -112,12 +112,12 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   load_share<Edge>(ctx, args, own.mine, given);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
-    if (own.place.level > 0) { given[i] = Context::subtract(given[i], v[i]); }
+    v[i] = own.place.level > 0 ? Context::subtract(given[i], v[i]) : given[i];
   }
-  store_share<Edge>(ctx, args.residual, own.mine, given);
+  keep_lost<Edge>(ctx, args, own.mine, given, v);
 }
 
-//! @brief What the encoding of the mean lost to the owner's residual.
+//! @brief Writes what the encoding of the mean lost to the owner's residual.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -127,14 +127,14 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   float v[32];
   own.add_ranks(v);
   own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
-  if constexpr (Codec::rotates_chunks) { decltype(own)::hadamard::synchronize(ctx); }
+  if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   if (!own.mine.active) { return; }
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
 }
 
-//! @brief All parts of the mean to gradient: one pass.
+//! @brief Decodes all parts of the mean to the gradient, in one pass.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void decode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
@@ -146,7 +146,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
   std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
   float scale                     = 0.0f;
   if (own.mine.active && own.place.level > 0) { scale = own.scale_in(part); }
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     if (own.mine.active && own.place.level == 0 && has_agreed(args)) {
       using scalar = typename Codec::norm_scalar;
       scale        = Context::multiply(
@@ -154,14 +154,14 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     }
   }
   float v[32] = {};
-  float share = 1.0f;  // owners have sent means, hops a sum
+  float share = 1.0f;  // owners have sent means, but hops have made a sum
   if constexpr (requantizing<Codec>) {
     share = Context::divide(1.0f, static_cast<float>(args.world));
   }
   own.add(part, share, v);
   own.rotate_back(v);
   if (!(scale > 0.0f)) {
-    // Zeros, or NaN where a gradient was not finite.
+    // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
   }

@@ -12,7 +12,7 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -22,12 +22,13 @@ namespace tersum::inline v0::detail {
 //! @brief The chunk that a thread works on, and its place in it.
 template <class Codec>
 struct chunk_share : block_chunk<Codec::chunk_size> {
-  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
+  using hadamard = typename Codec::rotation;
 
   bool active;  //!< false: nothing to read or write.
 };
 
-//! @brief Tiles (of `hadamard::tile` coordinates) that a block of `threads` works on.
+//! @brief How many tiles of `hadamard::tile` coordinates a block works on. A tile is as much as threads that synchronize
+//! share: the chunks of a warp, or one chunk above 1024 coordinates.
 template <class Codec>
 inline constexpr int tiles_per_block = chunk_share<Codec>::block_tiles;
 
@@ -40,7 +41,7 @@ template <class Codec>
 inline constexpr int shared_bytes =
   chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
 
-//! @brief How chunks are spread over blocks.
+//! @brief How chunks are distributed over blocks.
 struct chunk_grid {
   std::uint64_t chunks_a_block;
   int threads;
@@ -64,7 +65,7 @@ template <class Codec, class Element>
   bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
   return whole && aligned &&
-         (!Codec::feeds_back || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+         (!feeds_back<Codec> || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
 //! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
@@ -106,8 +107,8 @@ template <bool Edge, class Codec, class Element, class Context>
   return mine;
 }
 
-//! @brief Whether no thread that synchronizes with this one has work. Where a warp shares a chunk, having work is then
-//! known to the compiler.
+//! @brief Whether none of the threads that synchronize with this one has work, so that all of them may return. Where a
+//! whole warp has one chunk, the compiler then knows that the threads that go on have work.
 template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec>& mine)
 {
@@ -138,8 +139,10 @@ TERSUM_BODY void load_share(Context const& ctx,
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const load = [&](auto const* from) {
-      if constexpr (Codec::feeds_back) {
-        auto const add = [](float value, float kept) { return Context::add(value, kept); };
+      if constexpr (feeds_back<Codec>) {
+        auto const add = [&](float value, float kept) {
+          return args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
+        };
         load_quarter<Edge>(ctx,
                            mine,
                            mine.active,
@@ -160,7 +163,8 @@ TERSUM_BODY void load_share(Context const& ctx,
   }
 }
 
-//! @brief Writes the loaded arrangement, means if they are not floats, to an array laid out as the gradient.
+//! @brief Writes the loaded arrangement to an array laid out as the gradient. Elements of 16 bits are means, and are
+//! rounded to finite ones.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void store_share(Context const& ctx,
                              Element* to,
@@ -173,6 +177,27 @@ TERSUM_BODY void store_share(Context const& ctx,
   }
 }
 
+//! @brief What feedback keeps of values of which `lost` was lost, loaded arrangement, to the residual.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void keep_lost(Context const& ctx,
+                           exchange_args<Codec, Element> const& args,
+                           chunk_share<Codec> const& mine,
+                           [[maybe_unused]] float const (&value)[32],
+                           float (&lost)[32])
+{
+  if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+    constexpr int quarter    = Codec::chunk_size / 4;
+    float const* const first = args.residual + mine.offset + mine.thread * 8;
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      if (!exists(mine, i / 8, i % 8)) { continue; }
+      float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
+      lost[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value[i], lost[i], kept);
+    }
+  }
+  store_share<Edge>(ctx, args.residual, mine, lost);
+}
+
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
 template <class Codec, class Context>
 TERSUM_BODY void apply_signs(Context const& ctx,
@@ -181,6 +206,40 @@ TERSUM_BODY void apply_signs(Context const& ctx,
                              float (&v)[32])
 {
   chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
+}
+
+//! @brief Begins a rotation where `to_wire` goes on: with signs, or with all of it in memory.
+//! @param storage  Of the chunk's tile.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void begin_forward(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               chunk_share<Codec> const& mine,
+                               [[maybe_unused]] float* storage,
+                               float (&v)[32])
+{
+  if constexpr (Codec::rotates_in_memory) {
+    chunk_share<Codec>::hadamard::forward(
+      ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
+  } else if constexpr (Codec::rotates_chunks) {
+    apply_signs(ctx, args.header->sign_key, mine, v);
+  }
+}
+
+//! @brief Ends the way back of a rotation where `to_loaded` has left it: with signs, or with all of it in memory.
+//! @param storage  Of the chunk's tile.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void finish_backward(Context const& ctx,
+                                 exchange_args<Codec, Element> const& args,
+                                 chunk_share<Codec> const& mine,
+                                 [[maybe_unused]] float* storage,
+                                 float (&v)[32])
+{
+  if constexpr (Codec::rotates_in_memory) {
+    chunk_share<Codec>::hadamard::backward(
+      ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
+  } else if constexpr (Codec::rotates_chunks) {
+    apply_signs(ctx, args.header->sign_key, mine, v);
+  }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -8,6 +8,7 @@
 
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
@@ -41,8 +42,8 @@ struct nothing {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 //!
-//! Neither this nor a codec has [[no_unique_address]]: behind a class whose members are all empty by it, nvcc 13.0 has a
-//! kernel look for the next member where the host has not put it.
+//! Neither this nor a codec has members with [[no_unique_address]]. Behind a class that is empty because of them, kernels
+//! of nvcc 13.0 look for the next member at another address than the host has written it to.
 template <class Codec, class Element>
 struct exchange_args {
   Codec codec;
@@ -61,7 +62,7 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<Codec::selects, selection_args, nothing> selection;
+  std::conditional_t<selects<Codec>, selection_args, nothing> selection;
   std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
@@ -80,7 +81,7 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE payload_place find_place(exchange_args<Codec, Element> const& args,
                                                      std::uint64_t chunk)
 {
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     std::uint32_t const place = args.selection.places[chunk];
     std::uint32_t const level = place & ((1u << place_shift) - 1);
     std::uint64_t const slot  = place >> place_shift;
@@ -106,12 +107,23 @@ template <class Codec, class Element, class Scalar>
   return energy_bits(agreed, args.world);
 }
 
-//! @brief How the chunks of a codec with parts are dealt in the exchange under way: to the ranks, or to what hops add.
+//! @brief What the codec's chunker compares of a chunk.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t score_of(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t chunk,
+                                                   std::uint32_t energy)
+{
+  return args.codec.chunker.score(energy,
+                                  chunk_key{chunk, args.header->step, args.header->sign_key});
+}
+
+//! @brief Where the chunks of a codec with parts lie in this exchange: in the parts of the ranks, or in the tiles that hops
+//! add.
 template <requantizing Codec, class Element>
 [[nodiscard]] TERSUM_INLINE auto make_part_map(exchange_args<Codec, Element> const& args)
 {
   tile_map<typename Codec::payload_op> map{args.parts.tiles, {}};
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     TERSUM_UNROLL
     for (int level = 1; level <= Codec::payload_op::levels; ++level) {
       map.count[level] = args.selection.scratch->header.count[level];
@@ -128,7 +140,7 @@ template <scattering Codec, class Element>
   part_map map{};
   map.world      = static_cast<std::uint32_t>(args.world);
   map.part_words = args.parts.part_words;
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     TERSUM_UNROLL
     for (int level = 1; level <= max_levels; ++level) {
       map.count[level] = args.selection.scratch->header.count[level];
@@ -156,7 +168,7 @@ template <class Codec, class Element, class Map>
 [[nodiscard]] TERSUM_INLINE part_place find_part(
   [[maybe_unused]] exchange_args<Codec, Element> const& args, Map const& map, std::uint64_t chunk)
 {
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     std::uint32_t const place = args.selection.places[chunk];
     return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
   } else {
@@ -164,17 +176,17 @@ template <class Codec, class Element, class Map>
   }
 }
 
-//! @brief Whether the agreed scalars were summed over the ranks. Where the budget pays for nothing they were only measured,
-//! and what one rank alone knows must not tell in what all ranks decode.
+//! @brief Whether the agreed scalars were summed over the ranks. If the budget pays for nothing, this rank has measured
+//! them and no other knows them, so that they must not change what is decoded.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool has_agreed(
   [[maybe_unused]] exchange_args<Codec, Element> const& args)
 {
-  if constexpr (Codec::selects) { return args.selection.rule.capacity > 0; }
+  if constexpr (selects<Codec>) { return args.selection.rule.capacity > 0; }
   return true;
 }
 
-//! Whether a chunk whose codes begin at this word of the own part is to be recompressed now.
+//! Whether to recompress, in this call, a chunk whose codes begin at this word of the rank's own part.
 template <scattering Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool is_at_hand(exchange_args<Codec, Element> const& args,
                                             std::uint64_t word)
@@ -189,7 +201,7 @@ template <class Codec, class Element>
   return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
 }
 
-//! Flags the exchange under way: a rank's gradient was found not finite. Threads that race write the same value.
+//! Sets the flag of this exchange: a rank's gradient was found not finite. Threads that race write the same value.
 template <class Codec, class Element>
 TERSUM_INLINE void raise_flag(exchange_args<Codec, Element> const& args)
 {
@@ -201,7 +213,7 @@ TERSUM_INLINE void raise_flag(exchange_args<Codec, Element> const& args)
 #endif
 }
 
-//! Whether a rank's gradient was found not finite in the exchange under way.
+//! Whether the flag of this exchange is set: a rank's gradient was found not finite.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool step_is_poisoned(exchange_args<Codec, Element> const& args)
 {

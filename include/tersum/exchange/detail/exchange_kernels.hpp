@@ -15,6 +15,7 @@
 #include <tersum/exchange/detail/block_energies.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_magnitudes.hpp>
+#include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
@@ -32,8 +33,9 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A kernel of so many threads a block, of which at least so many share a multiprocessor (which bounds
-//! registers; 0: no matter how many). Each is a number, or the member of `cuda_tuning` that says it.
+//! @brief A kernel of `Threads` threads per block. The compiler keeps its registers so few that at least `Blocks` blocks
+//! fit a multiprocessor; 0 sets no bound. Each is a number, or the
+//! member of `cuda_tuning` that says it.
 template <auto Threads, auto Blocks = 0>
 struct kernel_of_threads {
   template <class Codec, tuning Tuning = tuning{}>
@@ -60,7 +62,7 @@ struct kernel_of_parts : kernel_of_chunks {
   static constexpr int shared = two_shot_grid<Codec>.shared;
 };
 
-//! @brief Of a kernel on chunks: the first of them.
+//! @brief What a kernel on chunks has besides: the number of the first chunk.
 struct first_chunk {
   std::uint64_t first;
 };
@@ -91,6 +93,13 @@ struct norms_kernel : first_chunk, kernel_of_threads<128> {
 template <bool Edge>
 struct magnitudes_kernel : first_chunk, kernel_of_chunks {
   TERSUM_RUNS(chunk_magnitudes<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct measure_kernel : first_chunk, kernel_of_chunks {
+  template <class Codec>
+  static constexpr int shared = measure_shared<Codec>;
+  TERSUM_RUNS(measure_chunks<Edge>(ctx, args, first))
 };
 
 template <bool Edge>
@@ -155,10 +164,10 @@ struct steps_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
   TERSUM_RUNS(derive_steps(ctx, args))
 };
 
-//! Eight coordinates a thread of chunks that were chosen, else one block a chunk.
+//! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
-  TERSUM_RUNS(if constexpr (Codec::selects) cast_selected<Encode>(ctx, args);
+  TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
 

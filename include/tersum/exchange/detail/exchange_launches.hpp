@@ -40,9 +40,9 @@ struct exchange_launches {
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
-  if constexpr (codec::feeds_back) { launches.clear(args.residual, plan.coordinates()); }
+  if constexpr (feeds_back<codec>) { launches.clear(args.residual, plan.coordinates()); }
   if constexpr (scattering<codec>) {
-    if (codec::owner_feeds_back) {
+    if (owner_feeds_back<codec>) {
       launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);
     }
   }
@@ -76,11 +76,14 @@ struct exchange_launches {
   if constexpr (!has_steps<codec>) {
     launches.norms();
   } else {
-    constexpr statistic what    = codec::range_type::measurement;
-    constexpr bool of_magnitude = what == statistic::chunk_magnitude;
-    if constexpr (of_magnitude) { launches.template chunks<magnitudes_kernel>(); }
-    if constexpr (!of_magnitude || codec::tracks) { launches.norms(); }
-    if constexpr (what == statistic::tensor_square_norm || (of_magnitude && codec::tracks)) {
+    using range = typename codec::range_type;
+    if constexpr (!has_measurement<range>) {
+      launches.template chunks<measure_kernel>();
+    } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+      launches.template chunks<magnitudes_kernel>();
+    }
+    if constexpr (norms_travel<codec> || per_tensor<codec> || tracks<codec>) { launches.norms(); }
+    if constexpr (!norms_travel<codec> && (per_tensor<codec> || tracks<codec>)) {
       launches(tensor_norms_kernel{}, launches.plan().tensors());
     }
   }

@@ -15,7 +15,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Launches kernels of one exchange, one after the other. What comes after a failure is left out.
+//! @brief Launches the kernels of one exchange, one after the other. After a failure it launches nothing more.
 template <class Executor, class Codec, class Element>
 class launch_list {
  public:
@@ -57,7 +57,7 @@ class launch_list {
     (*this)(kernel, (count + a_block - 1) / a_block);
   }
 
-  //! The kernel for regular chunks, then the one for the others, over the chunks that can be such.
+  //! Launches Kernel<false> for the regular chunks and Kernel<true> for the edges, each over the chunks that may be such.
   template <template <bool> class Kernel>
   void chunks(std::uint64_t a_block = grid_of<Codec>.chunks_a_block)
   {
@@ -69,7 +69,7 @@ class launch_list {
     if constexpr (Codec::rotates_all) {
       from(Kernel<false>{}, 0, all);
     } else {
-      // Of one vector only the last chunk can be short; tensors of a bucket may end and begin anywhere.
+      // In a gradient that is one vector only the last chunk can be short. In a bucket, tensors begin and end anywhere.
       bool const aligned        = reinterpret_cast<std::uintptr_t>(args_.gradient) % 16 == 0;
       bool const one            = plan_.gradient().tensors.empty();
       std::uint64_t const whole = plan_.coordinates() / Codec::chunk_size;
@@ -78,7 +78,7 @@ class launch_list {
     }
   }
 
-  //! On the chunks that a rank may own.
+  //! Launches a kernel over as many chunks as a rank may own.
   template <class Kernel>
   void owned(Kernel const& kernel)
   {
@@ -97,7 +97,7 @@ class launch_list {
   void cast()
   {
     std::uint64_t blocks = plan_.chunks();
-    if constexpr (Codec::selects) { blocks = selected_blocks<Codec>(blocks, numbers); }
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
@@ -114,7 +114,7 @@ class launch_list {
     if (result_.ok()) { result_ = executor_.copy(to, from, count); }
   }
 
-  //! Which chunks travel: one launch for all phases or, in several blocks, one for each.
+  //! Selects chunks: in one launch for all phases by a single block, or in one launch for each phase by several.
   void select(std::uint64_t blocks)
   {
     if (blocks == 0) { return; }
@@ -146,8 +146,8 @@ class launch_list {
   void decode_parts()
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
-    if constexpr (Codec::feeds_back) { chunks<keep_residual_kernel>(); }
-    if constexpr (Codec::owner_feeds_back) { owned(keep_owner_residual_kernel{}); }
+    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    if constexpr (owner_feeds_back<Codec>) { owned(keep_owner_residual_kernel{}); }
     chunks<decode_parts_kernel>();
   }
 

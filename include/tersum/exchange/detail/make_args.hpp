@@ -14,7 +14,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! What a rank's dither is xored with; 0 for codecs without dither.
+//! The word that the rank's random words are xored with; 0 for codecs without dither.
 template <class Codec>
 [[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept
 {
@@ -24,7 +24,7 @@ template <class Codec>
   return 0;
 }
 
-//! @brief What lies at an offset of the caller's memory; null where there is none, as `initialize` has no workspace.
+//! @brief The array at an offset of the caller's memory, or null if the memory is empty, as the workspace of `initialize`.
 template <class T>
 [[nodiscard]] T* place_in(std::span<std::byte> memory, std::size_t offset) noexcept
 {
@@ -44,7 +44,7 @@ template <class Codec, class Element>
     .header      = place_in<state_header>(state, 0),
     .records     = place_in<tensor_record>(state, plan.records_offset()),
     .table       = place_in<chunk_entry>(state, plan.table_offset()),
-    .residual    = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .residual    = feeds_back<Codec> ? place_in<float>(state, plan.residual_offset()) : nullptr,
     .steps       = place_in<chunk_step>(workspace, 0),
     .rotated     = place_in<float>(workspace, plan.rotated_offset()),
     .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),
@@ -59,7 +59,7 @@ template <class Codec, class Element>
     .parts       = {},
     .bypassed    = {}};
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     args.selection = {.rule    = plan.selection_rule(),
                       .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
                       .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
@@ -70,7 +70,7 @@ template <class Codec, class Element>
   if constexpr (scattering<Codec>) {
     args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
     args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
-    if (Codec::owner_feeds_back) {
+    if (owner_feeds_back<Codec>) {
       args.parts.owner_residual = place_in<float>(state, plan.owner_residual_offset());
     }
   }

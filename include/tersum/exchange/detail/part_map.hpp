@@ -13,7 +13,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A chunk's place: rank `part` owns it, as its chunk number `index`, whose codes begin at `word` of the part.
+//! @brief A chunk's place: it is number `index` of the chunks that rank `part` owns, and its codes begin at `word` of that
+//! part.
 struct part_place {
   std::uint32_t level;  //!< 0: it does not travel.
   std::uint32_t part;
@@ -26,9 +27,9 @@ struct part_rest {
   std::uint64_t begin, end;
 };
 
-//! @brief The chunks that travel, widest first and each width in order, are dealt to the parts like cards.
+//! @brief The chunks that travel, the widest first and each width in order, are dealt to the parts like cards.
 //!
-//! So the parts' sizes differ by at most one chunk. Codes fill a part from its front, the chunks' scales from its back.
+//! So the sizes of parts differ by at most one chunk. Codes fill a part from its front, the chunks' scales from its back.
 struct part_map {
   std::uint32_t world;
   std::uint64_t part_words;  //!< Words of a part, a multiple of 4.
@@ -84,7 +85,7 @@ struct part_map {
     return in_part(part, all);
   }
 
-  //! @brief What neither codes nor scales of a part take.
+  //! @brief The words of a part between its codes and its scales.
   [[nodiscard]] TERSUM_INLINE part_rest rest_of(std::uint32_t part) const
   {
     std::uint32_t const chunks = chunks_of(part);
@@ -98,7 +99,7 @@ struct part_map {
   }
 
  private:
-  //! Those of the first `dealt` chunks that a part gets.
+  //! How many of the first `dealt` chunks a part gets.
   [[nodiscard]] TERSUM_INLINE std::uint32_t in_part(std::uint32_t part, std::uint32_t dealt) const
   {
     return (dealt + world - 1 - part) / world;

@@ -19,8 +19,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief An agreed scalar from a float that is not negative: what is not finite becomes infinity, which sums and
-//! maxima of every transport keep. A magnitude is rounded up, so that nothing clips against its stored form.
+//! @brief A float that is not negative, as an agreed scalar. NaN becomes infinity, which the sums and maxima of every
+//! transport keep. Magnitudes are rounded `upwards`, so that no coordinate lies beyond the stored one.
 template <class Scalar>
 [[nodiscard]] TERSUM_INLINE Scalar to_agreed(float value, bool upwards)
 {
@@ -33,17 +33,28 @@ template <class Scalar>
   }
 }
 
-//! @brief The square root of the number of coordinates in a rotation; `tensor_chunks` counts for full_hadamard.
+//! @brief What a range has measured of a chunk, on its way to the wire. Where the ranks take the maximum, nothing may be
+//! rounded down.
+template <class Range>
+[[nodiscard]] TERSUM_INLINE typename Range::scalar to_agreed(float value)
+{
+  using scalar           = typename Range::scalar;
+  constexpr bool upwards = std::is_same_v<typename Range::op, native_max<scalar>>;
+  return to_agreed<scalar>(value, upwards);
+}
+
+//! @brief By how much rotated values are too large: the square root of what the rotator multiplies squared norms by. Under
+//! `full_hadamard` that is the number of coordinates in `tensor_chunks` chunks.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float rotation_root(std::uint64_t tensor_chunks)
 {
   if constexpr (Codec::rotates_all) {
     return ::sqrtf(static_cast<float>(tensor_chunks * Codec::chunk_size));
   }
-  return ::sqrtf(static_cast<float>(Codec::rotates_chunks ? Codec::chunk_size : 1));
+  return ::sqrtf(static_cast<float>(square_gain<typename Codec::rotator_type>));
 }
 
-//! @brief Root mean squares from zero to the end of the grid; 0 stands for what suits the reducer best at this world.
+//! @brief The clip of a codec's range; if that is 0, the one with which its reducer has the least error for so many ranks.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float clip_of(Codec const& codec, [[maybe_unused]] int world)
 {
@@ -55,8 +66,10 @@ template <class Codec>
 
 //! @brief The step of one chunk, the same on every rank because `measured` is.
 //!
-//! A chunk whose scalar is not finite, or whose step is beyond 2^100, is poisoned: it decodes to NaN on every rank. One
-//! whose step is below 2^-100 has no step and decodes to zeros. Multiplications feed multiplications and divisions only.
+//! With the range R of one rank, step = R * clip * head-room / max_level. Under `rms_range`, for instance, with 4 ranks
+//! whose norms sum to S and chunks of 1024, R is sqrt(S / 4096). A chunk whose scalar is not finite, or whose step is
+//! above 2^100, is poisoned: it decodes to NaN on every rank. A chunk whose step would be below 2^-100 has none and
+//! decodes to zeros. Products go into multiplications and divisions only, so that no compiler can contract them.
 //! @param measured       The agreed scalar.
 //! @param ratio          The tensor's `tensor_record::ratio`.
 //! @param tensor_chunks  Chunks of the tensor.
@@ -64,21 +77,14 @@ template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_step step_of_chunk(
   Codec const& codec, int world, float measured, float ratio, std::uint64_t tensor_chunks)
 {
-  using range     = typename Codec::range_type;
   using quantizer = typename Codec::quantizer_type;
-  // `reach` is the range of one rank before the clip, `bound` what no rotated value of any rank exceeds.
-  float reach = measured;
-  float bound = measured;
-  if constexpr (range::measurement == statistic::chunk_square_norm) {
-    reach = ::sqrtf(measured / (static_cast<float>(world) * static_cast<float>(Codec::chunk_size)));
-    bound = ::sqrtf(measured);
-  } else if constexpr (range::measurement == statistic::tensor_square_norm) {
-    reach = ::sqrtf(measured / static_cast<float>(tensor_chunks * Codec::chunk_size));
-    bound = ::sqrtf(measured);
-  }
-  float const room   = codec.range.headroom.factor(world, ratio);
-  float const clip   = clip_of(codec, world);
-  float const wanted = reach * clip * room / static_cast<float>(quantizer::max_level);
+  std::uint64_t const coordinates =
+    (per_tensor<Codec> ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
+  float const own_range = codec.range.rank_range(measured, world, coordinates);
+  float const bound     = codec.range.bound(measured, world, coordinates);
+  float const headroom  = codec.range.headroom.factor(world, ratio);
+  float const clip      = clip_of(codec, world);
+  float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
   return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
 }
 
@@ -99,8 +105,8 @@ template <class Scalar>
   return !is_finite(step.decode);
 }
 
-//! @brief The step of a chunk on a level of a codec that selects. Without a level it has no step, but a gradient that is
-//! not finite shows.
+//! @brief The step of a chunk on a level of a codec that selects. On level 0 it has none; but if its gradient was not
+//! finite it still decodes to NaN.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_step step_on_level(Codec const& codec,
                                                      std::uint32_t level,
@@ -110,7 +116,7 @@ template <class Codec>
                                                      std::uint64_t tensor_chunks)
 {
   chunk_step step{};
-  if (Codec::selects && level == 0) {
+  if (selects<Codec> && level == 0) {
     step.decode = is_finite(measured) ? 0.0f : bits_float(0x7fffffffu);
   } else {
     at_level(codec, level, [&](auto const& chosen) {
@@ -120,18 +126,17 @@ template <class Codec>
   return step;
 }
 
-//! @brief Whether a chunk's energy is not part of what was decoded: it was not finite, or it did not travel.
+//! @brief Whether a chunk's energy is missing in what was decoded: because it was not finite, or did not travel.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE bool stays_behind(chunk_step const& step)
 {
-  return is_poisoned(step) || (Codec::selects && step.decode == 0.0f);
+  return is_poisoned(step) || (selects<Codec> && step.decode == 0.0f);
 }
 
-//! @brief sqrt(|sum|^2 / energy of one rank), or `before` where there is nothing to measure: no energy, or one that is
-//! not finite, of which the sum has only what was decoded.
+//! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with or it is not finite.
 //!
-//! @param of_sum  Sum over the chunks of decode^2 times the squares of the codes.
-//! @param energy  Squared norm of one rank: the mean over the ranks when norms were summed, the largest otherwise.
+//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes.
+//! @param energy  Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE float correlation_ratio(
   double of_sum, double energy, int world, std::uint64_t tensor_chunks, float before)
@@ -143,8 +148,8 @@ template <class Codec>
                                                            : before;
 }
 
-//! @brief The energy of a sum that one chunk adds: the square of a float is exact in double, the fused product rounds
-//! once.
+//! @brief Adds the energy of one chunk of the decoded sum. The square of a float is exact in double, and the fused product
+//! rounds once.
 [[nodiscard]] TERSUM_INLINE double add_energy(double sum, chunk_step const& step)
 {
   double const square = static_cast<double>(step.decode) * static_cast<double>(step.decode);

@@ -10,7 +10,7 @@
 #include <tersum/baseline/detail/block_per_hop.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstddef>

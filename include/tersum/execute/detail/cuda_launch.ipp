@@ -17,8 +17,8 @@ namespace detail {
 
 //! @brief Launches a kernel, and returns the error of this launch.
 //!
-//! What others left behind in the runtime is not read: after a caller asked whether a stream is ready, the last error may be
-//! that it was not.
+//! The runtime also remembers errors of other calls, which this one does not return: after a caller has asked whether a
+//! stream is ready, for instance, the last error may be that it was not.
 template <class... Parameters>
 [[nodiscard]] status launch_kernel(void (*kernel)(Parameters...),
                                    unsigned blocks,

@@ -38,8 +38,8 @@ void parallel_for([[maybe_unused]] int threads, std::uint64_t count, Body const&
 #endif
 }
 
-//! @brief Calls body(first, last) for contiguous shares of 0 .. count-1, one on each thread: whole multiples of `unit` but for
-//! the last. Fewer than `least` items need no second thread.
+//! @brief Cuts 0 .. count-1 into one contiguous share for each thread, and calls body(first, last) for it there. All shares
+//! but the last are multiples of `unit`. A second thread takes part from `least` items on.
 template <class Body>
 void each_share(
   int threads, std::uint64_t count, std::uint64_t least, std::uint64_t unit, Body const& body)

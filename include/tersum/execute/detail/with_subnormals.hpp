@@ -14,8 +14,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief While it lives, this thread's arithmetic takes and makes subnormal floats as IEEE has them. Frameworks, and
-//! libraries linked with -ffast-math, may have switched that off; the ranks must agree all the same.
+//! @brief While an object of this class lives, its thread computes with subnormal floats as IEEE demands. Frameworks, and
+//! libraries linked with -ffast-math, may have set the thread to flush them, but the ranks must agree all the same.
 class with_subnormals {
  public:
   with_subnormals() noexcept : before_{get()}
@@ -35,7 +35,7 @@ class with_subnormals {
   static constexpr control flush = 0x8040;  // results to zero, operands to zero
 
   static control get() noexcept { return _mm_getcsr(); }
-  // What is in memory before was computed before, and what is read after is computed after.
+  // The barriers keep compilers from moving arithmetic across the change.
   static void set(control to) noexcept
   {
     asm volatile("" ::: "memory");

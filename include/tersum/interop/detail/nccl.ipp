@@ -29,9 +29,9 @@ inline nccl_transport::nccl_transport(ncclComm_t comm,
                                       std::chrono::milliseconds timeout) noexcept
   : comm_(comm), stream_(stream), timeout_(timeout)
 {
-  ready_ = settle(ncclInProgress);
-  if (ready_.ok()) { ready_ = settle(ncclCommUserRank(comm_, &rank_)); }
-  if (ready_.ok()) { ready_ = settle(ncclCommCount(comm_, &size_)); }
+  ready_ = await_result(ncclInProgress);
+  if (ready_.ok()) { ready_ = await_result(ncclCommUserRank(comm_, &rank_)); }
+  if (ready_.ok()) { ready_ = await_result(ncclCommCount(comm_, &size_)); }
   if (ready_.ok() && cudaMalloc(&words_, 2 * sizeof *words_) != cudaSuccess) {
     ready_ = {error_code::execution_failed, "no device memory for two words"};
   }
@@ -106,7 +106,7 @@ inline status nccl_transport::send_receive(int to,
   if (received_bytes > 0) {
     together.add(ncclRecv(received, received_bytes, ncclUint8, from, comm_, stream_));
   }
-  return settle(together.end());
+  return await_result(together.end());
 }
 
 inline status nccl_transport::all_to_all(std::byte const* data,
@@ -133,7 +133,7 @@ inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blo
   auto const block = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
   auto const own   = block(rank_);
   if (blocks.count % static_cast<std::size_t>(size_) == 0) {
-    return settle(ncclAllGather(own.data(), data, own.size(), ncclUint8, comm_, stream_));
+    return await_result(ncclAllGather(own.data(), data, own.size(), ncclUint8, comm_, stream_));
   }
   return exchange([&](int) { return own; }, block);
 }
@@ -151,7 +151,7 @@ status nccl_transport::exchange(Sent const& sent, Received const& received) cons
       together.add(ncclRecv(from.data(), from.size_bytes(), ncclUint8, k, comm_, stream_));
     }
   }
-  return settle(together.end());
+  return await_result(together.end());
 }
 
 template <reduce_op Op>
@@ -160,11 +160,11 @@ const noexcept
 {
   using element                   = typename Op::element;
   constexpr ncclRedOp_t operation = std::same_as<Op, native_max<element>> ? ncclMax : ncclSum;
-  return settle(ncclAllReduce(
+  return await_result(ncclAllReduce(
     round.data, round.data, round.count, nccl_type<element>, operation, comm_, stream_));
 }
 
-inline status nccl_transport::settle(ncclResult_t result) const noexcept
+inline status nccl_transport::await_result(ncclResult_t result) const noexcept
 {
   auto const end = std::chrono::steady_clock::now() + timeout_;
   while (result == ncclInProgress) {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
-#include <tersum/reduce/detail/block_reduce.hpp>
+#include <tersum/reduce/detail/array_reduction.hpp>
 
 #include <nccl.h>
 

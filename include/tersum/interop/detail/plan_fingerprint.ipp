@@ -4,6 +4,8 @@
 //! @file
 //! Definitions of plan_fingerprint.hpp.
 
+#include <tersum/block/group.hpp>
+
 #include <bit>
 #include <concepts>
 #include <type_traits>
@@ -109,6 +111,23 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
   }
 }
 
+//! What the library measures for a range, or else what its plain form makes of some chunk.
+template <class Range>
+void add_range(fingerprint_hash& hash, Range const& range)
+{
+  if constexpr (has_measurement<Range>) {
+    hash.add(Range::measurement);
+  } else {
+    float x[128], scratch[128];
+    for (int i = 0; i < 128; ++i) { x[i] = static_cast<float>(i * 37 % 128 - 50) * 0.125f; }
+    float const measured = range.measure(host_group{}, x, scratch);
+    hash.add(Range::measures_rotated);
+    hash.add(measured);
+    hash.add(range.rank_range(measured, 3, 128));
+    hash.add(range.bound(measured, 3, 128));
+  }
+}
+
 template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
@@ -116,14 +135,14 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     add_codec(hash, codec.factors);
     add_codec(hash, codec.inner);
   } else {
-    hash.add(Codec::casts);
-    hash.add(Codec::agrees);
-    hash.add(Codec::selects);
+    hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
+    hash.add(agrees<Codec>);
+    hash.add(selects<Codec>);
     hash.add(Codec::rotates_all);
-    hash.add(Codec::feeds_back);
+    hash.add(feeds_back<Codec>);
     hash.add(Codec::chunk_size);
     hash.add(gathering<Codec>);
-    if constexpr (scattering<Codec>) { hash.add(Codec::scatters); }
+    if constexpr (scattering<Codec>) { hash.add(true); }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }
@@ -142,8 +161,8 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(Codec::rotator_type::rotation_size);
     }
     if constexpr (requires { typename Codec::range_type; }) {
-      hash.add(Codec::range_type::measurement);
-      hash.add(Codec::tracks);
+      add_range(hash, codec.range);
+      hash.add(tracks<Codec>);
       hash.add(codec.range.clip);
       // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
       // mistaken for the square root of one of them at most.
@@ -164,10 +183,10 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     } else if constexpr (requires { typename Codec::quantizer_type; }) {
       add_quantizer(hash, typename Codec::quantizer_type{});
     }
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       hash.add(codec.chunker.bits);
       hash.add(Codec::chunker_type::by_norm);
-      if constexpr (Codec::several_bits) {
+      if constexpr (several_bits<Codec>) {
         hash.add(codec.chunker.weighting);
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }

@@ -42,17 +42,18 @@ template <class Context>
   return warp_total(ctx, low + high);
 }
 
-//! @brief The columns of one matrix' factor; the members are those of `factor_archetype`, and every sum has the order of
-//! `cpu_factor`. All threads of the block call them alike.
+//! @brief The columns of the factor of one matrix, with the members of `factor_archetype`. Every sum has the order that it
+//! has in `cpu_factor`. All threads of the block make the same calls.
 //! @tparam Rank  No factor has more columns.
 template <class Context, int Rank>
 class block_factor {
  public:
   static constexpr int columns = (Rank + 3) / 4 * 4;
-  //! Blocks of 64 terms that are multiplied at once.
+  //! How many blocks of 64 terms are multiplied at a time.
   static constexpr int at_once = 64 / columns;
-  static constexpr int tiles   = columns / 4 * (columns / 4 + 1) / 2;  //!< Of 4 x 4 products.
-  static constexpr int stride  = 66;  //!< Of 64 terms in shared memory, in doubles.
+  static constexpr int tiles = columns / 4 * (columns / 4 + 1) / 2;  //!< Squares of 4 x 4 products.
+  static constexpr int stride =
+    66;  //!< Doubles from one column of 64 terms to the next in shared memory.
 
   //! Shared memory, bytes.
   static constexpr int shared =
@@ -84,7 +85,7 @@ class block_factor {
   {
     float most = 0;
     for (int i = thread(); i < count; i += factor_threads) { most = maximum(most, body(i)); }
-    // Floats that are not negative are ordered as their bits.
+    // The bits of floats that are not negative have the order of the floats.
     std::uint32_t const of_warp = ctx_.warp_max(Context::bits(most));
     if (thread() % 32 == 0) { words_[thread() / 32] = of_warp; }
     ctx_.sync_block();
@@ -96,7 +97,7 @@ class block_factor {
 
   [[nodiscard]] TERSUM_BODY double* gram()
   {
-    // A thread has four columns by four others, of one of the blocks of 64 terms that are there at once.
+    // A thread multiplies four columns by four others, over one of the blocks of 64 terms that are in shared memory.
     int const group = thread() / tiles;
     int first = 0, second = thread() % tiles;
     while (second >= columns / 4 - first) {
@@ -200,7 +201,7 @@ class block_factor {
 
   [[nodiscard]] TERSUM_BODY double dot(int k, int l) const
   {
-    // Every warp for itself; nobody goes on to change the columns before all have read them.
+    // Every warp computes the sum for itself. The barrier keeps columns from changing before all warps have read them.
     double const sum = warp_dot(ctx_, column(k), column(l), length_);
     ctx_.sync_block();
     return sum;

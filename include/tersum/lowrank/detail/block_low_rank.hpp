@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What an exchange of factors does besides products: tables, orthonormal columns, what arrives, the warm start. Kernel bodies.
+//! What an exchange of factors does besides products: it fills tables, makes columns orthonormal, receives factors, and
+//! keeps the warm start. Kernel bodies.
 
 #pragma once
 
@@ -33,8 +34,8 @@ TERSUM_BODY void write_table(Context const& ctx, table_batch<Record> const& batc
   if (i < batch.count) { to[batch.first + static_cast<unsigned>(i)] = batch.records[i]; }
 }
 
-//! @brief Columns of the warm start that are zero begin again from numbers that all ranks draw; with `normalize` all get unit
-//! length. A warp takes a column at a time.
+//! @brief Fills the columns of the warm start that are zero with random numbers, the same on all ranks. With `normalize` all
+//! columns get unit length. A warp takes a column at a time.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void refresh_warm(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
@@ -75,8 +76,8 @@ TERSUM_BODY void refresh_warm(Context const& ctx,
   }
 }
 
-//! @brief What the products start from: of a paired exchange the orthonormal P that was reduced, else the warm start made
-//! orthonormal. A block of `factor_threads` has one matrix.
+//! @brief Makes the factor orthonormal that the products start from: the reduced P of a paired exchange, otherwise the warm
+//! start. A block of `factor_threads` has one matrix.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void orthonormalize_factor(Context const& ctx,
                                        exchange_args<Codec, Element> const& args)
@@ -91,7 +92,7 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
   bool bad = false;
   for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
     float v;
-    if constexpr (Codec::agrees) {
+    if constexpr (agrees<Codec>) {
       v   = Context::value(ctx.load(args.wire[0] + m.slot[turn] + i));
       bad = bad || !is_finite(v);
     } else {
@@ -104,8 +105,8 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
     args.poisoned[ctx.block_rank()] = poisoned ? 1 : 0;
     if (poisoned) { raise_flag(args); }
   }
-  if constexpr (!Codec::agrees) {
-    // The shorter of two turns is padded with zeros.
+  if constexpr (!agrees<Codec>) {
+    // The factors of the shorter of two turns are padded with zeros.
     if (ctx.block_rank() + 1 == args.chunks) {
       std::uint64_t const used = m.slot[1 - turn] + m.rank * m.length(1 - turn);
       for (std::uint64_t i = used + ctx.thread_rank(); i < args.elements; i += factor_threads) {
@@ -122,8 +123,8 @@ TERSUM_BODY void orthonormalize_factor(Context const& ctx,
   }
 }
 
-//! @brief The reduced factor as float, divided by the world; flags what is not finite. A block of `product_threads` has 64
-//! elements of all columns.
+//! @brief Converts the reduced factor to float, divides it by the number of ranks, and sets the flag if it is not finite. A
+//! block of `product_threads` has 64 elements of all columns.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -150,14 +151,14 @@ TERSUM_BODY void receive_factor(Context const& ctx, exchange_args<Codec, Element
   }
 }
 
-//! @brief What arrived is the next warm start, unless a value was not finite. A block of `factor_threads` has one matrix.
+//! @brief Makes what arrived the next warm start, unless a value was not finite. A block of `factor_threads` has one matrix.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void keep_warm(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   if (step_is_poisoned(args)) { return; }
   matrix_record& m          = args.matrices[ctx.block_rank()];
   std::uint64_t const turns = m.turns;
-  int const turn            = Codec::agrees ? 1 : static_cast<int>(turns % 2);
+  int const turn            = agrees<Codec> ? 1 : static_cast<int>(turns % 2);
   std::uint64_t const begin = m.slot[turn];
   std::uint64_t const count = m.rank * m.length(turn);
   for (std::uint64_t i = ctx.thread_rank(); i < count; i += factor_threads) {
@@ -165,7 +166,7 @@ TERSUM_BODY void keep_warm(Context const& ctx, exchange_args<Codec, Element> con
   }
   ctx.sync_block();
   if (ctx.thread_rank() == 0) { m.turns = turns + 1; }
-  refresh_warm(ctx, args, m, turn, turns + 1, Codec::agrees);
+  refresh_warm(ctx, args, m, turn, turns + 1, agrees<Codec>);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -6,9 +6,10 @@
 
 #pragma once
 
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_cast.hpp>
+#include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/types.hpp>
 
@@ -16,17 +17,14 @@
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int product_threads = 128;  //!< Threads of a block of 64 rows or columns.
-inline constexpr int product_stride  = 68;   //!< Of 64 values in shared memory, in floats.
-
-//! @brief The turn under way: its factor is the one that this exchange sends last.
+//! @brief The turn whose factor this exchange sends last.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY int turn_of(exchange_args<Codec, Element> const& args)
 {
-  return Codec::agrees ? 1 : static_cast<int>(args.matrices[0].turns % 2);
+  return agrees<Codec> ? 1 : static_cast<int>(args.matrices[0].turns % 2);
 }
 
-//! @brief Number of the matrix that a block belongs to: the last one with first(matrix) <= number.
+//! @brief The number of the matrix that a block works on: the last one with first(matrix) <= number.
 template <class Codec, class Element, class First>
 [[nodiscard]] TERSUM_BODY std::uint64_t find_matrix(exchange_args<Codec, Element> const& args,
                                                     std::uint64_t number,
@@ -53,7 +51,7 @@ TERSUM_BODY void load_values(Context const& ctx,
                              float (&v)[8])
 {
   load_some(ctx, args.gradient + at, count, v);
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     float kept[8];
     load_some(ctx, args.residual + at, count, kept);
     TERSUM_UNROLL
@@ -61,7 +59,7 @@ TERSUM_BODY void load_values(Context const& ctx,
   }
 }
 
-//! @brief Up to eight values of one row of a matrix: means, or floats.
+//! @brief Stores up to eight values of one row of a matrix: floats, or means that are rounded to finite elements.
 template <class Element, class Context>
 TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float const (&v)[8])
 {
@@ -86,31 +84,6 @@ TERSUM_BODY void store_values(Context const& ctx, Element* to, int count, float 
     for (int j = 0; j < 8; ++j) {
       if (j < count) { ctx.store(to + j, Context::template finite_element<Element>(v[j])); }
     }
-  }
-}
-
-//! @brief How many of eight values from `begin` on exist.
-[[nodiscard]] TERSUM_BODY int count_of_eight(std::uint64_t length, std::uint64_t begin)
-{
-  return begin < length ? static_cast<int>(minimum<std::uint64_t>(8, length - begin)) : 0;
-}
-
-//! @brief 64 values of each of the columns of a factor to shared memory, zeros where there are none.
-template <int Columns, class Context>
-TERSUM_BODY void load_factor(Context const& ctx,
-                             float const* from,
-                             std::uint64_t length,
-                             int rank,
-                             std::uint64_t begin,
-                             float* to)
-{
-  for (int i = static_cast<int>(ctx.thread_rank()); i < Columns * 8; i += product_threads) {
-    int const k             = i / 8;
-    std::uint64_t const row = begin + static_cast<unsigned>(i % 8 * 8);
-    int const count         = k < rank ? count_of_eight(length, row) : 0;
-    float v[8];
-    load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
-    store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
   }
 }
 

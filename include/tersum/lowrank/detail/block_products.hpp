@@ -8,6 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
+#include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/types.hpp>
 
@@ -15,148 +16,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
-//!
-//! A tile of 64 x 64 of the matrix lies in shared memory as in the gradient, the factor's part beside it; a thread has
-//! four lanes by every eighth column of the factor. The next tile is under way while one is multiplied.
-template <class Codec, class Element, class Context>
-class block_product {
- public:
-  static constexpr int each = (Codec::rank + 7) / 8;  //!< Columns of the factor that a thread has.
-  static constexpr int columns = 8 * each;
-
-  TERSUM_BODY block_product(Context const& ctx,
-                            exchange_args<Codec, Element> const& args,
-                            matrix_record const& m,
-                            int turn,
-                            std::uint64_t begin)
-    : ctx_(ctx), args_(args), offset_(m.offset), matrix_rows_(m.rows), matrix_columns_(m.columns),
-      length_(m.length(turn)), rank_(m.rank), rows_(m.sends_rows(turn)), begin_(begin),
-      tile_(static_cast<float*>(ctx.shared())), factor_(tile_ + 64 * product_stride)
-  {
-  }
-
-  //! @param from  The factor of this matrix that is multiplied.
-  //! @param to    This matrix' factor on the wire.
-  TERSUM_BODY void run(float const* from, typename Codec::wire_element* to)
-  {
-    std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
-    float next[4][8];
-    load_tile(0, next);
-    for (std::uint64_t at = 0; at < terms; at += 64) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        store_eight(ctx_, tile_ + (group() + 16 * i) * product_stride + place(), next[i]);
-      }
-      load_factor<columns>(ctx_, from, terms, static_cast<int>(rank_), at, factor_);
-      ctx_.sync_block();
-      if (at + 64 < terms) { load_tile(at + 64, next); }
-      if (rows_) {
-        multiply_tile<true>();
-      } else {
-        multiply_tile<false>();
-      }
-      ctx_.sync_block();
-    }
-    send(to);
-  }
-
- private:
-  // A thread loads eight neighbours of every 16th row.
-  [[nodiscard]] TERSUM_BODY int group() const { return static_cast<int>(ctx_.thread_rank()) / 8; }
-  [[nodiscard]] TERSUM_BODY int place() const
-  {
-    return static_cast<int>(ctx_.thread_rank()) % 8 * 8;
-  }
-  // A thread multiplies four of the 64 lanes: far apart where they are rows, neighbours where they are columns.
-  [[nodiscard]] TERSUM_BODY int lane(int i) const
-  {
-    int const lanes = static_cast<int>(ctx_.thread_rank()) % 16;
-    return rows_ ? lanes + 16 * i : 4 * lanes + i;
-  }
-  [[nodiscard]] TERSUM_BODY int first_column() const
-  {
-    return static_cast<int>(ctx_.thread_rank()) / 16;
-  }
-
-  TERSUM_BODY void load_tile(std::uint64_t term, float (&v)[4][8]) const
-  {
-    std::uint64_t const column = (rows_ ? term : begin_) + static_cast<unsigned>(place());
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      std::uint64_t const row = (rows_ ? begin_ : term) + static_cast<unsigned>(group() + 16 * i);
-      int const count         = row < matrix_rows_ ? count_of_eight(matrix_columns_, column) : 0;
-      load_values(ctx_, args_, offset_ + row * matrix_columns_ + column, count, v[i]);
-    }
-  }
-
-  template <bool Rows>
-  TERSUM_BODY void multiply_tile()
-  {
-    float part[4][each] = {};
-    for (int t = 0; t < 64; t += 4) {
-      word4 v[4];
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        // Of lane i four terms, or of term i four lanes.
-        v[i] = ctx_.load(
-          reinterpret_cast<word4 const*>(Rows ? tile_ + lane(i) * product_stride + t
-                                              : tile_ + (t + i) * product_stride + lane(0)));
-      }
-      TERSUM_UNROLL
-      for (int k = 0; k < each; ++k) {
-        word4 const f = ctx_.load(
-          reinterpret_cast<word4 const*>(factor_ + (first_column() + 8 * k) * product_stride + t));
-        TERSUM_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          TERSUM_UNROLL
-          for (int term = 0; term < 4; ++term) {
-            part[i][k] = Context::fma(
-              word_of(f, term), Rows ? word_of(v[i], term) : word_of(v[term], i), part[i][k]);
-          }
-        }
-      }
-    }
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      TERSUM_UNROLL
-      for (int k = 0; k < each; ++k) { sum_[i][k] = Context::add(sum_[i][k], part[i][k]); }
-    }
-  }
-
-  [[nodiscard]] TERSUM_BODY static float word_of(word4 const& four, int i)
-  {
-    return Context::from_bits(i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w);
-  }
-
-  TERSUM_BODY void send(typename Codec::wire_element* to) const
-  {
-    TERSUM_UNROLL
-    for (int k = 0; k < each; ++k) {
-      unsigned const column = static_cast<unsigned>(first_column() + 8 * k);
-      TERSUM_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        std::uint64_t const row = begin_ + static_cast<unsigned>(lane(i));
-        if (column >= rank_ || row >= length_) { continue; }
-        float const sent = is_finite(sum_[i][k]) ? sum_[i][k] : Context::from_bits(0x7f800000u);
-        ctx_.store(to + column * length_ + row,
-                   Context::template element<typename Codec::wire_element>(sent));
-      }
-    }
-  }
-
-  Context const& ctx_;
-  exchange_args<Codec, Element> const& args_;
-  std::uint64_t offset_, matrix_rows_, matrix_columns_, length_;
-  std::uint32_t rank_;
-  bool rows_;
-  std::uint64_t begin_;
-  float* tile_;
-  float* factor_;
-  float sum_[4][each] = {};
-};
-
-//! @brief The factor of a turn for all matrices to the wire, from the other turn's. A block has 64 elements of its columns.
+//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire. A block
+//! has 64 elements of the columns of one matrix.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    exchange_args<Codec, Element> const& args,
@@ -167,8 +28,13 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   if (number >= args.blocks[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
-  block_product<Codec, Element, Context>{ctx, args, m, turn, (number - first(m)) * 64}.run(
-    from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
+  auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+    load_values(on, args, at, count, v);
+  };
+  product_shape const shape{
+    m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
+  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, (number - first(m)) * 64}
+    .run(from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
 }
 
 }  // namespace tersum::inline v0::detail

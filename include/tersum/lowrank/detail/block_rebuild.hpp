@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The matrices that factors make, in place of the gradient. Kernel body.
+//! Writes the matrices that factors make in place of the gradient. Kernel body.
 
 #pragma once
 
@@ -16,7 +16,8 @@ namespace tersum::inline v0::detail {
 
 inline constexpr int rebuild_splits = 4;  //!< Blocks that share the columns of 64 rows.
 
-//! @brief The mean P Q^T in place of the gradient, and what it leaves as residual. `rebuild_splits` blocks have 64 rows.
+//! @brief Writes the mean P Q^T in place of the gradient, and what it leaves out to the residual. `rebuild_splits` blocks
+//! share 64 rows.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -67,7 +68,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
       }
     }
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       if (keeps) {
         float rest[4][8];
         TERSUM_UNROLL

@@ -11,6 +11,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
+#include <tersum/lowrank/detail/cpu_products.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/random/philox.hpp>
 
@@ -22,8 +23,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The stages on `threads` threads with one instruction set. Work is cut by matrix and by blocks of 64 rows or
-//! columns, each with its own sums, so that threads are without effect on the bits.
+//! @brief The stages on `threads` threads with one instruction set. The work is cut by matrix, and into blocks of 64 rows or
+//! columns with sums of their own, so that the number of threads does not change a bit.
 template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
 class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
  public:
@@ -61,7 +62,7 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   static constexpr int block   = low_rank_block;
   static constexpr bool paired = Schedule == low_rank_schedule::paired;
 
-  //! The turn under way: its factor is the one that this exchange sends last.
+  //! The turn whose factor this exchange sends last.
   [[nodiscard]] int turn() const
   {
     if (paired || args_.chunks == 0) { return 1; }
@@ -77,23 +78,11 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
     return *(after - 1);
   }
 
-  // The factor of a turn for all matrices, from the orthonormal or warm factor of the other turn, to the wire.
+  // Computes the factors of a turn for all matrices, from the orthonormal or warm factors of the other turn, and writes
+  // them to the wire.
   void orthonormalize_sum() const;
   void orthonormalize_warm() const;
   void multiply(int turn, float const* from) const;
-  void multiply_columns(matrix_record const& m,
-                        int turn,
-                        std::uint64_t begin,
-                        float const* from) const;
-
-  // tile[t][lane], of 64 lanes: the block of gradient + residual whose lanes are rows or columns.
-  void load_tile(matrix_record const& m,
-                 bool lanes_are_rows,
-                 std::uint64_t lane_begin,
-                 int lanes,
-                 std::uint64_t term_begin,
-                 int terms,
-                 float* tile) const;
 
   [[nodiscard]] float value(std::uint64_t i) const
   {
@@ -102,7 +91,7 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
     return v;
   }
 
-  // wire -> factor times share; says whether all of it is finite.
+  // Converts a factor on the wire to float, times `share`. Returns whether all of it is finite.
   [[nodiscard]] bool receive(
     matrix_record const& m, int turn, Wire const* wire, float share, float* factor) const;
 

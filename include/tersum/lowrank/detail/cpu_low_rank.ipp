@@ -21,7 +21,7 @@ void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint6
   matrix_record* matrix = args_.matrices;
   plan.for_each_matrix([&](matrix_record const& m) { *matrix++ = m; });
   if constexpr (Feedback::enabled) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
-  std::fill_n(args_.warm, round_up(args_.elements, 4), 0.0f);  // with what pads it to 16 bytes
+  std::fill_n(args_.warm, round_up(args_.elements, 4), 0.0f);  // with the padding to 16 bytes
   parallel_for(
     threads_, args_.chunks, [&](std::uint64_t i) { refresh(args_.matrices[i], 1, 0, paired); });
 }
@@ -39,7 +39,7 @@ void TERSUM_LOW_RANK_STAGES::refresh(matrix_record const& m,
     int const column = static_cast<int>(k);
     double square    = factor.dot(column, column);
     if (!(square > zero_below)) {
-      // A column that is zero would stay so: it starts again from a direction that all ranks draw.
+      // A column of zeros would stay so. It starts again from a random direction, the same on all ranks.
       float* const to = values + k * length;
       for (std::uint64_t i = 0; i < length; ++i) {
         std::uint64_t const at  = m.slot[turn] + k * length + i;

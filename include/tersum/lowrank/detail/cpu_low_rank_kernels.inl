@@ -4,8 +4,8 @@
 //! @file
 //! Products of blocks for one instruction set. Included once for each by cpu_low_rank_kernels.hpp, after vector_target.inl.
 //!
-//! All sums have one order for all instruction sets: over a block in ascending order by fused multiply-adds, or in double,
-//! where products of floats are exact; then blocks in ascending order.
+//! All instruction sets add in the same order: within a block ascending, by fused multiply-adds or in double, where products
+//! of floats are exact; then the blocks, ascending.
 
 typedef double doubles __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
 
@@ -117,7 +117,8 @@ TERSUM_TARGET void gram_block(double const* tile, int rank, double* gram)
   for (int k = 0; k < rank; k += 4) { gram_rows<4>(tile, k, rank, gram); }
 }
 
-//! @brief sum of a[i] * b[i] in double: 64 accumulators, i into accumulator i mod 64, then halved from the top.
+//! @brief The sum of a[i] * b[i] in double. Products go to accumulator i mod 64; then the upper half of the accumulators is
+//! added to the lower half, until one is left.
 TERSUM_TARGET double dot_product(float const* a, float const* b, std::uint64_t count)
 {
   double sum[64]        = {};

@@ -47,7 +47,7 @@ class factor_counts : public plan_counts<Codec> {
       }
     });
     this->fingerprint_ = mix(this->fingerprint_, paired ? 2 : 1);
-    this->fingerprint_ = mix(this->fingerprint_, Codec::feeds_back ? 1 : 0);
+    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
       this->bypassed_ += record.chunks == 0 ? record.size : 0;
@@ -114,7 +114,7 @@ class factor_counts : public plan_counts<Codec> {
       holds<tensor_record>(section::records, this->tensors()),
       holds<matrix_record>(section::table, this->chunks()),
       holds<float>(section::warm, factor_elements(1), 16),
-      holds<float>(section::residual, Codec::feeds_back ? this->coordinates() : 0, 16)};
+      holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0, 16)};
   }
 
   template <class Visitor>

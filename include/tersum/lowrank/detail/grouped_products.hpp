@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The products of a bucket for a grouped matrix multiplication of somebody else: sizes on the host, pointers on the
-//! device.
+//! The products of a bucket, described for a grouped matrix multiplication of another library, such as cuBLAS: sizes on the
+//! host, pointers on the device.
 
 #pragma once
 
@@ -17,7 +17,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! Whether an exchange can leave its products to others: the host knows the turn, and all is float.
+//! Whether an exchange can leave its products to another library: the host must know the turn, and all elements must be
+//! floats.
 template <class Codec, class Element>
 inline constexpr bool has_grouped_products = false;
 template <class LowRank, class Feedback>
@@ -25,7 +26,7 @@ inline constexpr bool
   has_grouped_products<low_rank_codec<LowRank, float, low_rank_schedule::paired, Feedback>, float> =
     true;
 
-//! @brief Some groups of products C = op(A) B of column-major matrices; those of a group are alike.
+//! @brief Some groups of products C = op(A) B of column-major matrices. The products of a group have equal sizes.
 //!
 //! A is a matrix of the bucket, which lies transposed in memory: its leading dimension is k where it is `transposed`
 //! and m where not. Those of B and C are k and m.
@@ -136,7 +137,7 @@ struct grouped_launch {
     }
     return for_product_groups(what, First ? 0 : 1, [&](product_groups const& groups) {
       status const s = multiply(groups, table.gradient, false);
-      return s.ok() && Codec::feeds_back ? multiply(groups, table.residual, true) : s;
+      return s.ok() && feeds_back<Codec> ? multiply(groups, table.residual, true) : s;
     });
   }
 };

@@ -28,7 +28,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint32_t* poisoned;  // one a matrix: whether a reduced factor is not finite
   Wire* wire[2];            // P and Q; both the payload when alternating
   float*
-    factor[2];    // the same in float; what a turn starts from and what it sends when alternating
+    factor[2];    // P and Q in float; if alternating, what the turn starts from and what it sends
   float* bypass;  // bypassed values
   std::uint64_t elements;  // of the payload
   std::uint64_t chunks;
@@ -36,7 +36,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint64_t blocks[2];
   std::uint64_t row_blocks;
   int world;
-  int summed;  // ranks whose sum a factor on arrival is: 1 when it is a mean
+  int summed;  // how many ranks' factors were added in what arrives: 1 if it is a mean
 };
 
 template <class Codec, class Element>
@@ -47,14 +47,14 @@ requires is_low_rank<Codec>
                                                       std::span<std::byte> workspace) noexcept
 {
   using wire              = typename Codec::wire_element;
-  std::size_t const first = Codec::casts ? plan.payload_offset() : plan.agreed_offset();
+  std::size_t const first = agrees<Codec> ? plan.agreed_offset() : plan.payload_offset();
   return {
     .gradient = gradient,
     .header   = place_in<state_header>(state, 0),
     .records  = place_in<tensor_record>(state, plan.records_offset()),
     .matrices = place_in<matrix_record>(state, plan.table_offset()),
     .warm     = place_in<float>(state, plan.warm_offset()),
-    .residual = Codec::feeds_back ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .residual = feeds_back<Codec> ? place_in<float>(state, plan.residual_offset()) : nullptr,
     .poisoned = place_in<std::uint32_t>(workspace, 0),
     .wire   = {place_in<wire>(workspace, first), place_in<wire>(workspace, plan.payload_offset())},
     .factor = {place_in<float>(workspace, plan.factor_offset(0)),

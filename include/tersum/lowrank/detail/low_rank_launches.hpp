@@ -45,10 +45,11 @@ struct write_matrices : table_batch<matrix_record>,
 
 //! One block a matrix.
 struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
-  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, Codec::agrees))
+  TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
 };
 
-//! One block for 64 elements of the columns of a factor: of P when `First`, else of what the exchange sends last.
+//! One block for 64 elements of the columns of a factor: of P if `First`, otherwise of the factor that the exchange sends
+//! last.
 template <bool First>
 struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_blocks> {
   template <class Codec>
@@ -117,11 +118,11 @@ template <class Codec, class Launch>
   return result.ok() ? launch(start_warm{}, plan.chunks()) : result;
 }
 
-//! The larger grid of the two turns: which one it is, only the device knows.
+//! The larger of the grids of the two turns, since only the device knows which turn it is.
 template <class Codec>
 [[nodiscard]] std::uint64_t blocks_of_turn(plan<Codec> const& plan)
 {
-  return Codec::agrees ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
+  return agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
 }
 
 //! Gradient to P, from the warm start.
@@ -149,7 +150,7 @@ template <class Codec, class Launch>
 template <class Codec, class Launch>
 [[nodiscard]] status launch_low_rank(stage::decode, plan<Codec> const& plan, Launch const& launch)
 {
-  // All that may find a value that is not finite comes before what keeps residuals.
+  // All kernels that may find a value that is not finite come before the one that writes residuals.
   if (status const s = launch(receive_all{}, blocks_of_turn(plan)); !s.ok()) { return s; }
   if (status const s = launch(rebuild_all{}, plan.row_blocks() * rebuild_splits); !s.ok()) {
     return s;
@@ -170,7 +171,7 @@ requires is_low_rank<Codec>
                                launch_list<Executor, Codec, Element>& launches)
 {
   auto const& args = launches.args();
-  if constexpr (Codec::feeds_back) { launches.clear(args.residual, launches.plan().coordinates()); }
+  if constexpr (feeds_back<Codec>) { launches.clear(args.residual, launches.plan().coordinates()); }
   launches.clear(args.warm, round_up(args.elements, 4));
   if (!launches.result().ok()) { return launches.result(); }
   return initialize_low_rank(launches.plan(), stage.seed, launches.each());

@@ -6,7 +6,8 @@
 
 #pragma once
 
-#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
@@ -17,7 +18,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A codebook in words: levels, boundaries, and the cells of the points of its grid, four a word.
+//! @brief A codebook in words: its levels, its boundaries, and the cells of the points of its grid, four in a word.
 template <class Quantizer>
 struct codebook_words {
   static constexpr int half  = Quantizer::magnitudes;
@@ -45,7 +46,7 @@ struct codebook_words {
   }
 };
 
-//! @brief Those words, made by the host's compiler; device code has copies.
+//! @brief The words of a codebook, computed by the host's compiler; device code has a copy.
 template <class Quantizer>
 inline constexpr codebook_words<Quantizer> codebook_of = codebook_words<Quantizer>::make();
 
@@ -59,7 +60,7 @@ template <class Codec>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
   constexpr int levels = [] {
-    if constexpr (Codec::several_bits) { return Codec::chunker_type::level_count; }
+    if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
     return 1;
   }();
   using widest = codebook_words<level_quantizer<Codec, levels>>;
@@ -75,7 +76,7 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
     tables[static_cast<unsigned>(words::first) + i] = source.word[i];
   }
-  if constexpr (Codec::several_bits) {
+  if constexpr (several_bits<Codec>) {
     if constexpr (Level < Codec::chunker_type::level_count) {
       return fill_codebooks<Codec, Level + 1>(ctx, tables);
     }
@@ -83,7 +84,7 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   ctx.sync_block();
 }
 
-//! @brief Loads or stores the words of a thread's codes, as many at a time as they are aligned.
+//! @brief Loads or stores the words of a thread's codes, as many at a time as their alignment allows.
 template <int Bits, class Context>
 TERSUM_BODY void load_codes(Context const& ctx,
                             std::uint32_t const* from,
@@ -134,7 +135,8 @@ TERSUM_BODY void store_codes(Context const& ctx,
   }
 }
 
-//! @brief A codebook whose entries lie one a lane, where a shuffle looks up: in fewer instructions than shared memory.
+//! @brief A codebook of which each lane of a warp holds one entry. A shuffle looks it up, in fewer instructions than shared
+//! memory takes.
 //!
 //! All lanes of the warp must look up together.
 template <class Quantizer>
@@ -143,8 +145,9 @@ struct codebook_lanes {
   static constexpr bool serves = Quantizer::magnitudes > 1 && Quantizer::magnitudes <= 8;
 
   std::uint32_t cell;  //!< Of the point of the grid with this lane's number.
-  float boundary;      //!< At the end of that cell.
-  float level;         //!< Of the code with this lane's number, modulo codes, with its sign.
+  float boundary;      //!< The boundary at the end of that cell.
+  float
+    level;  //!< The level, with its sign, of the code whose number is this lane's modulo the number of codes.
 
   template <class Context>
   [[nodiscard]] TERSUM_BODY static codebook_lanes make(Context const& ctx,
@@ -164,7 +167,8 @@ struct codebook_lanes {
   }
 };
 
-//! @brief The words of a thread's values times `scale`, one over the root mean square, and the sum of |v| * level.
+//! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
+//! of |v| * level.
 //! @tparam InStep  All lanes of the warp call.
 template <class Quantizer, bool InStep = false, class Context>
 TERSUM_BODY float code_values(Context const& ctx,
@@ -189,7 +193,7 @@ TERSUM_BODY float code_values(Context const& ctx,
     float const magnitude     = Context::from_bits(value & 0x7fffffffu);
     std::uint32_t cell        = 0;
     if constexpr (half > 1) {
-      // A point of the grid that is not above the value, and the next one is not below: see `cell_grid`.
+      // The point of the grid just below the value tells the cell, up to one boundary: see `cell_grid`.
       constexpr int points = cell_grid<Quantizer>::points;
       float const normal   = Context::multiply(magnitude, scale);
       float const shifted  = Context::fma(normal, static_cast<float>(points), 8388607.5f);
@@ -252,7 +256,7 @@ TERSUM_BODY void add_codes(Context const& ctx,
   std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
   constexpr int bits = Quantizer::bits;
-  // Lanes repeat the codes, so that bits above the code's do no harm.
+  // The lanes hold the codes several times over, so that bits above those of the code do no harm.
   if constexpr (InStep && codebook_lanes<Quantizer>::serves && 32 % bits == 0) {
     float const level = codebook_lanes<Quantizer>::make(ctx, tables).level;
     TERSUM_UNROLL

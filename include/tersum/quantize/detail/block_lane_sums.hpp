@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Packed sums of a thread as numbers, and what they say of themselves: kernel body parts.
+//! How a thread turns packed sums of codes into floats, and counts their squares and the lanes at a limit on the way:
+//! kernel body parts.
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
+#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-//! @brief What a decoded word says of itself: squares of its codes, and lanes at a limit.
+//! @brief Adds the squares of the codes of a word to a sum, and the number of its lanes at a limit to a count.
 template <class Codec, class Context>
 TERSUM_BODY void inspect_word(Context const&,
                               std::uint32_t word,
@@ -25,7 +28,7 @@ TERSUM_BODY void inspect_word(Context const&,
   std::uint32_t const mask  = (minus << lanes::bits) - minus;  // bits is below 32
   std::uint32_t const size  = (word ^ mask) + minus;           // magnitudes, lane by lane
   at_limit += Context::population((size + lanes::ones) & lanes::signs);
-  if constexpr (Codec::tracks) {
+  if constexpr (tracks<Codec>) {
     constexpr int interleaved = 8 / lanes::bits;
     TERSUM_UNROLL
     for (int s = 0; s < interleaved; ++s) {
@@ -38,21 +41,21 @@ TERSUM_BODY void inspect_word(Context const&,
 
 //! @brief How the lanes of a thread become floats.
 //!
-//! Every register ends with the same offset, because lanes are made non-negative first. Where all wire butterflies are to
-//! be done and lanes are narrow, three of them are done on packed bytes: between the lanes that share a byte, and between
-//! words. The offset then doubles in sums and differences alike. All of it is integers below 2^24, so every order of
-//! butterflies gives the same bits.
-//! @tparam Mixed  Chunks of other widths share the warp: nothing is done on bytes, so that all go on alike.
+//! Lanes are made non-negative first, so that every register ends with the same offset. Where all butterflies of the wire
+//! arrangement follow, and lanes are narrow, three levels of them are done on packed bytes: between the lanes that share a
+//! byte, and between words. Sums and differences then both have twice the offset. All values are integers below 2^24, so
+//! that every order of the butterflies gives the same bits.
+//! @tparam Mixed  Chunks of other widths share the warp. Then nothing is done on bytes, so that all threads go on alike.
 template <class Codec, bool Mixed = false>
 struct lane_values {
   using lanes    = typename Codec::lanes;
-  using hadamard = typename chunk_share<Codec>::hadamard;
+  using hadamard = block_hadamard<Codec::chunk_size, Codec::rotates_chunks>;
 
   static constexpr int interleaved =
     lanes::bits <= 8 ? 8 / lanes::bits : 1;  //!< Lanes that share a byte.
   static constexpr bool packed = !Mixed && Codec::rotates_chunks && !Codec::reducer_type::biased &&
                                  lanes::bits <= 4 && hadamard::wire_levels == 5;
-  //! Butterflies done on bytes: bits of the register index, the lowest and the highest ones.
+  //! How many levels of butterflies are done on bytes: of the lowest and of the highest bits of the register index.
   static constexpr int low_levels  = packed ? log2_exact(interleaved) : 0;
   static constexpr int high_levels = packed ? log2_exact(lanes::bits) : 0;
   static constexpr int levels      = low_levels + high_levels;
@@ -69,7 +72,8 @@ struct lane_values {
     return exponent + static_cast<float>(lane << levels);
   }
 
-  //! The words of a thread to eight of bytes, none negative: lane within the byte, then word.
+  //! Makes eight words of bytes, none negative, of the words of a thread; they are numbered by the lane within the byte,
+  //! then by the word.
   template <class Context>
   TERSUM_BODY static void spread(Context const&,
                                  std::uint32_t const (&words)[lanes::bits],
@@ -86,7 +90,7 @@ struct lane_values {
     }
   }
 
-  //! Butterflies over the bits First .. Last-1 of the number of a word of bytes, of which each doubles the offset.
+  //! Butterflies over the bits First .. Last-1 of the number of a word of bytes. Each level doubles the offset.
   template <int First, int Last, class Context>
   TERSUM_BODY static void transform_bytes(Context const&, std::uint32_t (&bytes)[8])
   {
@@ -106,7 +110,7 @@ struct lane_values {
     }
   }
 
-  //! The words of a thread to floats in wire order, with the butterflies on bytes done.
+  //! Turns the words of a thread into floats in wire order, after the butterflies on bytes.
   template <class Context>
   TERSUM_BODY static void unpack(Context const& ctx,
                                  std::uint32_t const (&words)[lanes::bits],

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -24,7 +25,7 @@ template <class Context>
 requires requires { Context::clamps_at_once; }
 inline constexpr bool clamps_at_once<Context> = Context::clamps_at_once;
 
-//! @brief Whether a quantizer is `round_to_grid`, which is done here on two values in a word.
+//! @brief Whether a quantizer's `encode` is `round_to_grid`, which this file does for two values in a word.
 template <class Quantizer>
 inline constexpr bool on_grid = false;
 
@@ -32,7 +33,8 @@ template <class Quantizer>
 requires(Quantizer::rounds_to_grid) inline constexpr bool on_grid<Quantizer> =
   Quantizer::fraction_bits == 0 || Quantizer::fraction_bits == 8;
 
-//! @brief How a rounded value stands in its field of 16 bits: code + `offset`, `shift` bits up, above the fraction.
+//! @brief How a rounded value lies in a field of 16 bits: it is code + `offset`, moved up by `shift` bits, with the
+//! fraction below it.
 template <class Codec, class Context>
 struct code_field {
   using quantizer            = typename Codec::quantizer_type;
@@ -41,17 +43,18 @@ struct code_field {
   static constexpr int shift = grid ? quantizer::fraction_bits : 0;
   //! Bits of the float 1.5 2^23 + 2^shift, which stands for the lowest code.
   static constexpr std::uint32_t lowest = 0x4b400000u + (1u << shift);
-  //! What lanes of the wire add to the code, signs aside.
+  //! What the code must be increased by in lanes of the wire, but for flipping signs.
   static constexpr int wanted =
     Codec::reducer_type::biased ? quantizer::max_level : lanes::limit + 1;
-  //! It takes max_level to make codes non-negative. More comes at no cost: one from `lowest` where the low half of the
-  //! clamped float is the field, all that is wanted with the random bytes.
+  //! What is added to a code. It must be at least max_level, so that no code is negative. More than that costs nothing:
+  //! where the low half of the clamped float is the field, `lowest` adds one more, and where random bytes are added they
+  //! bring all that is `wanted`.
   static constexpr int offset = grid && !clamps_at_once<Context> ? quantizer::max_level + 1
                                 : shift == 8 && lanes::bits <= 8 ? wanted
                                                                  : quantizer::max_level;
 };
 
-//! @brief Whether a quantizer rounds to a table of which a warp holds the part that it looks up: a step a lane.
+//! @brief Whether a quantizer rounds to a table so short that a warp can hold it, each lane one entry.
 template <class Quantizer>
 inline constexpr bool table_in_lanes = false;
 
@@ -82,8 +85,9 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
     random =
       philox4x32<dither::rounds, typename Context::product>(dither::counter(draw, key), key.seed);
   }
-  // Where chunks are chosen a warp may be about several things.
-  constexpr bool shuffles = table_in_lanes<quantizer> && !Codec::selects;
+  // Lanes look up in each other's registers only where the whole warp does so. If chunks are chosen, some lanes of a warp
+  // may have nothing to encode.
+  constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
   std::uint32_t step      = 0;
   if constexpr (shuffles) {
     constexpr unsigned lowest = quantizer::table::lowest;
@@ -99,8 +103,9 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
     for (int j = 0; j < 4; ++j) {
       float const value = v[4 * quad + j];
       if constexpr (field::grid) {
-        // As round_to_grid, but for the random byte, which cannot leave the grid, and without its guard against
-        // values beyond 2^23 units: `step_of_chunk` keeps them below. What is added is even: so are ties.
+        // As round_to_grid, with two differences. The random byte is added after the clamp, since it cannot take a value
+        // off the grid. And nothing guards against values beyond 2^23 units, since `step_of_chunk` keeps them below. The
+        // constant that is added is even, so that ties still go to even numbers.
         constexpr int unit      = 1 << field::shift;
         constexpr int lowest    = static_cast<int>(field::lowest);
         constexpr int width     = 2 * limit * unit;
@@ -109,7 +114,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
         if constexpr (clamps_at_once<Context>) {
           codes[j] = static_cast<std::uint32_t>(Context::add_clamp(bits, -lowest, width));
         } else {
-          // The low half is the field; `select_bytes` takes no more.
+          // The low half is the field, and `select_bytes` takes nothing else.
           codes[j] = static_cast<std::uint32_t>(maximum(minimum(bits, lowest + width), lowest));
         }
       } else {
@@ -131,7 +136,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
       std::uint32_t& both = fields[2 * quad + k];
       both                = Context::select_bytes(codes[k], codes[k + 2], 0x5410u);
       if constexpr (field::shift == 8) {
-        // The random bytes, under what `offset` is more than the clamp has left.
+        // The random bytes, and above them what is missing to `offset` after the clamp.
         constexpr std::uint32_t above = clamps_at_once<Context> ? field::offset - limit : 0;
         both += Context::select_bytes(word, above, k == 0 ? 0x4240u : 0x4341u);
       }

@@ -46,7 +46,7 @@ TERSUM_BODY void encode_words(Context const& ctx,
                   v + 16 * half_of,
                   fields);
     pack_fields<Codec>(ctx, fields, words + half_of * (Bits / 2));
-    if constexpr (Codec::feeds_back) {
+    if constexpr (feeds_back<Codec>) {
       TERSUM_UNROLL
       for (int i = 0; i < 16; ++i) {
         v[16 * half_of + i] = rounded_value<Codec, Context>(fields, i);
@@ -108,7 +108,7 @@ TERSUM_BODY void load_words(Context const& ctx,
       }
     }
   }
-  if constexpr (Codec::saturates) {
+  if constexpr (saturates<Codec>) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
   }

@@ -11,10 +11,10 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief A grid of `points` a root mean square: the number of the cell that each of its points lies in, as a float.
+//! @brief A grid of `points` per root mean square, and for each point the number of the cell that it lies in, as a float.
 //!
-//! Between neighbouring points there is one boundary at most, so that one comparison is left for a value; where two tables
-//! are cheaper than many comparisons.
+//! Between neighbouring points lies one boundary at most. So a value's cell is found by two tables and one comparison,
+//! which is cheaper than many comparisons.
 //! @tparam Reach  Root mean squares that it covers, a power of two: beyond it there are no boundaries.
 template <class Quantizer, int Reach = 8>
 struct cell_grid {
@@ -31,7 +31,7 @@ struct cell_grid {
     return numbers;
   }();
 
-  //! Whether that is so.
+  //! Whether no two boundaries lie between neighbouring points.
   static constexpr bool serves = [] {
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
       if (cells[i + 1] > cells[i] + 1) { return false; }

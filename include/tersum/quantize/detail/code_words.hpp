@@ -13,8 +13,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Words of the scales of a chunk's blocks: those of the blocks that start together in its four quarters share
-//! one.
+//! @brief Words of the scales of a chunk's groups. The four groups that begin at the same place of the chunk's quarters
+//! share a word, or two.
 template <class Quantizer>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr int scale_words(int chunk_size) noexcept
 {
@@ -24,7 +24,7 @@ template <class Quantizer>
   return 0;
 }
 
-//! @brief Words of a chunk's codes with the scales of its blocks, without its own.
+//! @brief Words of a chunk's codes and of the scales of its groups, without the chunk's own scale.
 template <class Quantizer>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t code_words(int chunk_size) noexcept
 {

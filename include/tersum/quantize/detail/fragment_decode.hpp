@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/quantize/detail/block_lane_sums.hpp>
 #include <tersum/types.hpp>
@@ -17,18 +18,20 @@ namespace tersum::inline v0::detail {
 //! @brief Whether whole, aligned chunks of a codec are decoded by `tile_decode`.
 template <class Codec>
 inline constexpr bool decodes_on_tiles =
-  Codec::chunk_size == 1024 && !Codec::selects && Codec::rotates_chunks &&
+  Codec::chunk_size == 1024 && !selects<Codec> && Codec::rotates_chunks &&
   !Codec::reducer_type::biased && Codec::lanes::bits <= 8;
 
 //! @brief A warp's packed sums to its chunk, transformed and not normalized, without shared memory.
 //!
-//! All of it is exact, whatever the order in which products are added: lanes are small integers, those of four, or of 8
-//! bits themselves, and sixteen times as many are at most 2^11 and so are halves, and the last sums are below 2^24. So are
-//! its bits those of `block_hadamard::to_loaded`, and this is no policy.
+//! All arithmetic is exact, whatever the order in which products are added. The first butterflies make sums of at most four
+//! lanes (of lanes of 8 bits none), the first product sums of sixteen of those: integers up to 2^11, which halves hold. The
+//! last sums are below 2^24, which floats hold. So the result has the bits of `block_hadamard::to_loaded`, and it needs
+//! no policy to choose this way.
 //!
-//! Bits of the index within the chunk, before (f) and after (e) their butterflies. i0, i1, i2 are the three that number
-//! the eight words of bytes, j0 and j1 those of a byte in its word: f3, f4, f7 and f5, f6 at 2 bits a lane, f3, f6, f7 and
-//! f4, f5 at 4, f5, f6, f7 and f3, f4 at 8, where i1 and i2 come last.
+//! The table tells where the bits of the index within the chunk lie, before (f) and after (e) their butterflies. i0, i1, i2
+//! are the three that number the eight words of bytes, and j0 and j1 those that number a byte in its word. In lanes of 2
+//! bits they are f3, f4, f7 and f5, f6; in lanes of 4 bits f3, f6, f7 and f4, f5; in lanes of 8 bits f5, f6, f7 and f3, f4,
+//! and there i1 and i2 come last.
 //!
 //!                      lane bits 0 to 4    registers
 //!     on the wire      f0 f1 f2 f8 f9      i0 i1 i2, j0, j1 (halves of a word)
@@ -72,7 +75,7 @@ struct tile_decode {
     return Context::select_bytes(mine, two, (lane & 16u) == 0 ? 0x5410u : 0x3276u);
   }
 
-  //! @param words  Of the thread's lanes, as on the wire.
+  //! @param words  The words of the thread, as on the wire.
   //! @param v      Out: register 8 r + j is the coordinate j after the first of row r.
   template <class Context>
   TERSUM_BODY static void to_rows(Context const& ctx,
@@ -84,7 +87,8 @@ struct tile_decode {
     lane_values<Codec>::spread(ctx, words, bytes);
     if constexpr (bits < 8) { lane_values<Codec>::template transform_bytes<1, 3>(ctx, bytes); }
 
-    // As halves, integers are multiples of 2^-24; the factors make that 2^-9 and then one.
+    // The bits of a small integer are those of a half that is a multiple of 2^-24. The factors turn 2^-24 into 2^-9, and
+    // then into one.
     std::uint32_t a[4], b[4];
     a[0] = 0x78007800u ^ both_signs(lane & lane >> 2) ^ (lane << 27 & 0x80000000u);
     a[1] = a[0] ^ both_signs(lane >> 1);
@@ -103,7 +107,7 @@ struct tile_decode {
         std::uint32_t even       = four & 0x00ff00ffu;
         std::uint32_t odd        = Context::select_bytes(four, 0, 0x4341u);
         if constexpr (bits == 8) {
-          // Sums of lanes that count from below would not be halves.
+          // Without the offset: sums of lanes that count from their lowest code would exceed what halves hold.
           even = Context::add_halves(even, 0x80808080u);
           odd  = Context::add_halves(odd, 0x80808080u);
         }
@@ -120,7 +124,8 @@ struct tile_decode {
     if constexpr (bits == 8) {
       butterflies<3, 5>(ctx, v);
     } else {
-      // Lanes count from below, differences of bytes too: that adds up in the first coordinate of each row.
+      // Lanes count from their lowest code, and so do differences of bytes. These offsets add up in the first coordinate of
+      // each row.
       float const zero = lane == 0 ? 1024.0f * (lanes::limit + 1) : 0.0f;
       TERSUM_UNROLL
       for (int r = 0; r < 4; ++r) { v[8 * r] = Context::subtract(v[8 * r], zero); }

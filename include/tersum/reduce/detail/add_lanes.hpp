@@ -14,7 +14,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Lane widths that have a sum here; 0 for other operations.
+//! @brief The width of the lanes that an operation adds, if their sum is in this file; otherwise 0.
 template <class Op>
 inline constexpr int vector_lanes = 0;
 template <int Bits>
@@ -24,9 +24,9 @@ requires(Bits <= 8) inline constexpr int vector_lanes<saturating_add<Bits>> = Bi
 
 #if defined(__x86_64__)
 
-// Lanes of 8 bits are what the processor adds with saturation, and those of 4 bits are added in the upper halves of bytes.
-// Sums of 2 bits are -1, 0 or 1, found bit by bit: it is negative if both lanes are, or one is and they are not -1 and 1;
-// and not zero if it is negative, or if no lane is and one of them is 1.
+// The processor adds lanes of 8 bits with saturation. Lanes of 4 bits are added in the upper halves of bytes. The sum of
+// two lanes of 2 bits is -1, 0 or 1, and is found bit by bit. It is negative if both lanes are, and if one is, unless
+// they are -1 and 1. It is not zero if it is negative, or if no lane is negative and one of them is 1.
 
 #define TERSUM_LANES_TARGET __attribute__((target("avx512f,avx512bw")))
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
@@ -24,9 +25,9 @@ concept wants_tiles = requires
 
 //! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
 template <class Codec, class Element>
-inline constexpr bool encodes_on_tiles = wants_tiles<Codec> && sizeof(Element) == 2 &&
-                                         !Codec::feeds_back
-                                         && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
+inline constexpr bool encodes_on_tiles =
+  wants_tiles<Codec> && sizeof(Element) == 2 &&
+  !feeds_back<Codec> && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
 
 //! @brief Chunks of `Size` in the registers of a warp, from the loaded arrangement of `block_hadamard` (two neighbours a
 //! word) to its wire arrangement, transformed and not normalized.
@@ -39,10 +40,11 @@ inline constexpr bool encodes_on_tiles = wants_tiles<Codec> && sizeof(Element) =
 //!     exchange         e8 e9 f3 f0 f1      e2 (halves of a word) e5 f4 e6 e7
 //!     second product   f0 f1 f2 f8 f9      f3 f4 f5 f6 f7                   does e2 e5 e6 e7 e8 e9
 //!
-//! The second one does e6 and e7 by adding four products. Smaller chunks have fewer bits and share the warp: the highest
-//! lane bits number them, and the second product leaves those bits as they are.
+//! The second product does e6 and e7 by adding four products. Smaller chunks have fewer bits and share the warp: the
+//! highest lane bits number them, and the second product leaves those bits as they are.
 //!
-//! Between the products values are rounded to half, of which a power of two near the scale of the codes makes the best.
+//! Between the products values are rounded to half. They are multiplied by a power of two near the scale of the codes
+//! before, so that they lie where halves are finest.
 template <int Size, class Element>
 struct tile_hadamard {
   static constexpr int log           = log2_exact(Size);
@@ -51,8 +53,9 @@ struct tile_hadamard {
 
   //! @brief The exponent of the power of two by which a chunk is multiplied on the way.
   //!
-  //! After the whole transform values times `scale` are below 2^23 (see `step_of_chunk`), and so are sums of sixteen,
-  //! which are means of such values with signs: this takes them below 2^15. It is also a normal number of `Element`.
+  //! After the whole transform, values times `scale` are below 2^23 (see `step_of_chunk`). So are the sums of sixteen
+  //! after the first product, since they are means of such values with signs. The power of two takes them below 2^15,
+  //! which halves hold, and is itself a normal number of `Element`.
   //! @param scale  Of the encoder, or 0.
   template <class Context>
   [[nodiscard]] TERSUM_BODY static int exponent(Context const&, float scale)
@@ -142,7 +145,7 @@ struct tile_hadamard {
     }
   }
 
-  // Quads of lanes exchange among themselves. The strides keep the accesses of eight lanes, one group of four banks each.
+  // Quads of lanes exchange among themselves. With these strides each of eight lanes accesses four banks of its own.
   template <class Context>
   TERSUM_BODY static void exchange(Context const& ctx,
                                    word4 (&words)[4],
@@ -182,7 +185,7 @@ struct tile_hadamard {
     std::uint32_t const a[4] = {entry, entry, entry, entry ^ signs};
     TERSUM_UNROLL
     for (int f4 = 0; f4 < 2; ++f4) {
-      // Sums and differences over e6, then over e7: what their products have in common is done once.
+      // Sums and differences over e6, then over e7, so that what their products have in common is done once.
       float first[4] = {};
       add_product(ctx, first, a, words[0], f4, false);
       TERSUM_UNROLL

@@ -24,8 +24,8 @@ TERSUM_SIMD int first_row_of(int block, int part)
   return rows_of<Size>::number(block, part, 0) * width;
 }
 
-//! @brief The butterflies of index bits 3 to 7, the last forward and the first backward; meanwhile asks for what lies beyond
-//! the chunk's gradient, which is read or written.
+//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. Meanwhile it prefetches
+//! the gradient beyond the chunk, for reading or for writing.
 template <int Size, bool Write, class Element>
 TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
 {
@@ -48,30 +48,34 @@ TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
   }
 }
 
-//! @brief Signs and rotates a chunk, without the factor 1 / sqrt(Size).
-template <int Size, class Element>
+//! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
+template <int Size, bool Rotate, class Element>
 TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
                                   std::uint64_t chunk,
                                   Element const* from,
                                   float* rows)
 {
   std::uint32_t signs[sign_room<Size>];
-  chunk_signs<Size>(chunk, sign_key, signs);
-  load_rows<Size, true>(from, signs, rows);
-  middle_rows<Size>(rows);
-  wire_rows<Size, false>(rows, from);
+  chunk_signs<Size, Rotate>(chunk, sign_key, signs);
+  load_rows<Size, Rotate>(from, signs, rows);
+  if constexpr (Rotate) {
+    middle_rows<Size>(rows);
+    wire_rows<Size, false>(rows, from);
+  }
 }
 
-//! @brief Rotates back, multiplied by `scale`. Overwrites the rows.
-template <int Size, class Element>
+//! @brief Undoes it, multiplied by `scale`. Overwrites the rows.
+template <int Size, bool Rotate, class Element>
 TERSUM_TARGET void rotate_from_rows(
   std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, Element* to)
 {
   std::uint32_t signs[sign_room<Size>];
-  chunk_signs<Size>(chunk, sign_key, signs);
-  wire_rows<Size, true>(rows, to);
-  middle_rows<Size>(rows);
-  store_rows<Size, true>(to, signs, scale, rows);
+  chunk_signs<Size, Rotate>(chunk, sign_key, signs);
+  if constexpr (Rotate) {
+    wire_rows<Size, true>(rows, to);
+    middle_rows<Size>(rows);
+  }
+  store_rows<Size, Rotate>(to, signs, scale, rows);
 }
 
 //! @brief A chunk between an array in its own order and rows; nothing is rotated.
@@ -87,7 +91,7 @@ TERSUM_TARGET void rows_to_array(float const* rows, Element* to)
   store_rows<Size, false>(to, nullptr, 1.0f, rows);
 }
 
-//! @brief The codes of 32 rows in `Bits` words a lane, one bit after the other, to the words of their groups.
+//! @brief Stores the packed codes of 32 rows, `Bits` words in each lane, as the words of their groups.
 template <int Size, int Bits>
 TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
 {
@@ -112,7 +116,7 @@ TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::ui
   }
 }
 
-//! @brief Undoes it.
+//! @brief Loads the packed codes of 32 rows: each lane gets the `Bits` words of its group.
 template <int Size, int Bits>
 TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, words (&packed)[Bits])
 {
@@ -138,7 +142,7 @@ TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, word
   }
 }
 
-//! @brief Adds the sums of the groups, which the lanes of the row blocks hold, neighbours first.
+//! @brief The total of the sums of all groups, which the lanes of the row blocks hold, neighbours first.
 template <int Size>
 TERSUM_SIMD float add_groups(floats (&sums)[rows_of<Size>::parts])
 {
@@ -162,14 +166,15 @@ TERSUM_SIMD words cell_of(floats magnitude)
 {
   constexpr int count = Quantizer::magnitudes;
   words cell{};
-  // What is cheaper: so many comparisons, or two tables, which permutations of long vectors make short work of.
+  // Either as many comparisons as there are boundaries, or, where they are many, two tables, which long vectors permute
+  // in registers.
   if constexpr (count <= (width == 16 ? 4 : 16)) {
     TERSUM_UNROLL
     for (int k = 0; k + 1 < count; ++k) {
       cell -= (words)(magnitude >= broadcast(Quantizer::boundaries()[k]));
     }
   } else {
-    // Of the boundaries at most one lies between two points of this grid.
+    // At most one boundary lies between two points of this grid.
     using near = cell_grid<Quantizer, 4>;
     using grid = std::conditional_t<near::serves, near, cell_grid<Quantizer>>;
     static_assert(grid::serves,
@@ -205,8 +210,8 @@ TERSUM_SIMD float square_rows(float const* rows)
   return add_groups<Size>(sums);
 }
 
-//! @brief Rows to codes. Returns what the levels are multiplied by: |v|^2 / <v, levels>, which makes the estimate unbiased;
-//! zero where there is next to nothing, NaN where the energy is not finite, with zero codes.
+//! @brief Encodes rows. Returns the chunk's scale, |v|^2 / <v, levels>, with which the estimate is unbiased. If the energy
+//! is next to nothing the scale is zero, if it is not finite NaN; the codes are then zeros.
 template <class Quantizer, int Size>
 TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
 {
@@ -249,7 +254,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
   return energy / add_groups<Size>(sums);
 }
 
-//! @brief Adds scale times the levels of codes to rows, or to zeros if these are fresh.
+//! @brief Adds scale times the levels of codes to the rows, or overwrites the rows if they are `fresh`.
 template <class Quantizer, int Size>
 TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* rows, bool fresh)
 {

@@ -16,7 +16,8 @@ TERSUM_SIMD int scale_place(int first, int& shift)
          (4 * (first % (Size / 4) / Quantizer::block) + r) / in_a_word;
 }
 
-//! @brief How many marks a value reaches, from the second on; `number` is what earlier steps of the search have found.
+//! @brief How many marks a value reaches, from the second on, by a binary search. `number` is what its earlier steps have
+//! found.
 template <class Quantizer, int Step = 1>
 TERSUM_SIMD words marks_below(floats value, words number = words{})
 {
@@ -29,7 +30,7 @@ TERSUM_SIMD words marks_below(floats value, words number = words{})
   }
 }
 
-//! @brief As `group_absmax::round`, of magnitudes and thresholds in every lane.
+//! @brief `group_absmax::round` in every lane, with a magnitude and a threshold for each.
 template <class Quantizer>
 TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
 {
@@ -65,7 +66,7 @@ TERSUM_SIMD std::uint32_t largest_of(float const* values)
 
 typedef std::uint8_t bytes __attribute__((vector_size(TERSUM_SIMD_WIDTH)));
 
-//! @brief Numbers of a byte each.
+//! @brief Loads numbers of one byte each.
 TERSUM_SIMD words load_bytes(std::uint8_t const* from)
 {
   // g++ 12 widens a vector of bytes element by element.
@@ -81,7 +82,7 @@ TERSUM_SIMD words load_bytes(std::uint8_t const* from)
 #endif
 }
 
-//! @brief Eight codes, a byte each, to as many bytes as they have bits.
+//! @brief Packs eight codes, which are a byte each, into `Bits` bytes.
 template <int Bits>
 TERSUM_SIMD std::uint64_t pack_bytes(std::uint64_t codes)
 {
@@ -90,7 +91,7 @@ TERSUM_SIMD std::uint64_t pack_bytes(std::uint64_t codes)
   return (codes & 0xffffffffu) | codes >> 32 << 4 * Bits;
 }
 
-//! @brief Undoes it.
+//! @brief Unpacks eight codes from `Bits` bytes.
 template <int Bits>
 TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
 {
@@ -103,7 +104,7 @@ TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
   return (pairs & two) | (pairs >> Bits & two) << 8;
 }
 
-//! @brief What dithers the values of a chunk, a byte each.
+//! @brief Draws the dither of a chunk's values, one byte for each.
 template <class Dither, int Size>
 TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
 {
@@ -126,8 +127,8 @@ TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::u
   }
 }
 
-//! @brief Codes and block scales of values. Returns the chunk's scale: its largest magnitude, zero where there is next to
-//! nothing, NaN where a value is not finite, with zero codes.
+//! @brief Encodes values: codes, and scales of groups. Returns the chunk's scale, which is its largest magnitude. If that is
+//! next to nothing the scale is zero, if a value is not finite NaN; the codes are then zeros.
 template <class Quantizer, int Size>
 TERSUM_TARGET float encode_blocks(float const* values,
                                   [[maybe_unused]] std::uint8_t const* random,
@@ -175,7 +176,7 @@ TERSUM_TARGET float encode_blocks(float const* values,
   return whole;
 }
 
-//! @brief Adds what codes say to values, `whole` being the chunk's scale times some factor.
+//! @brief Adds the decoded codes to values. `whole` is the chunk's scale times some factor.
 template <class Quantizer, int Size>
 TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
 {

@@ -20,7 +20,7 @@ TERSUM_SIMD __m128d add_to_odd(__m128d a, __m128d b)
   __m128d const part = _mm_sub_pd(sum, a);
   __m128d const lost = _mm_add_pd(_mm_sub_pd(a, _mm_sub_pd(sum, part)), _mm_sub_pd(b, part));
   __m128d const zero = _mm_setzero_pd();
-  // Neither holds for what is not finite.
+  // Both comparisons are false where a value is not finite.
   __m128i const inexact =
     _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, zero), _mm_cmpgt_pd(lost, zero)));
   __m128i const differ    = _mm_srai_epi32(_mm_castpd_si128(_mm_xor_pd(lost, sum)), 31);
@@ -67,7 +67,7 @@ TERSUM_SIMD floats fma(floats a, floats b, floats c)
 #endif
 }
 
-//! @brief The same where many sums lie halfway between two floats, as those of few bits do: nothing is left to chance.
+//! @brief The same for operands of few bits, of whose sums many lie halfway between two floats: every case is rounded right.
 TERSUM_SIMD floats fma_of_few_bits(floats a, floats b, floats c)
 {
 #if defined(TERSUM_FMA_IN_DOUBLE)

@@ -31,7 +31,8 @@ TERSUM_TARGET inline void add_residual(Element const* from,
   for (; i < count; ++i) { to[i] = to_float(from[i]) + residual[i]; }
 }
 
-//! @brief residual[i] = whole[i] - sent[i] (whole[i] where nothing was sent), or as it was where that is not finite.
+//! @brief residual[i] = whole[i] - sent[i], or whole[i] if `sent` is null. Elements for which that is not finite stay as
+//! they were.
 template <class Sent>
 TERSUM_TARGET inline void keep_finite_residual(float const* whole,
                                                Sent const* sent,
@@ -73,14 +74,15 @@ TERSUM_TARGET inline bool convert_values(From const* from, To* to, float factor,
   return most < 0x7f800000u;
 }
 
-//! @brief Sums of elements in float, rounded to the element: all that fits a vector.
+//! @brief Adds the elements of one vector in float, and rounds the sums to the element.
 template <class Element>
 TERSUM_SIMD void add_vector(Element const* a, Element const* b, Element* to)
 {
   store_values(to, load_any_nan(a) + load_any_nan(b));
 }
 
-//! @brief Two in a word, each in the upper half of a float: nothing is widened or narrowed.
+//! @brief The same for bfloat16, two in a word. Each is the upper half of a float already, so that nothing is widened or
+//! narrowed.
 TERSUM_SIMD void add_vector(bfloat16 const* a, bfloat16 const* b, bfloat16* to)
 {
   constexpr std::uint32_t upper = 0xffff0000u;

@@ -4,7 +4,7 @@
 //! @file
 //! One chunk of summed codes to the mean on one CPU thread.
 
-//! @brief What decoding a chunk reveals of its codes.
+//! @brief What is counted of a chunk's codes when it is decoded.
 struct decoded_counts {
   std::uint64_t square_sum = 0;
   std::uint64_t at_limit   = 0;
@@ -69,9 +69,9 @@ TERSUM_SIMD void decode_block(int world,
                (32 - lanes::bits);
       }
       v[c] = __builtin_convertvector(code, floats);
-      if constexpr (Codec::saturates) {
+      if constexpr (saturates<Codec>) {
         limits -= (integers)(code >= lanes::limit) + (integers)(code <= -lanes::limit);
-        if constexpr (Codec::tracks) {
+        if constexpr (tracks<Codec>) {
           squares = squares + v[c] * v[c];
         }  // integers below 2^24: exact
       }
@@ -94,7 +94,7 @@ TERSUM_SIMD void decode_block(int world,
       for (int m = 0; m < columns; ++m) { store(first_row + (4 * m + c) * stride, v[m]); }
     }
   }
-  if constexpr (Codec::saturates) {
+  if constexpr (saturates<Codec>) {
     for (int lane = 0; lane < width; ++lane) {
       counts.at_limit += static_cast<std::uint32_t>(limits[lane]);
       counts.square_sum += static_cast<std::uint64_t>(squares[lane]);
@@ -102,7 +102,7 @@ TERSUM_SIMD void decode_block(int world,
   }
 }
 
-//! @brief One chunk of summed codes to the mean.
+//! @brief Decodes one chunk of summed codes to the mean.
 template <class Codec, class Element>
 TERSUM_TARGET inline void decode_chunk(int world,
                                        std::uint64_t sign_key,
@@ -125,9 +125,9 @@ TERSUM_TARGET inline void decode_chunk(int world,
   }
   invert_rows<Codec>(rows);
   store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
-  if constexpr (Codec::saturates) {
+  if constexpr (saturates<Codec>) {
     step.saturated = static_cast<std::uint32_t>(counts.at_limit);
-    if constexpr (Codec::tracks) {
+    if constexpr (tracks<Codec>) {
       step.square_sum = static_cast<std::uint32_t>(counts.square_sum);
     }
   }

@@ -16,14 +16,14 @@ TERSUM_SIMD floats load_values(bfloat16 const* from)
   return from_bits(__builtin_convertvector(v, words) << 16);
 }
 
-//! NaNs as `to_float` makes them of a half.
+//! Makes every NaN the one that `to_float` makes of a half.
 TERSUM_SIMD floats quiet(floats v)
 {
   words const size = to_bits(v) & 0x7fffffffu;
   return from_bits(size > 0x7f800000u ? broadcast(0x7fffffffu) : to_bits(v));
 }
 
-//! Without that: for sums, which `store_values` makes a half of.
+//! Loads values without that: for sums, whose NaNs `store_values` makes the same.
 template <class Element>
 TERSUM_SIMD floats load_any_nan(Element const* from)
 {
@@ -54,7 +54,7 @@ TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(fro
 
 TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
 
-//! Rounds to bfloat16s, in the upper halves of the words; the lower halves are what is left over.
+//! Rounds to bfloat16s, in the upper halves of the words. The lower halves are undefined.
 TERSUM_SIMD words to_bfloat16s(floats v)
 {
   words const bits = to_bits(v);
@@ -91,7 +91,7 @@ TERSUM_SIMD void store_values(half* to, floats v)
 #endif
 }
 
-//! A mean, as `finite_from_float` makes elements of it.
+//! Stores means, rounded as by `finite_from_float`.
 template <class Element>
 TERSUM_SIMD floats within_range(floats v)
 {

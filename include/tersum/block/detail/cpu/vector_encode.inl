@@ -11,7 +11,7 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
 {
   constexpr int limit = Quantizer::max_level;
   if constexpr (requires { Quantizer::rounds_to_grid; }) {
-    // As round_to_grid. The constant has zeros where the code lies, so that it need not be subtracted.
+    // As round_to_grid. The constant that is added has zeros where the code lies, so that it need not be subtracted again.
     constexpr int unit          = 1 << Quantizer::fraction_bits;
     constexpr std::uint32_t low = 0x4b400000;
     integers const sum          = (integers)(rounded_bits<limit * unit>(v, scale) + random);
@@ -28,7 +28,7 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const highest = (integers)broadcast(512u * limit);
     integers const below   = beyond < highest ? beyond : highest;
     integers const x       = below > 0 ? below : integers{};  // negative where the value is NaN
-    // Not integers{} + a number, of which nvcc 13.0 dies.
+    // Not integers{} + a number, at which nvcc 13.0 crashes.
     constexpr int least = table::value[half - 1];
     integers low        = (integers)broadcast(static_cast<std::uint32_t>(least));
     integers gap        = (integers)broadcast(static_cast<std::uint32_t>(2 * (limit - least)));
@@ -61,7 +61,7 @@ TERSUM_SIMD std::uint32_t* block_words(std::uint32_t* chunk_words, int wire_bloc
   return chunk_words + wire_block * block_size + part * (block_size / 2);
 }
 
-//! @brief Puts the codes of row k = 4 m + C into their lanes.
+//! @brief Puts the codes of row k = 4 m + C into their lanes of the words.
 template <class Codec, int C, int Runs>
 TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 {
@@ -75,7 +75,7 @@ TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
   packed[k / lanes::lanes] |= moved & (code << place);
 }
 
-//! @brief The last butterflies of the rows c, c + 4, c + 8 ... of a block, their codes, and where those go.
+//! @brief Does the last butterflies of the rows C, C + 4, C + 8 ... of a block, rounds them, and puts the codes into words.
 template <class Codec, bool Keep, int C, class Element, int Draws, int Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
@@ -207,7 +207,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   }
 }
 
-//! @brief One chunk to codes; `own`, when asked for, receives the unscaled decoded values of those codes.
+//! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.
 template <class Codec, class Value, class Element>
 TERSUM_TARGET inline void encode_chunk(Codec const& codec,
                                        dither_key const& key,
@@ -227,14 +227,14 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
   rotate_rows<Codec>(from, signs, rows);
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
-      encode_block<Codec, Codec::feeds_back>(
+      encode_block<Codec, feeds_back<Codec>>(
         codec, key, chunk, scale, source, block, part, rows, chunk_words);
     }
   }
-  // After the blocks: a comparison in each lets compilers move all that computes its codes behind it, from where their
-  // operands were loaded.
+  // Done after the blocks, not in each: behind a comparison there compilers would move all that computes the codes, away
+  // from where its operands were loaded.
   if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
     constexpr int stride = shape::split * width;
     for (int start = 0; levels > 0 && start < shape::count * width;

@@ -27,8 +27,8 @@ TERSUM_TARGET inline void full_columns(float* data,
   }
 }
 
-//! @brief The butterflies of the index bits first .. first+levels-1 of data[begin, end), ascending, in place, on one of
-//! `shares` shares of the columns.
+//! @brief The butterflies of the index bits first .. first+levels-1 of data[begin, end), ascending and in place. The columns
+//! are cut into `shares`, of which a call does one.
 TERSUM_TARGET inline void full_pass(float* data,
                                     std::uint64_t begin,
                                     std::uint64_t end,
@@ -66,7 +66,7 @@ TERSUM_TARGET inline void full_pass(float* data,
   }
 }
 
-//! @brief Flips the signs of a chunk in place or on the way.
+//! @brief Flips the signs of a chunk, in place or from one array to another.
 template <int Size>
 TERSUM_TARGET inline void flip_signs(std::uint64_t chunk,
                                      std::uint64_t sign_key,

@@ -6,14 +6,15 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/chunk_order.hpp>
-#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/mark_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
@@ -32,12 +33,12 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Where the rounding of a row leaves its code: this many bits up, above the fraction if there is one.
+//! @brief The lowest bit of a code in its lane after a row was rounded; below it lies the fraction, if there is one.
 template <class Quantizer>
 inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
 
-//! @brief Asks for memory that lies some way beyond what is being computed with: the processor's own prefetchers stop where
-//! pages end. Nothing is accessed, whatever lies there.
+//! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
+//! prefetchers stop where pages end. It is harmless if nothing lies there.
 template <bool Write,
           std::uintptr_t Distance = Write ? tuning{}.cpu.write_ahead : tuning{}.cpu.read_ahead>
 TERSUM_HOST_INLINE void fetch_beyond(void const* at)
@@ -46,7 +47,7 @@ TERSUM_HOST_INLINE void fetch_beyond(void const* at)
   __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
 }
 
-//! @brief Where a chunk comes from, so that a kernel which computes with a copy of it asks for those that follow.
+//! @brief Where a chunk comes from. A kernel that computes with a copy of the chunk prefetches what follows there.
 template <class Element>
 struct chunk_source {
   Element const* gradient;
@@ -60,7 +61,7 @@ struct chunk_source {
   }
 };
 
-//! @brief What a chunk becomes that has not travelled: zeros, or NaNs.
+//! @brief Fills a chunk that has not travelled: with zeros, or with NaNs.
 template <class Element>
 void fill_chunk(Element* to, std::uint32_t count, float value)
 {
@@ -104,8 +105,8 @@ namespace cpu_avx512 {
 }  // namespace cpu_avx512
 #endif
 
-//! @brief Calls one kernel of the instruction set; `wide` says whether there is one for vectors of 16. The rows of codes need
-//! chunks of 256 coordinates for that; those of codebooks, whose lanes hold 32 positions of the wire, 512.
+//! @brief Calls one kernel of the instruction set. `wide` says whether there is one for vectors of 16 floats: chunks must
+//! have at least 256 coordinates for that, and with codebooks, whose lanes hold 32 positions of the wire, 512.
 #if defined(__x86_64__)
 #define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
   do {                                                                                             \
@@ -223,17 +224,17 @@ void flip_signs(
   TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
-template <int Size, class Element>
+template <int Size, bool Rotate = true, class Element>
 void rotate_to_rows(instruction_set set,
                     std::uint64_t sign_key,
                     std::uint64_t chunk,
                     Element const* from,
                     float* rows)
 {
-  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size>(sign_key, chunk, from, rows));
+  TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size, Rotate>(sign_key, chunk, from, rows));
 }
 
-template <int Size, class Element>
+template <int Size, bool Rotate = true, class Element>
 void rotate_from_rows(instruction_set set,
                       std::uint64_t sign_key,
                       std::uint64_t chunk,
@@ -241,7 +242,8 @@ void rotate_from_rows(instruction_set set,
                       float* rows,
                       Element* to)
 {
-  TERSUM_DISPATCH(set, Size >= 512, rotate_from_rows<Size>(sign_key, chunk, scale, rows, to));
+  TERSUM_DISPATCH(
+    set, Size >= 512, rotate_from_rows<Size, Rotate>(sign_key, chunk, scale, rows, to));
 }
 
 template <int Size, class Element>

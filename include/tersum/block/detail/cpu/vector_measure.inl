@@ -22,7 +22,7 @@ template <int Size, class Element>
 TERSUM_SIMD float norm_of(Element const* from)
 {
   constexpr int vectors = (Size < 256 ? Size : 256) / width;
-  constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // what registers hold
+  constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
   floats sums[vectors];
   for (int first = 0; first < vectors; first += group) {
     floats some[group] = {};

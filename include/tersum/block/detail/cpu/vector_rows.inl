@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! How a chunk lies in vectors, and the butterflies of its rotation but those of single wire blocks. The arrangement:
+//! How a chunk lies in vectors, and those butterflies of its rotation that are not within one wire block. The arrangement:
 //!
 //! A *row* is one vector. Its lanes hold 8 neighbouring coordinates (4 of them in vectors of 4; 16-lane vectors hold 8
 //! of the first half of the chunk and the 8 across from them in the second), so that all butterflies but the first
@@ -60,7 +60,8 @@ TERSUM_SIMD float add_lanes(floats v)
   return v[0];
 }
 
-//! @brief One butterfly between neighbouring lanes: the upper one of a pair keeps the difference.
+//! @brief One level of butterflies between lanes that differ in `Bit`: the lower one of a pair gets the sum, the upper one
+//! the difference.
 template <int Bit>
 TERSUM_SIMD floats lane_butterfly(floats v)
 {
@@ -98,11 +99,11 @@ TERSUM_SIMD words mix(words h)
   return h ^ (h >> 16);
 }
 
-//! Room for the sign words of a chunk, in whole vectors.
+//! The number of sign words of a chunk, rounded up to whole vectors.
 template <int Size>
 inline constexpr int sign_room = Size / 32 < width ? width : Size / 32;
 
-//! @brief The sign words of a chunk, as `sign_bits` defines them; nothing for one that is not rotated.
+//! @brief Computes the sign words of a chunk, as `sign_bits` defines them; does nothing for a chunk that is not rotated.
 template <int Size, bool Rotated = true>
 TERSUM_SIMD void chunk_signs(std::uint64_t chunk,
                              std::uint64_t key,
@@ -134,7 +135,8 @@ TERSUM_SIMD words sign_mask(std::uint32_t const* signs, int group, int quarter, 
   return (bits << (31u - place)) & 0x80000000u;
 }
 
-//! @brief Gradient order to rows: signs, then the butterflies of index bits 0, 1, 2 and the two highest.
+//! @brief From the order of the gradient to rows: flips signs, then does the butterflies of index bits 0, 1, 2 and of the two
+//! highest.
 template <int Size, bool Rotate, class Element>
 TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, float* rows)
 {
@@ -174,7 +176,8 @@ TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, floa
   }
 }
 
-//! @brief Rows to gradient order: the butterflies of index bits 0, 1, 2 and the two highest, signs, scaling.
+//! @brief From rows to the order of the gradient: does the butterflies of index bits 0, 1, 2 and of the two highest, flips
+//! signs, and scales.
 template <int Size, bool Rotate, class Element>
 TERSUM_SIMD void store_rows(Element* to, std::uint32_t const* signs, float scale, float const* rows)
 {
@@ -236,7 +239,7 @@ TERSUM_SIMD void middle_rows(float* rows)
   }
 }
 
-//! @brief A whole chunk to rows, all butterflies but those of the wire blocks.
+//! @brief Brings a whole chunk into rows, with all butterflies but those of the wire blocks.
 template <class Codec, class Element>
 TERSUM_SIMD void rotate_rows(Element const* from, std::uint32_t const* signs, float* rows)
 {
@@ -244,7 +247,7 @@ TERSUM_SIMD void rotate_rows(Element const* from, std::uint32_t const* signs, fl
   if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
 }
 
-//! @brief The inverse of a chunk's transform, from the wire order of butterflies on.
+//! @brief The inverse transform of a chunk, after its butterflies within wire blocks.
 template <class Codec>
 TERSUM_SIMD void invert_rows(float* rows)
 {

@@ -49,8 +49,9 @@ TERSUM_SIMD words broadcast(std::uint32_t value) { return value - words{}; }
 
 TERSUM_SIMD floats broadcast(float value) { return from_bits(broadcast(float_bits(value))); }
 
-//! @brief Computes `v` before anything that follows is asked for or read: g++ 12 prefetches all rows of a block at once
-//! otherwise, and copies rows that lie in memory to other memory. clang 14 does not, and is slower with it.
+//! @brief Makes the compiler compute `v` before it prefetches or reads anything that follows. Otherwise g++ 12 prefetches
+//! all rows of a block at once, and copies rows that lie in memory to other memory. clang 14 does neither, and would be
+//! slower with this.
 TERSUM_SIMD void finish([[maybe_unused]] words& v)
 {
 #if TERSUM_SIMD_WIDTH == 16 && !defined(__clang__)
@@ -145,7 +146,7 @@ TERSUM_SIMD Vector alternate_halves(Vector v)
   return interleave<0>(v, join_halves<1>(v, v));
 }
 
-//! Undoes it.
+//! The inverse: the even lanes followed by the odd ones.
 template <class Vector>
 TERSUM_SIMD Vector part_halves(Vector v)
 {
@@ -164,7 +165,7 @@ TERSUM_SIMD Vector part_halves(Vector v)
 #undef TERSUM_SWAP_8
 //! @}
 
-//! @brief Array of vectors to one sequence in which lane 0 of each comes first, then lane 1 of each.
+//! @brief Reorders an array of vectors into one sequence, in which lane 0 of each vector comes first, then lane 1 of each.
 template <int Count>
 TERSUM_SIMD void zip(words (&v)[Count])
 {
@@ -181,7 +182,7 @@ TERSUM_SIMD void zip(words (&v)[Count])
   }
 }
 
-//! @brief Undoes `zip`.
+//! @brief The inverse of `zip`.
 template <int Count>
 TERSUM_SIMD void unzip(words (&v)[Count])
 {

@@ -14,14 +14,14 @@ void cpu_stages<Codec, Element>::encode_cast() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     chunk_entry const entry = args_.table[chunk];
     Element const* from     = args_.gradient + entry.offset;
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       payload_place const place = find_place(args_, chunk);
       bool const stays          = place.level == 0;
-      if (stays && !Codec::feeds_back) { return; }
+      if (stays && !feeds_back<Codec>) { return; }
       auto* const to = reinterpret_cast<wire_element*>(args_.payload + place.word);
       with_chunk(chunk, [&](auto const* whole) {
         if (!stays) { static_cast<void>(convert_values(set_, whole, to, 1.0f, size)); }
-        if constexpr (Codec::feeds_back) { keep_residual(chunk, whole, stays ? nullptr : to); }
+        if constexpr (feeds_back<Codec>) { keep_residual(chunk, whole, stays ? nullptr : to); }
       });
     } else {
       wire_element* to = wire + (entry.offset - args_.records[entry.tensor].bypass);
@@ -38,7 +38,16 @@ void cpu_stages<Codec, Element>::keep_residual(std::uint64_t chunk,
 {
   if (step_is_poisoned(args_)) { return; }
   chunk_entry const entry = args_.table[chunk];
-  keep_finite_residual(set_, whole, sent, args_.residual + entry.offset, entry.length);
+  float* const residual   = args_.residual + entry.offset;
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+    keep_finite_residual(set_, whole, sent, residual, entry.length);
+  } else {
+    for (std::uint32_t i = 0; i < entry.length; ++i) {
+      float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, residual[i]);
+      if (is_finite(rest)) { residual[i] = rest; }
+    }
+  }
 }
 
 template <class Codec, class Element>
@@ -51,7 +60,7 @@ void cpu_stages<Codec, Element>::decode_cast() const
     chunk_entry const entry  = args_.table[chunk];
     wire_element const* from = wire + (entry.offset - args_.records[entry.tensor].bypass);
     Element* to              = args_.gradient + entry.offset;
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       payload_place const place = find_place(args_, chunk);
       if (place.level == 0) {
         fill_chunk(to, entry.length, 0.0f);

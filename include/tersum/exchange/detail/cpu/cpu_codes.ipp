@@ -34,41 +34,49 @@ void cpu_stages<Codec, Element>::encode_codes() const
     chunk_step const step             = args_.steps[chunk];
     payload_place const place         = find_place(args_, chunk);
     std::uint32_t* const words        = args_.payload + place.word;
-    [[maybe_unused]] bool const stays = Codec::selects && place.level == 0;
-    if (stays && !Codec::feeds_back) { return; }
+    [[maybe_unused]] bool const stays = selects<Codec> && place.level == 0;
+    if (stays && !feeds_back<Codec>) { return; }
     with_chunk(chunk, [&]<class From>(From const* from) {
-      alignas(64) float own[Codec::feeds_back ? size : 1];
+      alignas(64) float own[feeds_back<Codec> ? size : 1];
       if (!stays) {
         auto const source = [&] {
-          if constexpr (Codec::feeds_back) {
+          if constexpr (feeds_back<Codec>) {
             std::uint64_t const first = args_.table[chunk].offset;
             return chunk_source<Element>{args_.gradient + first, args_.residual + first};
           } else {
             return chunk_source<From>{from, nullptr};
           }
         }();
-        at_level(args_.codec, place.level, [&](auto const& codec) {
-          encode_chunk(set_,
-                       codec,
-                       key,
-                       args_.header->sign_key,
-                       chunk,
-                       step.encode,
-                       from,
-                       source,
-                       words,
-                       Codec::feeds_back ? own : nullptr);
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          at_level(args_.codec, place.level, [&](auto const& codec) {
+            encode_chunk(set_,
+                         codec,
+                         key,
+                         args_.header->sign_key,
+                         chunk,
+                         step.encode,
+                         rotated,
+                         source,
+                         words,
+                         feeds_back<Codec> ? own : nullptr);
+          });
         });
+        if constexpr (feeds_back<Codec>) { rotate_back(chunk, own); }
       }
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         if (step_is_poisoned(args_)) { return; }
         chunk_entry const entry = args_.table[chunk];
         float* const residual   = args_.residual + entry.offset;
         int const length        = static_cast<int>(entry.length);
-        if (stays) {
+        float const own_step    = -(step.decode * static_cast<float>(args_.world));
+        if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+          for (int i = 0; i < length; ++i) {
+            float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
+            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, residual[i]);
+          }
+        } else if (stays) {
           std::copy_n(from, length, residual);
         } else {
-          float const own_step = -(step.decode * static_cast<float>(args_.world));
           fused_add(set_, own_step, own, from, length, residual);
         }
       }
@@ -90,14 +98,21 @@ void cpu_stages<Codec, Element>::decode_codes() const
     } else {
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
-      if (Codec::selects && place.level == 0) {
-        // Zeros, or NaN where a gradient was not finite.
+      if (selects<Codec> && place.level == 0) {
+        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
         fill_chunk(to, entry.length, 0.0f * step.decode);
         return;
       }
       at_level(args_.codec, place.level, [&](auto const& codec) {
         using level_codec = std::remove_cvref_t<decltype(codec)>;
-        if (entry.length == size) {
+        if constexpr (Codec::rotates_in_memory) {
+          alignas(64) float sum[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
+          rotate_back(chunk, sum);
+          for (std::uint32_t i = 0; i < entry.length; ++i) {
+            to[i] = finite_from_float<Element>(sum[i] * step.decode);
+          }
+        } else if (entry.length == size) {
           decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
         } else {
           Element copy[size];

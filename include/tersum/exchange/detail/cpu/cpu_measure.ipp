@@ -26,7 +26,7 @@ void cpu_stages<Codec, Element>::measure_norms() const
       agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
     });
   });
-  // Half an element is left when the chunks are odd.
+  // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
   if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
 }
 
@@ -35,14 +35,19 @@ void cpu_stages<Codec, Element>::measure_ranges() const
 {
   using range          = typename Codec::range_type;
   using scalar         = typename range::scalar;
-  constexpr bool norms = range::measurement != statistic::chunk_magnitude || Codec::tracks;
+  constexpr bool norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     with_chunk(chunk, [&](auto const* from) {
-      if constexpr (range::measurement == statistic::chunk_magnitude) {
-        float magnitude =
-          bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, from));
-        if constexpr (Codec::rotates_chunks || Codec::rotates_all) {
+      if constexpr (!has_measurement<range>) {
+        agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
+      } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+        float magnitude = 0;
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          magnitude =
+            bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, rotated));
+        });
+        if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
           magnitude =
             magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
         }
@@ -51,7 +56,7 @@ void cpu_stages<Codec, Element>::measure_ranges() const
       if constexpr (norms) {
         float norm = square_norm<size>(set_, from);
         if constexpr (Codec::rotates_all) { norm = norm / rotated_length(chunk); }
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           agreed[chunk] = to_agreed<scalar>(norm, false);
         } else {
           args_.steps[chunk].encode = norm;
@@ -59,7 +64,23 @@ void cpu_stages<Codec, Element>::measure_ranges() const
       }
     });
   });
-  if constexpr (norms && range::measurement != statistic::chunk_square_norm) { tensor_norms(); }
+  if constexpr (norms && !norms_travel<Codec>) { tensor_norms(); }
+}
+
+template <class Codec, class Element>
+template <class From>
+float cpu_stages<Codec, Element>::measure_plainly(std::uint64_t chunk, From const* from) const
+{
+  float x[size];
+  float scratch[size];
+  for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+  if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
+    args_.codec.rotator.forward(
+      host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
+    float const root = rotation_root<Codec>(1);
+    for (float& value : x) { value = value / root; }
+  }
+  return args_.codec.range.measure(host_group{}, x, scratch);
 }
 
 template <class Codec, class Element>
@@ -73,7 +94,7 @@ void cpu_stages<Codec, Element>::tensor_norms() const
 {
   using scalar = typename Codec::range_type::scalar;
   scalar* const agreed =
-    static_cast<scalar*>(args_.agreed) + (Codec::per_tensor ? 0 : args_.chunks);
+    static_cast<scalar*>(args_.agreed) + (per_tensor<Codec> ? 0 : args_.chunks);
   parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
     double const sum = tensor_sum(args_.records[tensor], [&](double so_far, std::uint64_t chunk) {
       return so_far + static_cast<double>(args_.steps[chunk].encode);

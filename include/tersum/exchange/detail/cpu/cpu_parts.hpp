@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/cpu/cpu_coded_chunks.hpp>
+#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 
@@ -23,27 +23,31 @@ class cpu_parts : public cpu_stages<Codec, Element> {
  public:
   using cpu_stages<Codec, Element>::cpu_stages;
 
-  //! Gradient to this rank's codes for all parts.
+  //! Encodes the gradient, for all parts.
   void encode() const;
 
-  //! All ranks' codes of this rank's part to those of their mean.
+  //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
   void recompress() const;
 
-  //! All parts of the mean to gradient; what this rank's encodings lost to its residuals.
+  //! Decodes all parts of the mean to the gradient. With feedback it writes what this rank's encodings lost to the
+  //! residuals.
   void decode() const;
 
  private:
   using base = cpu_stages<Codec, Element>;
   using base::args_;
+  using base::rotate_back;
   using base::set_;
   using base::size;
   using base::threads_;
   using base::with_chunk;
+  using base::with_rotated;
 
-  //! Rotated values are unnormalized both ways.
-  static constexpr float unit = 1.0f / static_cast<float>(size);
-  using dither                = typename Codec::dither_type;
-  using second_dither         = typename second_dither_of<dither>::type;
+  //! Rotations need not be normalized: this takes back by what forward and backward together multiply.
+  static constexpr float unit =
+    1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
+  using dither        = typename Codec::dither_type;
+  using second_dither = typename second_dither_of<dither>::type;
 
   using map_type = decltype(make_part_map(std::declval<exchange_args<Codec, Element>>()));
 
@@ -58,29 +62,38 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     }
   }
 
-  //! Values of a chunk as they are added and encoded: rotated, in rows, or as they lie in the gradient.
+  //! Brings the values of a chunk into the form in which they are added and encoded: rotated and in rows, or, without a
+  //! rotation, as they lie in the gradient.
   template <class From>
   void to_rows(std::uint64_t chunk, From const* from, float* rows) const
   {
-    if constexpr (Codec::rotates_chunks) {
-      rotate_to_rows<size>(set_, args_.header->sign_key, chunk, from, rows);
+    if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory) {
+      with_rotated(chunk, from, [&](auto const* rotated) {
+        rotate_to_rows<size, Codec::rotates_chunks>(
+          set_, args_.header->sign_key, chunk, rotated, rows);
+      });
     } else {
       for (int i = 0; i < size; ++i) { rows[i] = to_float(from[i]); }
     }
   }
 
-  //! The way back. Overwrites the rows.
+  //! The inverse of that. Overwrites the rows.
   template <class To>
   void from_rows(std::uint64_t chunk, float* rows, To* to) const
   {
-    if constexpr (Codec::rotates_chunks) {
+    if constexpr (Codec::rotates_in_memory) {
+      alignas(64) float x[size];
+      rotate_from_rows<size, false>(set_, args_.header->sign_key, chunk, 1.0f, rows, x);
+      rotate_back(chunk, x);
+      for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(x[i] * unit); }
+    } else if constexpr (Codec::rotates_chunks) {
       rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
     } else {
       for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(rows[i]); }
     }
   }
 
-  //! Encodes rows as a chunk of a part, with what dithers them; the scale is multiplied by `share`.
+  //! Writes rows as a chunk of a part, dithered by `key`. The chunk's scale is multiplied by `share`.
   template <class Dither>
   void quantize(map_type const& map,
                 part_place const& place,
@@ -98,7 +111,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! Adds `factor` times what a part says of a chunk to rows, or to zeros if these are fresh.
+  //! Adds `factor` times the decoded chunk of a part to the rows. If the rows are `fresh` it overwrites them.
   void add_estimate(map_type const& map,
                     part_place const& place,
                     std::uint32_t const* words,
@@ -113,7 +126,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     });
   }
 
-  //! `factor` times what a part says of a chunk, all of its coordinates.
+  //! Decodes a chunk of a part, with all of its coordinates, times `factor`.
   template <class To>
   void estimate(map_type const& map,
                 part_place const& place,
@@ -127,7 +140,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     from_rows(chunk, rows, to);
   }
 
-  //! The sum over the ranks of an owned chunk, and what the owner kept of it.
+  //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
   void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
   //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
@@ -139,10 +152,10 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
   [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
   {
-    if constexpr (Codec::selects) {
+    if constexpr (selects<Codec>) {
       using scalar      = typename Codec::norm_scalar;
       auto const agreed = static_cast<scalar const*>(args_.agreed);
-      // Without a budget no norm has travelled.
+      // If the budget pays for nothing, no norm has travelled.
       if (has_agreed(args_)) { return 0.0f * to_float(agreed[chunk]); }
     }
     return 0.0f;

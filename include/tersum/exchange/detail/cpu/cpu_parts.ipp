@@ -30,13 +30,13 @@ void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
                                           part_place const& place,
                                           float* rows) const
 {
-  if constexpr (Codec::owner_feeds_back) {
+  if constexpr (owner_feeds_back<Codec>) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
     to_rows(chunk_of(place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
-    bool const fresh = rank == 0 && !Codec::owner_feeds_back;
+    bool const fresh = rank == 0 && !owner_feeds_back<Codec>;
     add_estimate(map, place, args_.parts.received + map.begin(rank), 1.0f, rows, fresh);
   }
 }
@@ -63,7 +63,7 @@ template <class Codec, class Element>
 void cpu_parts<Codec, Element>::decode() const
 {
   map_type const map = make_part_map(args_);
-  // Owners have sent means, hops a sum.
+  // Owners have sent means, but hops have made a sum.
   float const share = requantizing<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
   parallel_for(threads_, map.parts(), [&](std::uint64_t number) {
     auto const part                  = static_cast<std::uint32_t>(number);
@@ -72,10 +72,10 @@ void cpu_parts<Codec, Element>::decode() const
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
   });
-  if constexpr (Codec::feeds_back) {
+  if constexpr (feeds_back<Codec>) {
     if (!step_is_poisoned(args_)) {
       keep_residual(map);
-      if constexpr (Codec::owner_feeds_back) { keep_owner_residual(map); }
+      if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(map); }
     }
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
@@ -86,7 +86,7 @@ void cpu_parts<Codec, Element>::decode() const
     float const scale =
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
     if (!(scale > 0.0f)) {
-      // Zeros, or NaN where a gradient was not finite.
+      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
       fill_chunk(to, entry.length, 0.0f * scale);
     } else if (entry.length == size) {
       estimate(map, place, chunk, words, share, to);
@@ -106,12 +106,13 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
     chunk_entry const entry = args_.table[chunk];
     float* const residual   = args_.residual + entry.offset;
     with_chunk(chunk, [&](float const* whole) {
-      if (place.level == 0) {
-        std::copy_n(whole, entry.length, residual);
-      } else {
-        alignas(64) float own[size];
+      alignas(64) float own[size]{};
+      if (place.level > 0) {
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, own);
-        for (std::uint32_t i = 0; i < entry.length; ++i) { residual[i] = whole[i] - own[i]; }
+      }
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        residual[i] = args_.codec.feedback.after(
+          host_group{}, whole[i], host_group::subtract(whole[i], own[i]), residual[i]);
       }
     });
   });

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 #include <tersum/tuning.hpp>
 
 #include <algorithm>
@@ -65,6 +67,32 @@ class cpu_stages {
   template <class Body>
   void with_chunk(std::uint64_t chunk, Body const& body) const;
 
+  // A chunk as `with_chunk` gives it in the basis in which it is quantized; unchanged where vectors rotate as they encode.
+  template <class From, class Body>
+  void with_rotated(std::uint64_t chunk, From const* from, Body const& body) const
+  {
+    if constexpr (Codec::rotates_in_memory) {
+      alignas(64) float x[size];
+      float scratch[size];
+      for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+      args_.codec.rotator.forward(
+        host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
+      body(static_cast<float const*>(x));
+    } else {
+      body(from);
+    }
+  }
+
+  // Undoes it where `with_rotated` did anything.
+  void rotate_back(std::uint64_t chunk, float (&x)[size]) const
+  {
+    if constexpr (Codec::rotates_in_memory) {
+      float scratch[size];
+      args_.codec.rotator.backward(
+        host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
+    }
+  }
+
   int threads_;
   instruction_set set_;
   args_type const& args_;
@@ -81,6 +109,10 @@ class cpu_stages {
   void decode_codes() const;
   void encode_cast() const;
   void decode_cast() const;
+
+  // What the range's plain form measures.
+  template <class From>
+  [[nodiscard]] float measure_plainly(std::uint64_t chunk, From const* from) const;
 
   void measure_norms() const;
   void measure_ranges() const;

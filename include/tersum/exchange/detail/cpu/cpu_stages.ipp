@@ -23,9 +23,9 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     }
     ++number;
   });
-  if constexpr (Codec::feeds_back) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
+  if constexpr (feeds_back<Codec>) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
   if constexpr (scattering<Codec>) {
-    if (Codec::owner_feeds_back) {
+    if (owner_feeds_back<Codec>) {
       std::fill_n(args_.parts.owner_residual, plan.owned_chunks() * size, 0.0f);
     }
   }
@@ -41,15 +41,22 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     chunk_entry const entry    = args_.table[chunk];
     Element const* const whole = args_.gradient + entry.offset;
     int const length           = static_cast<int>(entry.length);
-    if constexpr (!Codec::feeds_back) {
+    if constexpr (!feeds_back<Codec>) {
       if (length == size) {
         body(whole);
         return;
       }
     }
     alignas(64) float copy[size];
-    if constexpr (Codec::feeds_back) {
-      add_residual(set_, whole, args_.residual + entry.offset, copy, entry.length);
+    if constexpr (feeds_back<Codec>) {
+      float const* const kept = args_.residual + entry.offset;
+      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+        add_residual(set_, whole, kept, copy, entry.length);
+      } else {
+        for (int i = 0; i < length; ++i) {
+          copy[i] = args_.codec.feedback.before(host_group{}, to_float(whole[i]), kept[i]);
+        }
+      }
     } else {
       for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
     }
@@ -82,19 +89,19 @@ void cpu_stages<Codec, Element>::finish() const
     scalar const* const agreed = static_cast<scalar const*>(args_.agreed);
     parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
       tensor_record& record = args_.records[tensor];
-      if constexpr (Codec::saturates) {
+      if constexpr (saturates<Codec>) {
         std::uint64_t saturated = 0;
         for (std::uint64_t i = 0; i < record.chunks; ++i) {
           saturated += args_.steps[record.first_chunk + i].saturated;
         }
         record.saturated = saturated;
       }
-      if constexpr (Codec::tracks) {
+      if constexpr (tracks<Codec>) {
         double const of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
           return is_poisoned(args_.steps[chunk]) ? so_far : add_energy(so_far, args_.steps[chunk]);
         });
         double energy       = 0;
-        if constexpr (range::measurement == statistic::chunk_square_norm) {
+        if constexpr (norms_travel<Codec>) {
           energy = tensor_sum(record,
                               [&](double so_far, std::uint64_t chunk) {
                                 if (stays_behind<Codec>(args_.steps[chunk])) { return so_far; }
@@ -103,7 +110,7 @@ void cpu_stages<Codec, Element>::finish() const
                    args_.world;
         } else {
           energy =
-            static_cast<double>(to_float(agreed[(Codec::per_tensor ? 0 : args_.chunks) + tensor]));
+            static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args_.chunks) + tensor]));
         }
         record.ratio =
           correlation_ratio<Codec>(of_sum, energy, args_.world, record.chunks, record.ratio);

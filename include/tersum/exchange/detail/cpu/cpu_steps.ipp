@@ -9,15 +9,15 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::select([[maybe_unused]] cpu_tuning const& numbers) const
 {
-  if constexpr (Codec::selects) {
+  if constexpr (selects<Codec>) {
     selection_args const& selection = args_.selection;
     auto const energy               = [&](std::uint64_t chunk) {
-      if constexpr (!Codec::chunker_type::by_norm) {
-        return random_energy(chunk, args_.header->sign_key);
-      } else {
+      std::uint32_t energy_of = 0;
+      if constexpr (Codec::chunker_type::by_norm) {
         using scalar = typename Codec::norm_scalar;
-        return weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
+        energy_of = weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
       }
+      return score_of(args_, chunk, energy_of);
     };
     chunk_selection{threads_,
                     selection.rule,
@@ -58,7 +58,7 @@ void cpu_stages<Codec, Element>::derive_steps(cpu_tuning const& numbers) const
         std::uint32_t const tensor  = args_.table[chunk].tensor;
         tensor_record const& record = args_.records[tensor];
         float const measured =
-          has_agreed(args_) ? to_float(agreed[Codec::per_tensor ? tensor : chunk]) : 0.0f;
+          has_agreed(args_) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
         args_.steps[chunk] = step_on_level(args_.codec,
                                            find_place(args_, chunk).level,
                                            args_.world,

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What a level of a codec costs and is worth, and the steps from level to level that pay: arithmetic of plans.
+//! What chunks of each width cost in words and leave as error, and which steps from one width to the next pay:
+//! arithmetic of plans.
 
 #pragma once
 
@@ -24,8 +25,8 @@ template <class Codec, int Level = 1>
   }
   constexpr int width = Codec::chunker_type::widths[Level - 1];
   if constexpr (has_parts<Codec>) {
-    // Each rank's encoding, whose errors average like the gradients do, and that of the mean; or those of a ring's
-    // hops, of partial sums of 2 to n ranks.
+    // Two shots encode twice: each rank its gradient, whose errors average as the gradients do, and the owner the mean.
+    // The hops of a ring encode the partial sums of 2 to n ranks besides.
     float const once   = Codec::quantizer_type::template with_bits<width>::distortion();
     double const times = requantizing<Codec> ? (world + 3) / 2.0 - 1.0 / world : 2.0;
     return world > 1 ? static_cast<float>(times * static_cast<double>(once)) : once;
@@ -54,16 +55,17 @@ template <class Codec>
 {
   if constexpr (has_parts<Codec>) {
     return 1;
-  } else if constexpr (Codec::several_bits) {
+  } else if constexpr (several_bits<Codec>) {
     return Codec::chunk_size / 16;  // two bits a coordinate
-  } else if constexpr (Codec::casts) {
+  } else if constexpr (casts<Codec>) {
     return Codec::chunk_size * sizeof(typename Codec::quantizer_type::element) / 4;
   } else {
     return Codec::chunk_size / 32 * Codec::reducer_type::lane_bits;
   }
 }
 
-//! @brief The steps from width to width of a codec with several, those that pay: the convex hull of the distortions.
+//! @brief The steps from width to width of a codec with several widths. Widths that are not on the convex hull of the
+//! distortions are left out, since they never pay.
 template <class Codec>
 constexpr void rule_steps(selection_rule& rule, int world) noexcept
 {

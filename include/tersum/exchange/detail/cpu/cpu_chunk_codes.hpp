@@ -15,7 +15,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Rows of a chunk to codes, whatever the quantizer. Returns the chunk's scale.
+//! @brief Encodes the rows of a chunk by any codebook or group quantizer. Returns the chunk's scale.
 template <class Quantizer, class Dither, int Size>
 [[nodiscard]] float encode_rows(instruction_set set,
                                 dither_key const& key,
@@ -36,7 +36,7 @@ template <class Quantizer, class Dither, int Size>
   }
 }
 
-//! @brief Adds `scale` times what codes say to rows, or to zeros if these are fresh, whatever the quantizer.
+//! @brief Adds `scale` times the levels of codes to the rows, or overwrites the rows if they are `fresh`.
 template <class Quantizer, int Size>
 void add_rows(instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
 {

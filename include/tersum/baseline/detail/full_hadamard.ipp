@@ -4,8 +4,6 @@
 //! @file
 //! The stages that `full_hadamard` adds to an exchange: the rotation of whole tensors, on the CPU and as kernels.
 
-#pragma once
-
 #include <tersum/baseline/detail/block_full_hadamard.hpp>
 #include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>

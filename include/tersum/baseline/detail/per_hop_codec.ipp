@@ -4,9 +4,6 @@
 //! @file
 //! The stage that `per_hop_codec` adds to an exchange, on the CPU and as a launch.
 
-#pragma once
-
-#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 

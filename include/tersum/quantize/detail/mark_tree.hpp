@@ -11,12 +11,13 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief What such a search reads of a quantizer's marks, in floats, which hold them exactly.
+//! @brief The marks of a quantizer as such a search reads them, as floats, which hold them exactly.
 template <class Quantizer>
 struct mark_tree {
   static constexpr int count = Quantizer::magnitudes;
 
-  //! Step d of the search compares with one of the 2^d marks from 2^d on: the one whose number the results so far spell.
+  //! Step d of the search compares with one of the 2^d marks from number 2^d on. The results of the steps before are the
+  //! bits of its number.
   static constexpr std::array<float, count> nodes = [] {
     std::array<float, count> out{};
     for (std::size_t step = 1; step < count; step *= 2) {
@@ -34,7 +35,7 @@ struct mark_tree {
     return out;
   }();
 
-  //! From each of them to the next.
+  //! The distance from each mark to the next.
   static constexpr std::array<float, count> gaps = [] {
     std::array<float, count> out{};
     for (std::size_t i = 0; i < count; ++i) {

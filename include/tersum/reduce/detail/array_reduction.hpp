@@ -61,7 +61,8 @@ TERSUM_BODY void reduce_vectors_of(Context const& ctx,
   }
 }
 
-//! @brief to[i] = op(a[i], b[i]) for `count` elements, one a thread: what is left of an array, or a misaligned one.
+//! @brief to[i] = op(a[i], b[i]) for `count` elements, one for each thread: the rest of an array that is not whole
+//! vectors, or an array that is not aligned.
 template <reduce_op Op, class Context>
 TERSUM_BODY void reduce_elements(Context const& ctx,
                                  typename Op::element* to,
@@ -74,8 +75,8 @@ TERSUM_BODY void reduce_elements(Context const& ctx,
   if (at < count) { ctx.store(to + at, Op{}(ctx.load(a + at), ctx.load(b + at))); }
 }
 
-//! @brief to[i] = op(a[i], b[i], i) for `count` elements of an operation that depends on the position. Four neighbours a
-//! thread, in one access where all arrays are aligned to 16 bytes.
+//! @brief to[i] = op(a[i], b[i], i) for `count` elements of an operation that depends on the position. A thread has four
+//! neighbours, in one access where all arrays are aligned to 16 bytes.
 template <class Op, class Context>
 TERSUM_BODY void reduce_segments(Context const& ctx,
                                  Op const& op,
@@ -160,7 +161,7 @@ TERSUM_BODY void reduce_list(Context const& ctx,
   ctx.store(reinterpret_cast<several*>(to + first + at), sum);
 }
 
-//! @brief The arrays of all ranks, for reductions in one go.
+//! @brief The arrays of all ranks, for a reduction of all of them in one launch.
 template <class Element, int Ranks>
 struct rank_arrays {
   Element const* array[Ranks];

@@ -4,8 +4,6 @@
 //! @file
 //! The stages of TopK, on the CPU and as kernels, to the same bits.
 
-#pragma once
-
 #include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/exchange/detail/cpu/cpu_work.hpp>
@@ -49,7 +47,7 @@ class cpu_top_coordinates {
         part.index[place >> place_shift] = static_cast<std::uint32_t>(i);
         part.value[place >> place_shift] = rounded;
       }
-      if constexpr (Codec::feeds_back) {
+      if constexpr (feeds_back<Codec>) {
         float const rest = place != 0 ? whole - to_float(rounded) : whole;
         if (is_finite(rest)) { args_.residual[i] = rest; }
       }
@@ -78,7 +76,7 @@ class cpu_top_coordinates {
   [[nodiscard]] float value(std::uint64_t i) const
   {
     float const own = to_float(args_.gradient[i]);
-    if constexpr (Codec::feeds_back) { return own + args_.residual[i]; }
+    if constexpr (feeds_back<Codec>) { return own + args_.residual[i]; }
     return own;
   }
 

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A matrix M as factors P Q^T: products with one factor, and one step of the power iteration.
+
+#pragma once
+
+#include <tersum/device/arrays.hpp>
+#include <tersum/execute/executor.hpp>
+#include <tersum/lowrank/orthogonalizers.hpp>
+#include <tersum/status.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! @brief A matrix of float, half or bfloat16 in the executor's memory, row after row.
+template <gradient_element Element>
+struct matrix_view {
+  Element const* values;
+  std::uint64_t rows;
+  std::uint64_t columns;
+};
+
+//! @brief left = M right: P of Q.
+//!
+//! *Reads* the matrix and `right`, `rank` columns of matrix.columns floats; *writes* `left`, `rank` columns of matrix.rows
+//! floats. Columns lie one after the other; all arrays are apart, in the executor's memory, aligned to their elements.
+//! *Needs* no workspace. *Errors*: a rank out of range, an array of another size, a null or misaligned address, an overlap.
+//! Products are added in float, in blocks of 64 terms; a sum that is not finite becomes infinity. On every executor the
+//! results have the bits that `low_rank_codec` makes. Enqueued on the executor; does not synchronize.
+//! @param rank  1 to `max_rank`.
+template <executor Executor, gradient_element Element>
+[[nodiscard]] status left_factor(Executor const& exec,
+                                 matrix_view<Element> const& matrix,
+                                 int rank,
+                                 std::span<float const> right,
+                                 std::span<float> left);
+
+//! @brief right = M^T left: Q of P. As `left_factor`, with the sides exchanged.
+template <executor Executor, gradient_element Element>
+[[nodiscard]] status right_factor(Executor const& exec,
+                                  matrix_view<Element> const& matrix,
+                                  int rank,
+                                  std::span<float const> left,
+                                  std::span<float> right);
+
+//! @brief One step: P = M Q, its columns made orthonormal, and Q = M^T P. Afterwards P Q^T approximates M, the better the
+//! more often it is called.
+//!
+//! *Reads* the matrix, *reads and writes* `right` (Q), *writes* `left` (P): the conditions and errors of `left_factor`.
+//! Ranks that compress the sum of their matrices call the three parts instead, and reduce P and Q in between: that is
+//! PowerSGD, and makes the factors of `low_rank_codec`. Three launches.
+//! @param right  What the iteration starts from; columns must not be zero.
+template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
+[[nodiscard]] status power_iteration(Executor const& exec,
+                                     Orthogonalizer const& orthogonalizer,
+                                     matrix_view<Element> const& matrix,
+                                     int rank,
+                                     std::span<float> left,
+                                     std::span<float> right);
+
+}  // namespace tersum::inline v0
+
+#include <tersum/device/detail/power_iteration.ipp>

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Products of a matrix and a factor on the CPU, 64 rows or columns at a time.
+
+#pragma once
+
+#include <tersum/detail/bits.hpp>
+#include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
+#include <tersum/lowrank/orthogonalizers.hpp>
+#include <tersum/types.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Some of the 64 rows or columns of a matrix that a product takes at once.
+template <class Value>
+struct cpu_product {
+  static constexpr int block = low_rank_block;
+
+  instruction_set set;
+  Value const& value;  //!< value(i): element i of the matrix, row after row.
+  std::uint64_t rows;
+  std::uint64_t columns;
+  int rank;
+  bool of_rows;         //!< The product has the rows of the matrix: M Q rather than M^T P.
+  std::uint64_t begin;  //!< The first of the 64 rows or columns.
+
+  //! @param from  The factor that is multiplied, column after column.
+  //! @param to    The product, column after column; what is not finite becomes infinity.
+  template <class Wire>
+  void run(float const* from, Wire* to) const
+  {
+    std::uint64_t const length = of_rows ? rows : columns;
+    std::uint64_t const other  = of_rows ? columns : rows;
+    int const lanes            = static_cast<int>(std::min<std::uint64_t>(block, length - begin));
+    alignas(64) float tile[block * block];
+    alignas(64) float sums[max_rank * block];
+    std::fill_n(sums, rank * block, 0.0f);
+    for (std::uint64_t at = 0; at < other; at += block) {
+      int const terms = static_cast<int>(std::min<std::uint64_t>(block, other - at));
+      load_tile(lanes, at, terms, tile);
+      multiply_block(set, from + at, other, 1, rank, terms, tile, sums);
+    }
+    for (int k = 0; k < rank; ++k) {
+      Wire* const column = to + static_cast<unsigned>(k) * length + begin;
+      for (int i = 0; i < lanes; ++i) {
+        float const sum = sums[k * block + i];
+        column[i]       = from_float<Wire>(is_finite(sum) ? sum : bits_float(0x7f800000u));
+      }
+    }
+  }
+
+ private:
+  //! tile[t][lane], of 64 lanes: the block of the matrix whose lanes are rows or columns.
+  void load_tile(int lanes, std::uint64_t term_begin, int terms, float* tile) const
+  {
+    if (lanes < block) { std::fill_n(tile, terms * block, 0.0f); }
+    if (of_rows) {
+      for (int lane = 0; lane < lanes; ++lane) {
+        std::uint64_t const at = (begin + static_cast<unsigned>(lane)) * columns + term_begin;
+        for (int t = 0; t < terms; ++t) {
+          tile[t * block + lane] = value(at + static_cast<unsigned>(t));
+        }
+      }
+    } else {
+      for (int t = 0; t < terms; ++t) {
+        std::uint64_t const at = (term_begin + static_cast<unsigned>(t)) * columns + begin;
+        for (int lane = 0; lane < lanes; ++lane) {
+          tile[t * block + lane] = value(at + static_cast<unsigned>(lane));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace tersum::inline v0::detail

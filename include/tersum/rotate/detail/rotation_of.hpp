@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! How kernels that hold chunks in registers rotate them: by a rotator's packed form or, where it has none, by its plain
+//! form in shared memory.
+
+#pragma once
+
+#include <tersum/block/block_chunk.hpp>
+#include <tersum/block/group.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/rotation_key.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief A chunk of `Size` in shared memory, as much scratch, and what a group needs.
+template <int Size>
+struct chunk_memory {
+  static constexpr int floats      = 2 * Size + group_lanes;
+  static constexpr int tile_floats = block_chunk<Size>::tile / Size * floats;
+
+  float* own;
+
+  //! @param storage  `tile_floats` of the chunk's tile.
+  TERSUM_BODY chunk_memory(float* storage, block_chunk<Size> const& mine)
+    : own{storage + mine.first / Size * floats}
+  {
+  }
+
+  [[nodiscard]] TERSUM_BODY float (&x() const)[Size]
+  {
+    return *reinterpret_cast<float(*)[Size]>(own);
+  }
+  [[nodiscard]] TERSUM_BODY float (&scratch() const)[Size]
+  {
+    return *reinterpret_cast<float(*)[Size]>(own + Size);
+  }
+  [[nodiscard]] TERSUM_BODY void* words() const { return own + 2 * Size; }
+};
+
+//! @brief A rotator without a packed form. The rotation copies the loaded arrangement to shared memory, calls the plain form
+//! there, and loads it again; then the arrangement changes as without a rotation.
+template <class Rotator, int Size>
+struct rotation_in_memory : block_hadamard<Size, false> {
+  using base  = block_hadamard<Size, false>;
+  using chunk = block_chunk<Size>;
+
+  static_assert(
+    Size <= 16384,
+    "tersum: a GPU's shared memory holds a chunk and as much scratch of up to 16384 coordinates: give the "
+    "rotator a packed form, or take smaller chunks");
+
+  static constexpr int storage_floats =
+    maximum(base::storage_floats, chunk_memory<Size>::tile_floats);
+
+  //! @param storage  Of the tile.
+  template <class Context>
+  TERSUM_BODY static void forward(Context const& ctx,
+                                  Rotator const& rotator,
+                                  chunk const& mine,
+                                  std::uint64_t key,
+                                  float* storage,
+                                  float (&v)[32])
+  {
+    through_memory(ctx, mine, storage, v, [&](auto const& g, auto& x, auto& scratch) {
+      rotator.forward(g, x, scratch, rotation_key{key, mine.chunk});
+    });
+  }
+
+  template <class Context>
+  TERSUM_BODY static void backward(Context const& ctx,
+                                   Rotator const& rotator,
+                                   chunk const& mine,
+                                   std::uint64_t key,
+                                   float* storage,
+                                   float (&v)[32])
+  {
+    through_memory(ctx, mine, storage, v, [&](auto const& g, auto& x, auto& scratch) {
+      rotator.backward(g, x, scratch, rotation_key{key, mine.chunk});
+    });
+  }
+
+  //! @brief Calls body(group, chunk, scratch) with the chunk in memory.
+  template <class Context, class Body>
+  TERSUM_BODY static void through_memory(
+    Context const& ctx, chunk const& mine, float* storage, float (&v)[32], Body const& body)
+  {
+    chunk_memory<Size> const own{storage, mine};
+    base::synchronize(ctx);
+    for (int i = 0; i < 32; ++i) { own.x()[mine.coordinate(i)] = v[i]; }
+    base::synchronize(ctx);
+    body(block_group<Context, base::threads>{ctx, own.words()}, own.x(), own.scratch());
+    base::synchronize(ctx);
+    for (int i = 0; i < 32; ++i) { v[i] = own.x()[mine.coordinate(i)]; }
+    base::synchronize(ctx);
+  }
+};
+
+//! @brief How kernels rotate chunks of `Size`.
+template <class Rotator, int Size>
+struct rotation_of {
+  using type = rotation_in_memory<Rotator, Size>;
+};
+
+template <class Rotator, int Size>
+requires(has_packed_rotation<Rotator, Size>) struct rotation_of<Rotator, Size> {
+  using type = typename Rotator::template packed<Size>;
+};
+
+//! @brief Whether a rotator's packed form rotates, rather than only changing arrangements.
+template <class Rotation>
+inline constexpr bool transforms_registers = false;
+
+template <int Size>
+inline constexpr bool transforms_registers<block_hadamard<Size, true>> = true;
+
+}  // namespace tersum::inline v0::detail

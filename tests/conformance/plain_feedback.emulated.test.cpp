@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Feedback by its operations alone keeps the same bits as where vectors do what they say.
+
+#include "conformance/compare_forms.hpp"
+#include "conformance/plain_forms.hpp"
+
+#include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/types.hpp>
+
+using namespace tersum;
+
+namespace {
+
+template <class Feedback>
+using in_lanes = codec<fixed_chunks<1024>,
+                       partial_hadamard<1024>,
+                       rms_range<tracked_correlation>,
+                       stochastic_quantizer<4>,
+                       saturating_sum<4>,
+                       Feedback>;
+template <class Feedback>
+using allocated = codec<allocated_chunks<256, 2, 4, 8>,
+                        partial_hadamard<256>,
+                        rms_range<tracked_correlation, bfloat16>,
+                        stochastic_quantizer<8>,
+                        saturating_sum<8>,
+                        Feedback>;
+template <class Feedback>
+using shots =
+  two_shot_codec<allocated_chunks<256, 1, 2, 4, 8>, partial_hadamard<256>, lloyd_max<8>, Feedback>;
+template <class Feedback>
+using largest = cast_codec<half, top_chunks<64>, Feedback>;
+
+template <template <class> class Codec, class Element = float>
+void compare_feedback()
+{
+  tests::compare_forms<Element>(Codec<tests::plain_feedback>{}, Codec<error_feedback>{});
+}
+
+TEST_CASE("[conformance] feedback by its operations makes the same codes and keeps the same")
+{
+  compare_feedback<in_lanes>();
+  compare_feedback<in_lanes, bfloat16>();
+  compare_feedback<allocated>();
+}
+
+TEST_CASE("[conformance] feedback by its operations keeps what two shots lose")
+{
+  compare_feedback<shots>();
+}
+
+TEST_CASE("[conformance] feedback by its operations keeps chunks that were not chosen")
+{
+  compare_feedback<largest>();
+}
+
+TEST_CASE("[conformance] a rotator, a range and feedback by their plain forms make the same codes")
+{
+  using rotator = partial_hadamard<512>;
+  using range   = absmax_range<tracked_correlation, bfloat16>;
+  using plain   = codec<fixed_chunks<512>,
+                      tests::plain_rotator<rotator>,
+                      tests::plain_range<range>,
+                      nearest_quantizer<8>,
+                      saturating_sum<8>,
+                      tests::plain_feedback>;
+  using packed  = codec<fixed_chunks<512>,
+                       rotator,
+                       range,
+                       nearest_quantizer<8>,
+                       saturating_sum<8>,
+                       error_feedback>;
+  tests::compare_forms(plain{}, packed{}, 3);
+}
+
+}  // namespace

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Policies of the library without what is optional: their plain forms alone.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/rotate/rotation_key.hpp>
+
+#include <cstdint>
+
+namespace tersum::tests {
+
+template <rotator Rotator>
+struct plain_rotator {
+  static constexpr int rotation_size = Rotator::rotation_size;
+  static constexpr int square_gain   = detail::square_gain<Rotator>;
+
+  template <class Group, int Size>
+  TERSUM_HOST_DEVICE void forward(Group const& g,
+                                  float (&x)[Size],
+                                  float (&scratch)[Size],
+                                  rotation_key const& key) const
+  {
+    Rotator{}.forward(g, x, scratch, key);
+  }
+
+  template <class Group, int Size>
+  TERSUM_HOST_DEVICE void backward(Group const& g,
+                                   float (&x)[Size],
+                                   float (&scratch)[Size],
+                                   rotation_key const& key) const
+  {
+    Rotator{}.backward(g, x, scratch, key);
+  }
+};
+
+template <quantization_range Range>
+struct plain_range {
+  using scalar                           = typename Range::scalar;
+  using op                               = typename Range::op;
+  using headroom_type                    = typename Range::headroom_type;
+  static constexpr bool measures_rotated = Range::measures_rotated;
+
+  float clip             = Range{}.clip;
+  headroom_type headroom = {};
+
+  template <class Group, int Size>
+  TERSUM_HOST_DEVICE float measure(Group const& g,
+                                   float const (&x)[Size],
+                                   float (&scratch)[Size]) const
+  {
+    return Range{}.measure(g, x, scratch);
+  }
+  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, std::uint64_t coordinates) const
+  {
+    return Range{}.rank_range(agreed, world, coordinates);
+  }
+  TERSUM_HOST_DEVICE float bound(float agreed, int world, std::uint64_t coordinates) const
+  {
+    return Range{}.bound(agreed, world, coordinates);
+  }
+};
+
+struct plain_feedback {
+  static constexpr bool enabled = true;
+
+  template <class Arithmetic>
+  TERSUM_HOST_DEVICE float before(Arithmetic const& math, float gradient, float kept) const
+  {
+    return error_feedback{}.before(math, gradient, kept);
+  }
+  template <class Arithmetic>
+  TERSUM_HOST_DEVICE float after(Arithmetic const& math, float value, float lost, float kept) const
+  {
+    return error_feedback{}.after(math, value, lost, kept);
+  }
+};
+
+}  // namespace tersum::tests

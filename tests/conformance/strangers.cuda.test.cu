@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Policies that users of the library write, and those of the library by their plain forms alone, make the bytes of the CPU
+//! executor on CUDA.
+
+#include "../../examples/your_own/cosine_transform.hpp"
+#include "../../examples/your_own/decaying_feedback.hpp"
+#include "../../examples/your_own/mean_magnitude.hpp"
+#include "../../examples/your_own/signed_permutation.hpp"
+#include "conformance/plain_forms.hpp"
+#include "support/compare_executors.cuh"
+
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+
+namespace {
+
+template <class Rotator, class Range, class Feedback, int Size = 256>
+using in_lanes =
+  codec<fixed_chunks<Size>, Rotator, Range, stochastic_quantizer<4>, saturating_sum<4>, Feedback>;
+
+template <class Codec>
+void compare_strangers(Codec const& codec)
+{
+  tests::compare_executors<Codec, float>({.codec      = codec,
+                                          .gradient   = {.coordinates = 3 * Codec::chunk_size + 77},
+                                          .world      = 2,
+                                          .steps      = 2,
+                                          .misaligned = true,
+                                          .non_finite_step = 0});
+}
+
+TEST_CASE("[conformance] plain forms make the bytes of the CPU on CUDA")
+{
+  compare_strangers(in_lanes<tests::plain_rotator<partial_hadamard<256>>,
+                             tests::plain_range<absmax_range<fixed_headroom>>,
+                             tests::plain_feedback>{});
+  compare_strangers(in_lanes<tests::plain_rotator<partial_hadamard<2048>>,
+                             rms_range<tracked_correlation>,
+                             no_feedback,
+                             2048>{});
+}
+
+TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
+{
+  compare_strangers(in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{});
+  compare_strangers(
+    in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
+  compare_strangers(
+    two_shot_codec<fixed_chunks<256>, signed_permutation, lloyd_max<4>, decaying_feedback>{});
+}
+
+}  // namespace

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Policies that users of the library write exchange the same bytes on the CPU and in kernels.
+
+#include "../../examples/your_own/cosine_transform.hpp"
+#include "../../examples/your_own/decaying_feedback.hpp"
+#include "../../examples/your_own/every_kth_chunk.hpp"
+#include "../../examples/your_own/mean_magnitude.hpp"
+#include "../../examples/your_own/signed_permutation.hpp"
+#include "support/compare_kernels.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <span>
+
+using namespace tersum;
+
+namespace {
+
+template <class Rotator, class Range, class Feedback, int Size = 256>
+using in_lanes =
+  codec<fixed_chunks<Size>, Rotator, Range, stochastic_quantizer<4>, saturating_sum<4>, Feedback>;
+
+template <class Codec>
+void compare_strangers(Codec const& codec,
+                       std::span<emulator::thread_order const> orders = emulator::thread_orders)
+{
+  tests::compare_kernels<Codec, float>({.codec      = codec,
+                                        .gradient   = {.coordinates = 2 * Codec::chunk_size + 77},
+                                        .steps      = 2,
+                                        .misaligned = true,
+                                        .non_finite_step = 0},
+                                       orders);
+}
+
+TEST_CASE("[conformance] rotators of users make the same bytes in kernels")
+{
+  using tracked = rms_range<tracked_correlation>;
+  compare_strangers(in_lanes<signed_permutation, tracked, error_feedback>{});
+  compare_strangers(in_lanes<signed_permutation, tracked, no_feedback, 2048>{});
+  compare_strangers(in_lanes<cosine_transform<128>, tracked, error_feedback, 128>{});
+  compare_strangers(two_shot_codec<fixed_chunks<256>, cosine_transform<256>, lloyd_max<4>>{},
+                    tests::forward_only);
+}
+
+TEST_CASE("[conformance] a range of a user makes the same bytes in kernels")
+{
+  compare_strangers(in_lanes<partial_hadamard<256>, mean_magnitude, error_feedback>{});
+  compare_strangers(in_lanes<no_rotation, mean_magnitude, no_feedback>{});
+  compare_strangers(in_lanes<signed_permutation, mean_magnitude, no_feedback, 2048>{});
+}
+
+TEST_CASE("[conformance] feedback of a user makes the same bytes in kernels")
+{
+  compare_strangers(
+    in_lanes<partial_hadamard<256>, rms_range<tracked_correlation>, decaying_feedback>{});
+  compare_strangers(
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, decaying_feedback>{});
+  compare_strangers(cast_codec<half, top_chunks<64>, decaying_feedback>{});
+}
+
+TEST_CASE("[conformance] a chunker of a user makes the same bytes in kernels")
+{
+  using schedule = every_kth_chunk<128, 2>;
+  compare_strangers(cast_codec<half, schedule, decaying_feedback>{});
+}
+
+TEST_CASE("[conformance] policies of users in every role make the same bytes in kernels")
+{
+  compare_strangers(in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{});
+}
+
+}  // namespace

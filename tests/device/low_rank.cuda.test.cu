@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Orthonormal columns and factors of matrices in device memory.
+
+#include "low_rank_cases.hpp"
+#include "on_the_device.cuh"
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE_TEMPLATE("[device] orthogonalize on a device",
+                   Orthogonalizer,
+                   gram_schmidt,
+                   robust_cholesky_qr2)
+{
+  stream const on;
+  auto const at = place_on(on, 100000);
+  check_orthogonalize<Orthogonalizer>(at, 1, 1);
+  check_orthogonalize<Orthogonalizer>(at, 131, 5);
+  check_orthogonalize<Orthogonalizer>(at, 200, 17);
+}
+
+TEST_CASE("[device] left_factor and right_factor on a device")
+{
+  stream const on;
+  auto const at = place_on(on, 100000);
+  check_products(at, 1, 1, 1);
+  check_products(at, 65, 67, 9);
+  check_products(at, 64, 70, 20);
+}
+
+TEST_CASE("[device] power_iteration on a device")
+{
+  stream const on;
+  auto const at = place_on(on, 100000);
+  check_power_iteration(at);
+  check_factors_of_exchange(at, 97, 66);
+  check_low_rank_arguments(at);
+}

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Layers hold: no header includes upward, and none includes itself by way of others.
+
+Which file is in which layer stands in the table of docs/developer/layers.md, from the lowest layer to the highest. The
+longest pattern that matches a file decides. What is known to point upward is listed here; the list may only shrink.
+"""
+
+import fnmatch
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADERS = ROOT / "include" / "tersum"
+PAGE = ROOT / "docs" / "developer" / "layers.md"
+INCLUDE = re.compile(r"^\s*#\s*include\s*<tersum/([^>]+)>", re.MULTILINE)
+
+# (file, what it includes): why it still points upward.
+KNOWN = {
+    # A block piece makes a codec of its policies, to call what kernels call.
+    ("quantize/block_codes.hpp", "codec.hpp"): "the packed forms of policies are templates on codecs",
+    ("quantize/block_codes.hpp", "exchange/detail/block_decode.hpp"): "the same",
+    # The same on arrays.
+    ("device/detail/quantize.ipp", "codec.hpp"): "the packed forms of policies are templates on codecs",
+    ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
+    ("device/detail/select_chunks.ipp", "detail/width_costs.hpp"): "the same",
+    # Two-shot codecs take `group_absmax`, whose kernels therefore are among those of the core.
+    ("block/detail/cpu/vector_kernels.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
+    ("exchange/detail/block_parts.hpp", "baseline/detail/block_group_absmax.hpp"): "blocks with scales",
+    ("exchange/detail/cpu/cpu_chunk_codes.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
+    # Per-hop codecs share the arguments and the reductions of all codecs.
+    ("exchange/detail/exchange_args.hpp", "baseline/detail/tile_map.hpp"): "tiles",
+    ("exchange/detail/exchange_args.hpp", "baseline/hop_tile.hpp"): "tiles",
+    ("execute/detail/reduce_array.hpp", "baseline/per_hop_codec.hpp"): "sums of coded chunks",
+    ("execute/detail/cuda_kernels.cuh", "baseline/detail/block_per_hop.hpp"): "sums of coded chunks",
+    ("execute/detail/cuda_kernels.cuh", "baseline/detail/block_lookup.hpp"): "served sums",
+}
+
+
+def includes_of(folder):
+    """Each file of a folder, with the files of the library that it includes."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): INCLUDE.findall(path.read_text()) for path in files}
+
+
+def layers_of(page):
+    """The layers in a page's table, lowest first: (name, patterns)."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*?) \|$", page, re.MULTILINE)
+    return [(name, re.findall(r"`([^`]+)`", patterns)) for name, patterns in rows]
+
+
+def layer_of(path, layers):
+    """The number of a file's layer, or None."""
+    found = [
+        (len(pattern), number)
+        for number, (_, patterns) in enumerate(layers)
+        for pattern in patterns
+        if fnmatch.fnmatchcase(path, pattern)
+    ]
+    return max(found)[1] if found else None
+
+
+def upward(includes, layers):
+    """What lies in a higher layer than the file that includes it."""
+    return {
+        (path, other)
+        for path, others in includes.items()
+        for other in others
+        if (layer_of(other, layers) or 0) > (layer_of(path, layers) or 0)
+    }
+
+
+def cycle(includes):
+    """A chain of files, each of which includes the next, and the last the first; empty if there is none."""
+    done = set()
+
+    def search(path, chain):
+        if path in chain:
+            return chain[chain.index(path) :]
+        if path not in done:
+            for other in includes.get(path, []):
+                if found := search(other, chain + [path]):
+                    return found
+            done.add(path)
+        return []
+
+    for path in includes:
+        if found := search(path, []):
+            return found
+    return []
+
+
+class Rules(unittest.TestCase):
+    """The rules find what they are for."""
+
+    layers = [("low", ["low/*", "high/but_low.hpp"]), ("high", ["high/*"])]
+
+    def test_the_longest_pattern_decides(self):
+        self.assertEqual(layer_of("high/any.hpp", self.layers), 1)
+        self.assertEqual(layer_of("high/but_low.hpp", self.layers), 0)
+        self.assertIsNone(layer_of("any.hpp", self.layers))
+
+    def test_an_upward_include_is_found(self):
+        includes = {"low/a.hpp": ["high/b.hpp", "high/but_low.hpp"], "high/b.hpp": ["low/a.hpp"]}
+        self.assertEqual(upward(includes, self.layers), {("low/a.hpp", "high/b.hpp")})
+
+    def test_a_cycle_is_found(self):
+        includes = {"a": ["b", "c"], "b": [], "c": ["d"], "d": ["b", "c"]}
+        self.assertEqual(cycle(includes), ["c", "d"])
+        includes["d"] = ["b"]
+        self.assertEqual(cycle(includes), [])
+
+    def test_a_table_is_read(self):
+        page = "| layer | what | files |\n|---|---|---|\n| `low` | `x` | `a/*` `b.hpp` |\n"
+        self.assertEqual(layers_of(page), [("low", ["a/*", "b.hpp"])])
+
+
+class Library(unittest.TestCase):
+    """The library keeps them."""
+
+    def setUp(self):
+        self.includes = includes_of(HEADERS)
+        self.layers = layers_of(PAGE.read_text())
+
+    def test_every_file_has_a_layer(self):
+        none = [path for path in self.includes if layer_of(path, self.layers) is None]
+        self.assertEqual(none, [], f"name them in the table of {PAGE.relative_to(ROOT)}")
+
+    def test_every_pattern_has_files(self):
+        for name, patterns in self.layers:
+            for pattern in patterns:
+                self.assertTrue(fnmatch.filter(self.includes, pattern), f"{pattern} in layer {name} is no file")
+
+    def test_every_include_exists(self):
+        gone = [(path, other) for path, others in self.includes.items() for other in others if other not in self.includes]
+        self.assertEqual(gone, [])
+
+    def test_no_file_includes_upward(self):
+        found = upward(self.includes, self.layers)
+        self.assertEqual(sorted(found - KNOWN.keys()), [], "these point from a layer to a higher one")
+        self.assertEqual(sorted(KNOWN.keys() - found), [], "these are mended: take them off the list")
+
+    def test_no_file_includes_itself_by_way_of_others(self):
+        self.assertEqual(cycle(self.includes), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
