@@ -49,11 +49,12 @@ void requantize_array(int threads,
       }
       at_level(codec_of_op<Op>{}, place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-        add_rows<quantizer, size>(set, a[i].word + place.word, ours, sum, true);
-        add_rows<quantizer, size>(set, b[i].word + place.word, others, other, true);
+        using codes     = chunk_codes<quantizer, size>;
+        codes::add(set, a[i].word + place.word, ours, sum, true);
+        codes::add(set, b[i].word + place.word, others, other, true);
         // Both estimates are rounded before they are added, so that ranks with swapped operands get the same bits.
         fused_add(set, 1.0f, sum, other, size, sum);
-        float const scale = encode_rows<quantizer, typename Op::dither, size>(
+        float const scale = codes::template encode<typename Op::dither>(
           set, key, number, sum, to[i].word + place.word);
         to[i].word[last] = float_bits(scale);
       });
