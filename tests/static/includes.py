@@ -25,9 +25,6 @@ KNOWN = {
     ("device/detail/quantize.ipp", "codec.hpp"): "the packed forms of policies are templates on codecs",
     ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
     ("device/detail/select_chunks.ipp", "detail/width_costs.hpp"): "the same",
-    # Per-hop codecs share the arguments and the reductions of all codecs.
-    ("execute/detail/reduce_array.hpp", "baseline/per_hop_codec.hpp"): "sums of coded chunks",
-    ("execute/detail/cuda_kernels.cuh", "baseline/detail/block_per_hop.hpp"): "sums of coded chunks",
 }
 
 
