@@ -56,7 +56,7 @@ TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
     in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
   compare_strangers(
     two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, decaying_feedback>{});
-  compare_strangers(cast_codec<half, every_kth_chunk<128, 2>, decaying_feedback>{});
+  compare_strangers(cast_codec<tersum::half, every_kth_chunk<128, 2>, decaying_feedback>{});
 }
 
 }  // namespace
