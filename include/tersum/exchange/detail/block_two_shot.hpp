@@ -110,11 +110,9 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   own.rotate_back(v);
   float given[32];
   load_share<Edge>(ctx, args, own.mine, given);
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    v[i] = own.place.level > 0 ? Context::subtract(given[i], v[i]) : given[i];
-  }
-  keep_lost<Edge>(ctx, args, own.mine, given, v);
+  keep_lost<Edge>(ctx, args, own.mine, given, [&](int i, float& value) {
+    if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
+  });
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.
