@@ -19,7 +19,7 @@ constexpr int ranks = 8;
 using payloads      = tersum::detail::rank_arrays<tersum::word4, ranks>;
 
 template <int Bits>
-__global__ void __launch_bounds__(tersum::detail::reduce_threads)
+__global__ void __launch_bounds__(tersum::tuning{}.cuda.reduce_threads)
   reduce_once_kernel(tersum::word4* to, payloads from, std::size_t count)
 {
   tersum::detail::reduce_once<Bits, ranks>(tersum::cuda_context{}, to, from, count);
@@ -46,7 +46,7 @@ void run_reduce_once(benchmark::State& state, std::uint64_t n)
     }
   }
   auto const work = [&](std::size_t turn) {
-    constexpr std::size_t threads = tersum::detail::reduce_threads;
+    constexpr std::size_t threads = tersum::tuning{}.cuda.reduce_threads;
     auto const blocks             = static_cast<unsigned>((count + threads - 1) / threads);
     reduce_once_kernel<Bits>
       <<<blocks, threads, 0, room.exec().stream>>>(to[turn].data(), from[turn], count);

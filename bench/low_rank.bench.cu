@@ -86,7 +86,7 @@ class one_rank {
   void finish() const { require(decode(exec(), plan_, gradient_, state_, workspace_)); }
 
  private:
-  [[nodiscard]] cuda_executor exec() const { return {stream_.get()}; }
+  [[nodiscard]] cuda_executor exec() const { return cuda_executor{stream_.get()}; }
 
   bucket shape_{};
   timed_stream stream_{};

@@ -110,7 +110,7 @@ run_outcome run_on_cuda(std::string_view name,
     return {{}, std::string("no CUDA stream: ") + cudaGetErrorString(error)};
   }
   cudaError_t error = cudaSuccess;
-  cuda_device const device{.executor = {stream}, .error = &error};
+  cuda_device const device{.executor = tersum::cuda_executor{stream}, .error = &error};
   run_outcome outcome = run_named(
     device, [](auto const& visit) { for_each_codec(visit); }, name, gradients, layers, settings);
   device.keep(cudaStreamSynchronize(stream));

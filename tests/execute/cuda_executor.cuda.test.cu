@@ -12,10 +12,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cuda/stream_ref>
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 using namespace tersum;
 using namespace tersum::tests;
@@ -58,6 +60,26 @@ TEST_CASE("[cuda_executor] a captured exchange equals direct calls, step after s
   SUBCASE("per_hop_4") { compare_graph(presets::per_hop_4); }
   SUBCASE("topkc_b2") { compare_graph(presets::topkc_b2); }
   SUBCASE("more than 48 KiB of shared memory") { compare_graph(tracked<32768>{}); }
+}
+
+struct own_stream {
+  cudaStream_t handle;
+  operator cudaStream_t() const { return handle; }
+};
+
+static_assert(!std::is_default_constructible_v<cuda_executor>);
+static_assert(!std::is_constructible_v<cuda_executor, std::nullptr_t>);
+static_assert(!std::is_constructible_v<cuda_executor, int>);
+static_assert(!std::is_convertible_v<cudaStream_t, cuda_executor>);
+static_assert(!std::is_convertible_v<cuda::stream_ref, cuda_executor>);
+
+TEST_CASE("[cuda_executor] what converts to a stream, or holds one, names it")
+{
+  stream const on;
+  CHECK(cuda_executor{on.get()}.stream == on.get());
+  CHECK(cuda_executor{on}.stream == on.get());  // by its member `get`
+  CHECK(cuda_executor{own_stream{on.get()}}.stream == on.get());
+  CHECK(cuda_executor{cuda::stream_ref{on.get()}}.stream == on.get());
 }
 
 TEST_CASE("[cuda_executor] wrong arguments and refused calls come back as a status")

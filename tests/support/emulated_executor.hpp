@@ -24,6 +24,8 @@
 #pragma GCC diagnostic pop
 #endif
 
+#include <tersum/tuning.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -34,10 +36,14 @@ namespace tersum::tests {
 
 //! @brief The twin of `cuda_executor` on the host: the same launches of the same kernels.
 //! @throws emulator::failure  from every call, when a kernel body breaks a rule of the device.
-struct emulated_executor : detail::exchange_launches<emulated_executor> {
+//! `Of` holds a tuning; where there is none, the defaults.
+template <tuning_holder... Of>
+struct basic_emulated_executor : detail::exchange_launches<basic_emulated_executor<Of...>> {
+  static constexpr tuning tuned = detail::chosen<Of...>;
+
   emulator::thread_order order;
 
-  emulated_executor(emulator::thread_order in = emulator::forward) : order{in} {}
+  basic_emulated_executor(emulator::thread_order in = emulator::forward) : order{in} {}
 
   [[nodiscard]] status check() const noexcept { return {}; }
 
@@ -56,8 +62,8 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
              [&](auto& context) { detail::requantize_elements<Op>(context, to, a, b, count); });
       return {};
     } else if constexpr (has_combine_at<Op>) {
-      launch(blocks_of<detail::reduce_threads * 4>(count),
-             detail::reduce_threads,
+      launch(blocks_of<tuned.cuda.reduce_threads * 4>(count),
+             tuned.cuda.reduce_threads,
              0,
              [&](auto& context) { detail::reduce_segments(context, op, to, a, b, count); });
       return {};
@@ -69,8 +75,8 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
         16;
       std::size_t const vectors = misplace == 0 ? count / vector::count : 0;
       std::size_t const done    = vectors * vector::count;
-      launch(blocks_of<detail::reduce_threads * detail::reduce_vectors>(vectors),
-             detail::reduce_threads,
+      launch(blocks_of<tuned.cuda.reduce_threads * tuned.cuda.reduce_vectors>(vectors),
+             tuned.cuda.reduce_threads,
              0,
              [&](auto& context) {
                detail::reduce_vectors_of<Op>(context,
@@ -79,8 +85,8 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
                                              reinterpret_cast<vector const*>(b),
                                              vectors);
              });
-      launch(blocks_of<detail::reduce_threads>(count - done),
-             detail::reduce_threads,
+      launch(blocks_of<tuned.cuda.reduce_threads>(count - done),
+             tuned.cuda.reduce_threads,
              0,
              [&](auto& context) {
                detail::reduce_elements<Op>(context, to + done, a + done, b + done, count - done);
@@ -95,17 +101,19 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
                    detail::rank_arrays<word4, Ranks> const& from,
                    std::size_t count) const
   {
-    launch(blocks_of<detail::reduce_threads>(count), detail::reduce_threads, 0, [&](auto& context) {
-      detail::reduce_once<Bits>(context, to, from, count);
-    });
+    launch(blocks_of<tuned.cuda.reduce_threads>(count),
+           tuned.cuda.reduce_threads,
+           0,
+           [&](auto& context) { detail::reduce_once<Bits>(context, to, from, count); });
   }
 
   template <class Item>
   [[nodiscard]] status each(Item const& item, std::size_t count) const
   {
-    launch(blocks_of<detail::item_threads>(count), detail::item_threads, 0, [&](auto& context) {
-      detail::each_item(context, item, count);
-    });
+    launch(blocks_of<tuned.cuda.item_threads>(count),
+           tuned.cuda.item_threads,
+           0,
+           [&](auto& context) { detail::each_item(context, item, count); });
     return {};
   }
 
@@ -129,7 +137,7 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
                            detail::exchange_args<Codec, Element> const& args) const
   {
     launch(blocks,
-           Kernel::template threads<Codec>,
+           Kernel::template threads<Codec, tuned>,
            Kernel::template shared<Codec>,
            [&](auto& context) { kernel(context, args); });
     return {};
@@ -138,7 +146,9 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
   template <class Kernel>
   [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const
   {
-    launch(blocks, Kernel::threads, Kernel::shared, [&](auto& context) { kernel(context); });
+    launch(blocks, detail::number_of<tuned>(Kernel::threads), Kernel::shared, [&](auto& context) {
+      kernel(context);
+    });
     return {};
   }
 
@@ -149,7 +159,8 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
     return (count + Items - 1) / Items;
   }
 
-  void launch(std::uint64_t blocks, int threads, int shared, emulator::thread_body body) const
+  template <class Body>
+  void launch(std::uint64_t blocks, int threads, int shared, Body const& body) const
   {
     if (blocks == 0) { return; }
     if (blocks > std::numeric_limits<std::int32_t>::max()) {
@@ -159,9 +170,18 @@ struct emulated_executor : detail::exchange_launches<emulated_executor> {
                       .threads      = static_cast<unsigned>(threads),
                       .shared_bytes = static_cast<std::size_t>(shared)},
                      order,
-                     body);
+                     [&](emulator::host_context& context) {
+                       if constexpr (sizeof...(Of) == 0) {
+                         body(context);
+                       } else {
+                         detail::tuned_context<emulator::host_context, Of...> const other{context};
+                         body(other);
+                       }
+                     });
   }
 };
+
+using emulated_executor = basic_emulated_executor<>;
 
 static_assert(launching_executor<emulated_executor>);
 

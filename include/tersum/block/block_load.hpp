@@ -12,7 +12,9 @@
 #include <tersum/config.hpp>
 #include <tersum/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
@@ -23,6 +25,75 @@ template <int Size, class Element>
 [[nodiscard]] TERSUM_BODY bool moves_in_eights(Element const* first, int length)
 {
   return length == Size && reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
+}
+
+//! @brief Eight neighbours of a thread's coordinates, those of quarter r, to v[0..7]; zeros where there are none.
+//! @tparam Edge   Whether coordinates may be missing, or the chunk not aligned to 16 bytes.
+//! @param exists  Whether the chunk has any.
+//! @param chunk   Its first coordinate.
+//! @param second  That of another array of floats, or nullptr: join(value, other) takes the place of each value.
+template <bool Edge,
+          class Context,
+          int Size,
+          class Element,
+          class Second = std::nullptr_t,
+          class Join   = std::nullptr_t>
+TERSUM_BODY void load_quarter(Context const& ctx,
+                              block_chunk<Size> const& mine,
+                              bool exists,
+                              Element const* chunk,
+                              int r,
+                              float* v,
+                              [[maybe_unused]] Second second    = nullptr,
+                              [[maybe_unused]] Join const& join = nullptr)
+{
+  constexpr bool joins       = !std::is_null_pointer_v<Second>;
+  unsigned const begin       = mine.thread * 8 + static_cast<unsigned>(r * (Size / 4));
+  Element const* const first = chunk + begin;
+  if constexpr (Edge) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      v[j] = 0.0f;
+      if (exists && mine.coordinate(8 * r + j) < mine.length) {
+        v[j] = Context::value(ctx.load(first + j));
+        if constexpr (joins) { v[j] = join(v[j], ctx.load(second + begin + j)); }
+      }
+    }
+  } else if (exists) {
+    load_eight(ctx, first, v);
+    if constexpr (joins) {
+      float others[8];
+      load_eight(ctx, second + begin, others);
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) { v[j] = join(v[j], others[j]); }
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
+  }
+}
+
+//! @brief Writes eight neighbours, those that exist, rounded to the nearest element that is finite.
+template <bool Edge, class Context, int Size, class Element>
+TERSUM_BODY void store_quarter(Context const& ctx,
+                               block_chunk<Size> const& mine,
+                               bool exists,
+                               float const* v,
+                               Element* chunk,
+                               int r)
+{
+  Element* const first = chunk + mine.thread * 8 + r * (Size / 4);
+  if constexpr (Edge) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      int const at = mine.coordinate(8 * r + j);
+      if (exists && at < mine.length) {
+        ctx.store(first + j, Context::template finite_element<Element>(v[j]));
+      }
+    }
+  } else if (exists) {
+    store_eight<true>(ctx, first, v);
+  }
 }
 
 }  // namespace detail
@@ -45,13 +116,12 @@ TERSUM_BODY void load_chunk(Context const& ctx,
   from += mine.offset;
   if (detail::moves_in_eights<Size>(from, mine.length)) {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; i += 8) { detail::load_eight(ctx, from + mine.coordinate(i), v + i); }
+    for (int r = 0; r < 4; ++r) {
+      detail::load_quarter<false>(ctx, mine, true, from, r, v + 8 * r);
+    }
   } else {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      int const at = mine.coordinate(i);
-      v[i]         = at < mine.length ? Context::value(ctx.load(from + at)) : 0.0f;
-    }
+    for (int r = 0; r < 4; ++r) { detail::load_quarter<true>(ctx, mine, true, from, r, v + 8 * r); }
   }
 }
 
@@ -66,15 +136,10 @@ TERSUM_BODY void store_chunk(Context const& ctx,
   to += mine.offset;
   if (detail::moves_in_eights<Size>(to, mine.length)) {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; i += 8) {
-      detail::store_eight<true>(ctx, to + mine.coordinate(i), v + i);
-    }
+    for (int r = 0; r < 4; ++r) { detail::store_quarter<false>(ctx, mine, true, v + 8 * r, to, r); }
   } else {
     TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      int const at = mine.coordinate(i);
-      if (at < mine.length) { ctx.store(to + at, Context::template finite_element<Element>(v[i])); }
-    }
+    for (int r = 0; r < 4; ++r) { detail::store_quarter<true>(ctx, mine, true, v + 8 * r, to, r); }
   }
 }
 

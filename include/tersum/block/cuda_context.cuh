@@ -59,6 +59,64 @@ struct cuda_context {
     return __reduce_max_sync(0xffffffffu, value);
   }
 
+  //! @name Integers of a block
+  //! All `Threads` threads of the block call them together. `room` is 32 words of shared memory, free again on return.
+  //! @{
+  //! The sum of the values of the threads below this one; `total` is that of all.
+  template <unsigned Threads>
+  __device__ __forceinline__ std::uint32_t block_scan(std::uint32_t value,
+                                                      std::uint32_t& total,
+                                                      std::uint32_t* room) const
+  {
+    unsigned const in_warp    = lane();
+    std::uint32_t const upto  = warp_scan(value);
+    std::uint32_t const below = upto - value;
+    if (in_warp == 31) { room[threadIdx.x / 32] = upto; }
+    __syncthreads();
+    std::uint32_t const of_warp    = in_warp < Threads / 32 ? room[in_warp] : 0u;
+    std::uint32_t const upto_warp  = warp_scan(of_warp);
+    total                          = shuffle(upto_warp, 31);
+    std::uint32_t const below_warp = shuffle(upto_warp - of_warp, threadIdx.x / 32);
+    __syncthreads();
+    return below_warp + below;
+  }
+
+  template <unsigned Threads>
+  __device__ __forceinline__ std::uint32_t block_sum(std::uint32_t value, std::uint32_t* room) const
+  {
+    unsigned const in_warp      = lane();
+    std::uint32_t const of_warp = warp_sum(value);
+    if (in_warp == 0) { room[threadIdx.x / 32] = of_warp; }
+    __syncthreads();
+    std::uint32_t const total = warp_sum(in_warp < Threads / 32 ? room[in_warp] : 0u);
+    __syncthreads();
+    return total;
+  }
+
+  //! The sum of the values of the lanes up to this one.
+  __device__ __forceinline__ std::uint32_t warp_scan(std::uint32_t value) const
+  {
+    TERSUM_UNROLL
+    for (int distance = 1; distance < 32; distance *= 2) {
+      // The shuffle says whether there is such a lane, which C++ does not tell.
+      asm volatile("{ .reg .u32 other; .reg .pred inside;"
+                   " shfl.sync.up.b32 other|inside, %0, %1, 0, -1;"
+                   " @inside add.u32 %0, %0, other; }"
+                   : "+r"(value)
+                   : "r"(distance));
+    }
+    return value;
+  }
+  //! @}
+
+  //! This thread's number in its warp, read anew: a kernel that kept it from one sum to the next would need the register.
+  static __device__ __forceinline__ unsigned lane()
+  {
+    unsigned number;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(number));
+    return number;
+  }
+
   //! c += a b on tensor cores, of tiles 16 x 16, 16 x 8 and 16 x 8 that the warp holds as PTX's `mma.m16n8k16` wants
   //! them: two elements a word.
   template <class Element>

@@ -41,6 +41,7 @@
 #include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 namespace tersum::inline v0 {
 
@@ -49,9 +50,24 @@ template <class T>
 concept writable_memory = std::ranges::contiguous_range<T> &&
   !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<T>>>;
 
-//! Writable memory of float, half or bfloat16: a vector, an array, a span over memory of the executor.
+//! @brief How memory that is no range of these elements becomes one: a static member of(memory) that returns a span.
+//! `interop/thrust.cuh` specializes it for Thrust's vectors and CUDA's elements; do so for a type of yours.
 template <class T>
-concept gradient_memory = writable_memory<T> && gradient_element<std::ranges::range_value_t<T>>;
+struct gradient_view;
+
+template <class T>
+concept viewed_memory = requires(T& memory)
+{
+  {
+    gradient_view<std::remove_cvref_t<T>>::of(memory)
+    } -> writable_memory;
+};
+
+//! Writable memory of float, half or bfloat16: a vector, an array, a span over memory of the executor, or what
+//! `gradient_view` makes a span of.
+template <class T>
+concept gradient_memory = viewed_memory<T> ||
+  (writable_memory<T>&& gradient_element<std::ranges::range_value_t<T>>);
 
 //! @brief Fills a state for its first exchange: seed, table of chunks, zero residual.
 //!

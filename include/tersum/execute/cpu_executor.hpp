@@ -16,6 +16,7 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,16 +27,22 @@ namespace tersum::inline v0 {
 //! @brief Runs on this CPU; calls return when the work is done.
 //!
 //! Threads come from OpenMP if it is switched on in the compiler (-fopenmp); otherwise everything runs on the calling
-//! thread. The result does not depend on either member.
+//! thread. The result does not depend on any member.
 struct cpu_executor {
   int threads                  = 1;                       //!< 1 to 4096.
   instruction_set instructions = best_instruction_set();  //!< Must be one that this machine has.
+  tersum::tuning tuning        = {};  //!< Its `cpu` is used, but by calls on arrays.
 
-  //! @brief Whether this executor can run: both members are in range.
+  //! @brief Whether this executor can run: threads and instructions are in range.
   [[nodiscard]] status check() const noexcept
   {
     if (threads < 1 || threads > 4096) {
       return {error_code::invalid_argument, "cpu_executor.threads must be between 1 and 4096"};
+    }
+    cpu_tuning const& numbers = tuning.cpu;
+    if (numbers.item_stretch == 0 || numbers.step_stretch == 0 || numbers.coordinate_stretch == 0 ||
+        numbers.least_selected == 0) {
+      return {error_code::invalid_argument, "cpu_executor.tuning has a stretch of nothing"};
     }
     if (instructions > best_instruction_set()) {
       return {
@@ -52,7 +59,8 @@ struct cpu_executor {
                                detail::exchange_args<Codec, Element> const& args) const
   {
     detail::with_subnormals const scope;
-    return run_stage(stage, detail::cpu_work<Codec, Element>{threads, instructions, plan, args});
+    return run_stage(
+      stage, detail::cpu_work<Codec, Element>{threads, instructions, plan, args, tuning.cpu});
   }
 
   //! @name Arrays
@@ -68,7 +76,7 @@ struct cpu_executor {
   {
     if (status const s = check(); !s.ok()) { return s; }
     detail::with_subnormals const scope;
-    detail::reduce_array(threads, instructions, op, to, a, b, count);
+    detail::reduce_array(threads, instructions, op, to, a, b, count, tuning.cpu.least_reduced);
     return {};
   }
 
@@ -78,7 +86,7 @@ struct cpu_executor {
   {
     if (status const s = check(); !s.ok()) { return s; }
     detail::with_subnormals const scope;
-    constexpr std::size_t stretch = 4096;
+    std::size_t const stretch = tuning.cpu.item_stretch;
     detail::parallel_for(threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
       std::size_t const end = detail::minimum<std::size_t>((i + 1) * stretch, count);
       for (std::size_t at = i * stretch; at < end; ++at) { item(detail::host_memory{}, at); }

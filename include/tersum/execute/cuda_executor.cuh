@@ -16,9 +16,11 @@
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cuda_runtime_api.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -26,18 +28,39 @@
 
 namespace tersum::inline v0 {
 
+//! What names a CUDA stream by a member `get`, as `cuda::stream_ref` does.
+template <class T>
+concept stream_holder = requires(T const& of)
+{
+  {
+    of.get()
+    } -> std::convertible_to<cudaStream_t>;
+};
+
 //! @brief Enqueues on one stream of the current device. Never synchronizes, allocates or reads device memory.
 //!
 //! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
 //! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
 //! for a check. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
-//! There is no default stream: name one. For chunks above 8192 coordinates each call raises a kernel's limit of shared
+//! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
-struct cuda_executor : detail::exchange_launches<cuda_executor> {
+//!
+//! `Of` is a `tuning_holder`; where there is none, the defaults.
+template <tuning_holder... Of>
+struct basic_cuda_executor : detail::exchange_launches<basic_cuda_executor<Of...>> {
+  static_assert(sizeof...(Of) <= 1, "tersum: basic_cuda_executor takes one tuning_holder, or none");
+  static constexpr tuning tuned = detail::chosen<Of...>;
+
   cudaStream_t stream;
 
-  constexpr cuda_executor(cudaStream_t on) noexcept : stream{on} {}
-  cuda_executor(std::nullptr_t) = delete;
+  explicit constexpr basic_cuda_executor(cudaStream_t on) noexcept : stream{on} {}
+  explicit basic_cuda_executor(std::nullptr_t) = delete;
+
+  //! On the stream that `on.get()` names: a `cuda::stream_ref`, or a caller's class that owns a stream.
+  template <stream_holder Stream>
+  explicit constexpr basic_cuda_executor(Stream const& on) noexcept : stream{on.get()}
+  {
+  }
 
   [[nodiscard]] status check() const noexcept { return {}; }
 
@@ -70,7 +93,7 @@ struct cuda_executor : detail::exchange_launches<cuda_executor> {
                            std::uint64_t blocks,
                            detail::exchange_args<Codec, Element> const& args) const;
 
-  //! Launches kernel(context) in blocks of `Kernel::threads` threads with `Kernel::shared` bytes of shared memory; none for
+  //! Launches kernel(context) in blocks of `Kernel::threads` threads, a number or a member of `cuda_tuning`, with `Kernel::shared` bytes of shared memory; none for
   //! 0 blocks. The kernel is passed by value and holds its arguments.
   template <class Kernel>
   [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const;
@@ -85,6 +108,9 @@ struct cuda_executor : detail::exchange_launches<cuda_executor> {
                               int shared,
                               Args const&... args) const;
 };
+
+//! @brief With the default tuning.
+using cuda_executor = basic_cuda_executor<>;
 
 static_assert(launching_executor<cuda_executor>, "tersum: must model tersum::launching_executor");
 

@@ -12,9 +12,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/block_decode.hpp>
-#include <tersum/quantize/detail/block_lane_sums.hpp>
-#include <tersum/quantize/detail/block_round.hpp>
+#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -64,19 +62,15 @@ struct block_codes {
                           float const (&v)[32],
                           std::uint32_t (&packed)[words]) const
   {
-    codec_type const codec{.quantizer = quantizer};
-    std::uint32_t const kept = scale == 0.0f ? 0u : 0xffffffffu;
-    TERSUM_UNROLL
-    for (int half_of = 0; half_of < 2; ++half_of) {
-      std::uint32_t fields[8];
-      std::uint64_t const draw = share(mine) * 2 | static_cast<unsigned>(half_of);
-      detail::round_sixteen(ctx, codec, key, mask(key), draw, scale, v + 16 * half_of, fields);
-      detail::pack_fields<codec_type>(ctx, fields, packed + half_of * (words / 2));
-    }
-    TERSUM_UNROLL
-    for (int w = 0; w < words; ++w) {
-      packed[w] = (packed[w] & kept) | (codec_type::zero_word & ~kept);
-    }
+    detail::encode_words(ctx,
+                         codec_type{.quantizer = quantizer},
+                         key,
+                         mask(key),
+                         number(mine),
+                         scale,
+                         scale,
+                         v,
+                         packed);
   }
 
   //! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.
@@ -86,11 +80,7 @@ struct block_codes {
                                  int world,
                                  float (&v)[32])
   {
-    using values = detail::lane_values<codec_type, true>;
-    values::unpack(ctx, packed, v);
-    float const zero = values::zero(world);
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+    detail::decode_words<codec_type>(ctx, packed, world, v);
   }
 
   //! @brief This thread's words of a payload; zeros where the chunk does not exist.
@@ -106,7 +96,7 @@ struct block_codes {
   {
     std::uint32_t squares = 0, at_limit = 0;
     detail::load_words<codec_type>(
-      ctx, payload + share(mine) * words, mine.exists(), packed, squares, at_limit);
+      ctx, payload + number(mine) * words, mine.exists(), packed, squares, at_limit);
   }
 
   //! @brief Writes this thread's words where the library would.
@@ -117,25 +107,16 @@ struct block_codes {
                                 std::uint32_t* payload)
   {
     if (!mine.exists()) { return; }
-    std::uint32_t* const to = payload + share(mine) * words;
-    if constexpr (words == 2) {
-      ctx.store(reinterpret_cast<std::uint64_t*>(to),
-                packed[0] | static_cast<std::uint64_t>(packed[1]) << 32);
-    } else {
-      TERSUM_UNROLL
-      for (int w = 0; w < words; w += 4) {
-        ctx.store(reinterpret_cast<word4*>(to + w),
-                  word4{packed[w], packed[w + 1], packed[w + 2], packed[w + 3]});
-      }
-    }
+    constexpr unsigned stores = words / detail::words_per_store<words>;
+    detail::store_words(ctx, packed, payload, number(mine) * stores);
   }
 
  private:
   using codec_type =
     codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<no_headroom>, Quantizer, Reducer>;
 
-  //! The number of this thread's 32 coordinates, counted over all chunks.
-  [[nodiscard]] TERSUM_BODY static std::uint64_t share(chunk const& mine)
+  //! The number of this thread's 32 coordinates among those of all chunks.
+  [[nodiscard]] TERSUM_BODY static std::uint64_t number(chunk const& mine)
   {
     return mine.chunk * (Size / 32) + mine.thread;
   }

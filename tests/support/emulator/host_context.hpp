@@ -70,6 +70,34 @@ class host_context {
     return *std::max_element(words, words + block::warp_threads);
   }
 
+  //! @name Integers of a block
+  //! All `Threads` threads call them together; `room` is a word a warp, free again on return.
+  //! @{
+  template <unsigned Threads>
+  [[nodiscard]] std::uint32_t block_scan(std::uint32_t value,
+                                         std::uint32_t& total,
+                                         std::uint32_t* room) const
+  {
+    unsigned const lane = thread_ % block::warp_threads, warp = thread_ / block::warp_threads;
+    auto const* words         = block_->exchange(thread_, activity::warp_sum, value);
+    std::uint32_t const below = std::accumulate(words, words + lane, std::uint32_t{0});
+    if (lane + 1 == block::warp_threads) { room[warp] = below + value; }
+    sync_block();
+    std::uint32_t const below_warp = std::accumulate(room, room + warp, std::uint32_t{0});
+    total = std::accumulate(room, room + Threads / block::warp_threads, std::uint32_t{0});
+    sync_block();
+    return below_warp + below;
+  }
+
+  template <unsigned Threads>
+  [[nodiscard]] std::uint32_t block_sum(std::uint32_t value, std::uint32_t* room) const
+  {
+    std::uint32_t total = 0;
+    static_cast<void>(block_scan<Threads>(value, total, room));
+    return total;
+  }
+  //! @}
+
   //! @brief c += a b, where a is 16 x 16, b 16 x 8 and c 16 x 8: `mma.m16n8k16` with operands of 16 bits.
   //!
   //! The lanes hold the tiles as PTX's section on the fragments of that instruction says: two neighbours of a row of a,

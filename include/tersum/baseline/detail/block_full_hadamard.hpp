@@ -11,12 +11,14 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int full_pass_threads = 256;  //!< Threads of a block, 32 coordinates each.
+template <class Context>
+inline constexpr int full_pass_threads = tuning_of<Context>.cuda.pass_threads;
 
 //! @brief Where a thread's 32 coordinates of a tensor lie in pass p, which transforms the index bits 5p .. 5p+4 that exist.
 struct full_pass_share {
@@ -82,7 +84,7 @@ TERSUM_BODY void full_forward_pass(Context const& ctx,
                                    int pass)
 {
   std::uint64_t const thread =
-    static_cast<std::uint64_t>(ctx.block_rank()) * full_pass_threads + ctx.thread_rank();
+    static_cast<std::uint64_t>(ctx.block_rank()) * full_pass_threads<Context> + ctx.thread_rank();
   full_pass_share const share = find_full_pass(args, thread, pass);
   if (share.levels == 0) { return; }
   float v[32];
@@ -117,7 +119,7 @@ TERSUM_BODY void full_backward_pass(Context const& ctx,
                                     int pass)
 {
   std::uint64_t const thread =
-    static_cast<std::uint64_t>(ctx.block_rank()) * full_pass_threads + ctx.thread_rank();
+    static_cast<std::uint64_t>(ctx.block_rank()) * full_pass_threads<Context> + ctx.thread_rank();
   full_pass_share const share = find_full_pass(args, thread, pass);
   if (share.levels == 0) { return; }
   float v[32];

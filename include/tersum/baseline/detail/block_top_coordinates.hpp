@@ -9,13 +9,15 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int coordinate_threads = 256;  //!< Threads of a block.
+template <class Context>
+inline constexpr int coordinate_threads = tuning_of<Context>.cuda.coordinate_threads;
 
 //! @brief One rank's part of the gathered payload.
 struct coordinate_part {
@@ -35,7 +37,8 @@ template <class Codec, class Element>
 template <class Context>
 [[nodiscard]] TERSUM_BODY std::uint64_t own_coordinate(Context const& ctx)
 {
-  return static_cast<std::uint64_t>(ctx.block_rank()) * coordinate_threads + ctx.thread_rank();
+  return static_cast<std::uint64_t>(ctx.block_rank()) * coordinate_threads<Context> +
+         ctx.thread_rank();
 }
 
 //! @brief Writes the chosen coordinates to this rank's part, in ascending order. With feedback it keeps the others.

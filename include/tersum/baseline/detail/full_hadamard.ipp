@@ -7,6 +7,7 @@
 #include <tersum/baseline/detail/block_full_hadamard.hpp>
 #include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -118,12 +119,12 @@ void cpu_tensor_rotation<Codec, Element>::transform_tensor(tensor_record const& 
 //! @name Kernels of full_hadamard
 //! 32 coordinates a thread.
 //! @{
-struct full_forward_kernel : kernel_of_threads<full_pass_threads> {
+struct full_forward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
   int pass;
   TERSUM_RUNS(full_forward_pass(ctx, args, pass))
 };
 
-struct full_backward_kernel : kernel_of_threads<full_pass_threads> {
+struct full_backward_kernel : kernel_of_threads<&cuda_tuning::pass_threads> {
   int pass;
   TERSUM_RUNS(full_backward_pass(ctx, args, pass))
 };

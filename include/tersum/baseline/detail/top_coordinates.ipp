@@ -10,6 +10,7 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,16 +21,22 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 class cpu_top_coordinates {
  public:
-  cpu_top_coordinates(int threads, exchange_args<Codec, Element> const& args)
-    : threads_(threads), args_(args)
+  cpu_top_coordinates(int threads,
+                      exchange_args<Codec, Element> const& args,
+                      cpu_tuning const& numbers)
+    : threads_(threads), args_(args), numbers_(numbers)
   {
   }
 
   void encode() const
   {
     selection_args const& selection = args_.selection;
-    chunk_selection{
-      threads_, selection.rule, args_.chunks, selection.scratch->histogram[0], selection.places}
+    chunk_selection{threads_,
+                    selection.rule,
+                    args_.chunks,
+                    selection.scratch->histogram[0],
+                    selection.places,
+                    numbers_.least_selected}
       .run([&](std::uint64_t i) { return magnitude_bits(value(i)); }, selection.scratch->header);
     coordinate_part const part = part_of(args_, args_.rank);
     for_each([&](std::uint64_t i) {
@@ -76,7 +83,7 @@ class cpu_top_coordinates {
   template <class Body>
   void for_each(Body const& body) const
   {
-    constexpr std::uint64_t stretch = 16384;
+    std::uint64_t const stretch = numbers_.coordinate_stretch;
     parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
       std::uint64_t const end = std::min(args_.chunks, (part + 1) * stretch);
       for (std::uint64_t i = part * stretch; i < end; ++i) { body(i); }
@@ -85,39 +92,40 @@ class cpu_top_coordinates {
 
   int threads_;
   exchange_args<Codec, Element> const& args_;
+  cpu_tuning const& numbers_;
 };
 
 template <gathering Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
-  cpu_top_coordinates<Codec, Element>{work.threads, work.args}.encode();
+  cpu_top_coordinates<Codec, Element>{work.threads, work.args, work.numbers}.encode();
   return {};
 }
 
 template <gathering Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
-  cpu_top_coordinates<Codec, Element>{work.threads, work.args}.decode();
+  cpu_top_coordinates<Codec, Element>{work.threads, work.args, work.numbers}.decode();
   return {};
 }
 
 //! @name Kernels of top_coordinates
 //! One thread a coordinate.
 //! @{
-struct send_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct send_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   TERSUM_RUNS(send_coordinates(ctx, args))
 };
 
-struct clear_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct clear_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   TERSUM_RUNS(clear_coordinates(ctx, args))
 };
 
-struct add_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct add_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   std::uint64_t rank;
   TERSUM_RUNS(add_coordinates(ctx, args, rank))
 };
 
-struct receive_coordinates_kernel : kernel_of_threads<coordinate_threads> {
+struct receive_coordinates_kernel : kernel_of_threads<&cuda_tuning::coordinate_threads> {
   TERSUM_RUNS(receive_coordinates(ctx, args))
 };
 //! @}

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
@@ -88,44 +89,6 @@ TERSUM_BODY void add_squares(Context const&, Load const& load, float (&parts)[Ro
       }
     }
     parts[q] = sums[q][0];
-  }
-}
-
-//! @brief Adds the parts of `Chunks` chunks over the lanes that share them, then the parts of each chunk. While a lane has
-//! several chunks, it gives half of them to another lane at each step and goes on with the other half.
-//!
-//! The sum of chunk c is then parts[c / Lanes][0] of the lanes whose `member` is c modulo the lesser of Lanes and Chunks.
-template <int Lanes, class Context, int Chunks, int Rows>
-TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[Chunks][Rows])
-{
-  int count = Chunks;
-  TERSUM_UNROLL
-  for (int mask = 1; mask < Lanes; mask *= 2) {
-    bool const upper  = (member & static_cast<unsigned>(mask)) != 0;
-    bool const halves = count > 1;
-    count             = halves ? count / 2 : 1;
-    TERSUM_UNROLL
-    for (int i = 0; i < Chunks; ++i) {
-      if (i >= count) { break; }
-      TERSUM_UNROLL
-      for (int q = 0; q < Rows; ++q) {
-        float const even = parts[halves ? 2 * i : i][q];
-        float const odd  = parts[halves ? 2 * i + 1 : i][q];
-        float const sent = ctx.shuffle_xor(upper ? even : odd, static_cast<unsigned>(mask));
-        parts[i][q]      = Context::add(upper ? odd : even, sent);
-      }
-    }
-  }
-  constexpr int kept = maximum(Chunks / Lanes, 1);
-  TERSUM_UNROLL
-  for (int i = 0; i < kept; ++i) {
-    TERSUM_UNROLL
-    for (int width = 1; width < Rows; width *= 2) {
-      TERSUM_UNROLL
-      for (int q = 0; q < Rows; q += 2 * width) {
-        parts[i][q] = Context::add(parts[i][q], parts[i][q + width]);
-      }
-    }
   }
 }
 

@@ -8,27 +8,30 @@
 
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/config.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr unsigned select_threads = 512;
-//! Shared memory of a block: one histogram, two arrays of a word a thread, and what all threads must know.
-inline constexpr int select_shared = (digit_count + 2 * static_cast<int>(select_threads) + 4) * 4;
-//! The phases are: histograms of three digits, ties, counts, places. One block does them in one launch, several blocks in
-//! one launch for each.
+template <class Context>
+inline constexpr unsigned select_threads =
+  static_cast<unsigned>(tuning_of<Context>.cuda.select_threads);
+//! Shared memory of a block: one histogram, the room of `block_scan`, and what all threads must know.
+inline constexpr int select_shared = (digit_count + 32 + 4) * 4;
+//! Histograms of three digits, ties, counts, places: in one launch of one block, or in one launch each.
 inline constexpr int select_phases = 6;
-//! Up to this many chunks one block does all phases.
-inline constexpr std::uint64_t select_alone = std::uint64_t{1} << 17;
 
 //! @brief Blocks of a selection's launches.
-[[nodiscard]] constexpr std::uint64_t select_blocks(std::uint64_t chunks) noexcept
+[[nodiscard]] constexpr std::uint64_t select_blocks(std::uint64_t chunks,
+                                                    cuda_tuning const& tuning) noexcept
 {
-  if (chunks <= select_alone) { return chunks == 0 ? 0 : 1; }
-  constexpr std::uint64_t chunks_a_block = 32 * select_threads;
-  return minimum<std::uint64_t>((chunks + chunks_a_block - 1) / chunks_a_block,
-                                selection_scratch::max_blocks);
+  if (chunks <= tuning.select_alone) { return chunks == 0 ? 0 : 1; }
+  auto const threads                 = static_cast<std::uint64_t>(tuning.select_threads);
+  std::uint64_t const chunks_a_block = tuning.select_chunks * threads;
+  // A block adds up what the others have counted, a thread one of them.
+  std::uint64_t const most = minimum<std::uint64_t>(selection_scratch::max_blocks, threads);
+  return minimum((chunks + chunks_a_block - 1) / chunks_a_block, most);
 }
 
 //! @brief body(first phase, the one after the last) for each launch of so many blocks: one launch for all phases or, in
@@ -46,13 +49,16 @@ void each_select_launch(std::uint64_t blocks, Body const& body)
 //!                 selection_energy(ctx, args, chunk), an integer that ascends with the chunk's energy.
 template <unsigned Levels, class Args, class Context>
 struct block_selection {
-  static constexpr unsigned levels = Levels;
+  static constexpr unsigned levels  = Levels;
+  static constexpr unsigned threads = select_threads<Context>;
+  static_assert(digit_count % threads == 0 && threads % 32 == 0 && threads <= 1024,
+                "tersum: cuda_tuning.select_threads must be a power of two from 32 to 1024");
 
   Context const& ctx;
   Args const& args;
   std::uint32_t* shared    = static_cast<std::uint32_t*>(ctx.shared());
   std::uint32_t* scan_room = shared + digit_count;
-  std::uint32_t* shown     = shared + digit_count + 2 * select_threads;
+  std::uint32_t* shown     = shared + digit_count + 32;
   std::uint32_t threshold  = 0;  //!< The digits that are known.
   std::uint32_t remaining  = args.selection.rule.capacity;
   int known                = 0;  //!< How many of them.
@@ -64,10 +70,10 @@ struct block_selection {
 
   [[nodiscard]] TERSUM_BODY run own_run() const
   {
-    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * select_threads;
-    std::uint64_t const each    = (args.chunks + threads - 1) / threads;
+    std::uint64_t const all  = static_cast<std::uint64_t>(ctx.grid_blocks()) * threads;
+    std::uint64_t const each = (args.chunks + all - 1) / all;
     std::uint64_t const thread =
-      static_cast<std::uint64_t>(ctx.block_rank()) * select_threads + ctx.thread_rank();
+      static_cast<std::uint64_t>(ctx.block_rank()) * threads + ctx.thread_rank();
     return {minimum(thread * each, args.chunks), minimum((thread + 1) * each, args.chunks)};
   }
 
@@ -79,22 +85,12 @@ struct block_selection {
   //! The sum of the values of the threads with lower numbers; `total` becomes that of all threads of the block.
   [[nodiscard]] TERSUM_BODY std::uint32_t scan(std::uint32_t value, std::uint32_t& total) const
   {
-    unsigned const t    = ctx.thread_rank();
-    std::uint32_t* from = scan_room;
-    std::uint32_t* to   = scan_room + select_threads;
-    from[t]             = value;
-    ctx.sync_block();
-    for (unsigned distance = 1; distance < select_threads; distance *= 2) {
-      to[t] = from[t] + (t >= distance ? from[t - distance] : 0u);
-      ctx.sync_block();
-      std::uint32_t* const swapped = from;
-      from                         = to;
-      to                           = swapped;
-    }
-    total                     = from[select_threads - 1];
-    std::uint32_t const below = t == 0 ? 0u : from[t - 1];
-    ctx.sync_block();
-    return below;
+    return ctx.template block_scan<threads>(value, total, scan_room);
+  }
+
+  [[nodiscard]] TERSUM_BODY std::uint32_t sum(std::uint32_t value) const
+  {
+    return ctx.template block_sum<threads>(value, scan_room);
   }
 
   //! Finds the digits of the passes below `passes` from their histograms. Every block finds the same.
@@ -105,7 +101,7 @@ struct block_selection {
       std::uint32_t const* const histogram = args.selection.scratch->histogram[known];
       std::uint32_t const top              = known == 2 ? 1023u : 2047u;
       // Each thread has some digits next to each other, the first thread those at the top.
-      constexpr unsigned each   = digit_count / select_threads;
+      constexpr unsigned each   = digit_count / threads;
       std::uint32_t costs[each] = {};
       std::uint32_t own         = 0;
       TERSUM_UNROLL
@@ -138,12 +134,12 @@ struct block_selection {
     find_digits(pass);
     selection_rule const& rule = args.selection.rule;
     unsigned const t           = ctx.thread_rank();
-    for (unsigned i = t; i < digit_count; i += select_threads) { shared[i] = 0; }
+    for (unsigned i = t; i < digit_count; i += threads) { shared[i] = 0; }
     ctx.sync_block();
-    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * select_threads;
-    for (std::uint64_t chunk = static_cast<std::uint64_t>(ctx.block_rank()) * select_threads + t;
+    std::uint64_t const all = static_cast<std::uint64_t>(ctx.grid_blocks()) * threads;
+    for (std::uint64_t chunk = static_cast<std::uint64_t>(ctx.block_rank()) * threads + t;
          chunk < args.chunks;
-         chunk += threads) {
+         chunk += all) {
       std::uint32_t const bits = energy(chunk);
       for (std::uint32_t step = 0; step < rule.steps; ++step) {
         std::uint32_t const digit = digit_of(selection_key(rule, step, bits), threshold, pass);
@@ -152,7 +148,7 @@ struct block_selection {
     }
     ctx.sync_block();
     std::uint32_t* const histogram = args.selection.scratch->histogram[pass];
-    for (unsigned i = t; i < digit_count; i += select_threads) {
+    for (unsigned i = t; i < digit_count; i += threads) {
       if (shared[i] != 0) { ctx.atomic_add(histogram + i, shared[i]); }
     }
     ctx.sync_block();
@@ -177,11 +173,10 @@ struct block_selection {
                                                     unsigned stride,
                                                     std::uint32_t& total) const
   {
-    unsigned const t = ctx.thread_rank();
-    static_cast<void>(scan(t < ctx.grid_blocks() ? ctx.load(values + t * stride) : 0u, total));
-    std::uint32_t below;
-    static_cast<void>(scan(t < ctx.block_rank() ? ctx.load(values + t * stride) : 0u, below));
-    return below;
+    unsigned const t        = ctx.thread_rank();
+    std::uint32_t const own = t < ctx.grid_blocks() ? ctx.load(values + t * stride) : 0u;
+    total                   = sum(own);
+    return sum(t < ctx.block_rank() ? own : 0u);
   }
 
   //! Calls visit(chunk, level) for this thread's chunks in ascending order.
@@ -217,8 +212,7 @@ struct block_selection {
   TERSUM_BODY void add_ties()
   {
     find_digits(digit_passes);
-    std::uint32_t total;
-    static_cast<void>(scan(own_ties(), total));
+    std::uint32_t const total = sum(own_ties());
     if (ctx.thread_rank() == 0) {
       ctx.store(args.selection.scratch->ties + ctx.block_rank(), total);
     }
@@ -233,8 +227,7 @@ struct block_selection {
       [&](std::uint64_t, std::uint32_t level) { static_cast<void>(take_number(counts, level)); });
     TERSUM_UNROLL
     for (unsigned l = 0; l < levels; ++l) {
-      std::uint32_t total;
-      static_cast<void>(scan(counts[l], total));
+      std::uint32_t const total = sum(counts[l]);
       if (ctx.thread_rank() == 0) {
         ctx.store(&args.selection.scratch->counts[ctx.block_rank()][l], total);
       }
@@ -245,26 +238,31 @@ struct block_selection {
   TERSUM_BODY void place_chunks()
   {
     find_digits(digit_passes);
-    selection_header found{};
-    found.threshold            = threshold;
-    found.remaining            = remaining;
     std::uint32_t next[levels] = {};
     visit_levels(
       [&](std::uint64_t, std::uint32_t level) { static_cast<void>(take_number(next, level)); });
-    found.count[0] = static_cast<std::uint32_t>(args.chunks);
     TERSUM_UNROLL
     for (unsigned l = 0; l < levels; ++l) {
-      std::uint32_t total;
+      std::uint32_t total, total_of_block;
       std::uint32_t const below =
-        sum_below(&args.selection.scratch->counts[0][l], max_levels, found.count[l + 1]);
-      next[l] = below + scan(next[l], total);
-      found.count[0] -= found.count[l + 1];
+        sum_below(&args.selection.scratch->counts[0][l], max_levels, total);
+      next[l] = below + scan(next[l], total_of_block);
+      if (ctx.thread_rank() == 0) { shared[l] = total; }
     }
     visit_levels([&](std::uint64_t chunk, std::uint32_t level) {
       std::uint32_t const number = take_number(next, level);
       ctx.store(args.selection.places + chunk, level == 0 ? 0u : number << place_shift | level);
     });
     if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) {
+      selection_header found{};
+      found.threshold = threshold;
+      found.remaining = remaining;
+      found.count[0]  = static_cast<std::uint32_t>(args.chunks);
+      TERSUM_UNROLL
+      for (unsigned l = 0; l < levels; ++l) {
+        found.count[l + 1] = shared[l];
+        found.count[0] -= shared[l];
+      }
       place_levels(args.selection.rule, found);
       args.selection.scratch->header = found;
     }
@@ -273,7 +271,7 @@ struct block_selection {
 
 //! @brief Applies the rule of a selection: the phases first .. last-1. The histograms must be zero before phase 0.
 //!
-//! `select_threads` threads and `select_shared` bytes of shared memory a block; all phases in one launch need one block.
+//! `select_threads<Context>` threads and `select_shared` bytes of shared memory a block; all phases in one launch need one block.
 //! Reads the norms about eight times, writes four bytes a chunk.
 template <unsigned Levels, class Args, class Context>
 TERSUM_BODY void select_phases_of(Context const& ctx, Args const& args, int first, int last)

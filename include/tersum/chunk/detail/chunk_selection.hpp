@@ -9,6 +9,7 @@
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -39,20 +40,20 @@ namespace tersum::inline v0::detail {
 class chunk_selection {
  public:
   static constexpr int max_shares = 64;
-  //! The least number of chunks of a share: fewer take less time than to wake up a thread.
-  static constexpr std::uint64_t least_share = 8192;
 
   //! @param histogram  `digit_count` words of scratch memory.
   //! @param places     Out: each chunk's level and number, see `place_shift`.
+  //! @param least      Chunks that a further thread must have.
   chunk_selection(int threads,
                   selection_rule const& rule,
                   std::uint64_t count,
                   std::uint32_t* histogram,
-                  std::uint32_t* places)
+                  std::uint32_t* places,
+                  std::uint64_t least = tuning{}.cpu.least_selected)
     : rule_(rule), count_(count), histogram_(histogram), places_(places)
   {
     auto const wanted = static_cast<std::uint64_t>(minimum(threads, max_shares));
-    shares_ = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least_share)));
+    shares_           = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least)));
   }
 
   //! Applies the rule. energy(chunk) is the chunk's energy, as an integer in the same order.

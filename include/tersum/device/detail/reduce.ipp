@@ -8,6 +8,7 @@
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
@@ -18,8 +19,8 @@ namespace detail {
 //! Neighbours of `Count` elements of some arrays, from element `first` on.
 template <class Op, int Count>
 struct reduce_list_kernel {
-  static constexpr int threads = reduce_threads;
-  static constexpr int shared  = 0;
+  static constexpr auto threads = &cuda_tuning::reduce_threads;
+  static constexpr int shared   = 0;
 
   Op op;
   typename Op::element* to;
@@ -57,6 +58,7 @@ struct reduce_work {
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
     constexpr int in_vector = 16 / static_cast<int>(sizeof(element));
+    constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
     return each_list([&](array_list<element> const& from) -> status {
       auto misplace = reinterpret_cast<std::uintptr_t>(to.data());
       for (int i = 0; i < from.count; ++i) {
@@ -65,12 +67,11 @@ struct reduce_work {
       std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
       std::size_t const left = to.size() - done;
       reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
-      if (status const s = exec.run(vectors, divide_up(done / in_vector, reduce_threads));
-          !s.ok()) {
+      if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
         return s;
       }
       reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
-      return exec.run(rest, divide_up(left, reduce_threads));
+      return exec.run(rest, divide_up(left, threads));
     });
   }
 

@@ -40,8 +40,8 @@ template <class Norm, class Context>
 
 template <unsigned Levels, class Norm>
 struct select_chunks_kernel {
-  static constexpr int threads = static_cast<int>(select_threads);
-  static constexpr int shared  = select_shared;
+  static constexpr auto threads = &cuda_tuning::select_threads;
+  static constexpr int shared   = select_shared;
 
   norm_selection<Norm> args;
   int first_phase;
@@ -81,9 +81,10 @@ struct select_chunks_work {
   template <unsigned Levels, class Executor>
   [[nodiscard]] status launch(Executor const& exec) const
   {
-    std::uint64_t const blocks = maximum<std::uint64_t>(select_blocks(args.chunks), 1);
-    auto& histogram            = args.selection.scratch->histogram;
-    status result = exec.clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
+    std::uint64_t const blocks =
+      maximum<std::uint64_t>(select_blocks(args.chunks, tuning_of<Executor>.cuda), 1);
+    auto& histogram = args.selection.scratch->histogram;
+    status result   = exec.clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
     each_select_launch(blocks, [&](int first, int last) {
       if (!result.ok()) { return; }
       result = exec.run(select_chunks_kernel<Levels, Norm>{args, first, last}, blocks);

@@ -99,6 +99,23 @@ inline constexpr bool takes_pieces = std::invocable<Reduce&,
                                                     gather_wire<std::uint32_t>,
                                                     part_recompression<Between>>;
 
+//! Both rounds of a part, which is recompressed in between. A function of its own, since nvcc looks at the calls of a
+//! statement that a generic lambda discards.
+template <class Executor, class Codec, class Element, class Reduce>
+[[nodiscard]] status reduce_in_pieces(Executor const& exec,
+                                      plan<Codec> const& plan,
+                                      exchange_args<Codec, Element> const& args,
+                                      std::span<std::byte> workspace,
+                                      Reduce& reduce)
+{
+  auto const scattered = scattered_wire(plan, workspace);
+  part_recompression<recompression<Executor, Codec, Element>> const pieces{
+    minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
+    plan.chunk_words(),
+    {exec, plan, args}};
+  return reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
+}
+
 //! The exchange of factors, whose reductions are exchanges.
 template <executor Executor, nesting Codec, class Gradient, class Reduce>
 [[nodiscard]] status all_reduce_factors(Executor const& exec,
@@ -108,7 +125,7 @@ template <executor Executor, nesting Codec, class Gradient, class Reduce>
                                         std::span<std::byte> workspace,
                                         Reduce& reduce)
 {
-  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
+  auto const values = span_of(gradient);
   if (status const s = check_arguments(plan, values, state, workspace); !s.ok()) { return s; }
   auto const scratch       = plan.factors_workspace(workspace);
   void const* const q      = payload_wire(plan.factors(), scratch).data;
@@ -144,17 +161,12 @@ status all_reduce_mean(Executor const& exec,
       return s;
     }
     if (status const s = exec.check(); !s.ok()) { return s; }
-    auto const args = detail::make_args(plan, values.data(), state, workspace);
-    using between   = detail::recompression<Executor, Codec, std::ranges::range_value_t<Gradient>>;
+    auto const args          = detail::make_args(plan, values.data(), state, workspace);
+    using between            = detail::recompression<Executor, Codec, detail::element_of<Gradient>>;
     constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
     return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
       if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
-        auto const scattered = scattered_wire(plan, workspace);
-        part_recompression<between> const pieces{
-          detail::minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
-          plan.chunk_words(),
-          {exec, plan, args}};
-        return detail::reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
+        return detail::reduce_in_pieces(exec, plan, args, workspace, reduce);
       } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
         return {};  // done in pieces
       } else if constexpr (is_round<Entry>) {

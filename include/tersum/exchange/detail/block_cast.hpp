@@ -11,14 +11,15 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int cast_threads =
-  128;  //!< Threads of a block, eight coordinates each: one chunk of 1024.
+template <class Context>
+inline constexpr int cast_threads = tuning_of<Context>.cuda.cast_threads;
 
 //! @brief Sets the flag of the exchange if a sum is not finite. Every rank sees the same sum, and sets the same flag.
 template <class Codec, class Element>
@@ -48,12 +49,12 @@ TERSUM_BODY void convert_eight(
 }
 
 //! @brief Converts one chunk a block, gradient to payload when `Encode`, otherwise back with the mean. Eight coordinates
-//! a thread, `cast_threads` a block, which take one of more than 1024 coordinates in several steps.
+//! a thread; a long chunk takes several steps.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element      = typename Codec::quantizer_type::element;
-  constexpr int at_once   = cast_threads * 8;
+  constexpr int at_once   = cast_threads<Context> * 8;
   chunk_entry const entry = args.table[ctx.block_rank()];
   // The payload has no bypassed coordinates, so that those before this chunk are subtracted from its offset.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
@@ -78,21 +79,23 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
 
 //! @brief Blocks of `cast_selected`.
 template <class Codec>
-[[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks) noexcept
+[[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks,
+                                                      cuda_tuning const& tuning) noexcept
 {
-  return (chunks * (Codec::chunk_size / 8) + cast_threads - 1) / cast_threads;
+  auto const threads = static_cast<unsigned>(tuning.cast_threads);
+  return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
 }
 
 //! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise
 //! writes the means of the payload to the gradient, and zeros where a chunk did not travel. A thread has eight
-//! coordinates, a block `cast_threads` threads.
+//! coordinates.
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element              = typename Codec::quantizer_type::element;
   constexpr std::uint64_t a_chunk = Codec::chunk_size / 8;
   std::uint64_t const thread =
-    static_cast<std::uint64_t>(ctx.block_rank()) * cast_threads + ctx.thread_rank();
+    static_cast<std::uint64_t>(ctx.block_rank()) * cast_threads<Context> + ctx.thread_rank();
   std::uint64_t const chunk = thread / a_chunk;
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);

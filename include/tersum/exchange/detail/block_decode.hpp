@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/random/sign_bits.hpp>
 
@@ -14,55 +15,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief Loads a thread's words, and adds up the squares of their codes and the lanes at a limit. Without `exists` it
-//! reads nothing, and the words are zeros.
-template <class Codec, int Bits, class Context>
-TERSUM_BODY void load_words(Context const& ctx,
-                            std::uint32_t const* from,
-                            bool exists,
-                            std::uint32_t (&words)[Bits],
-                            std::uint32_t& squares,
-                            std::uint32_t& at_limit)
-{
-  constexpr int bits = Bits;
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) { words[w] = 0; }
-  if (exists) {
-    if constexpr (bits == 2) {
-      std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
-      words[0]                 = static_cast<std::uint32_t>(both);
-      words[1]                 = static_cast<std::uint32_t>(both >> 32);
-    } else {
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; w += 4) {
-        word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
-        words[w]         = four.x;
-        words[w + 1]     = four.y;
-        words[w + 2]     = four.z;
-        words[w + 3]     = four.w;
-      }
-    }
-  }
-  if constexpr (saturates<Codec>) {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
-  }
-}
-
-//! @brief The same, to floats.
-template <class Codec, class Values, class Context>
-TERSUM_BODY void unpack_share(Context const& ctx,
-                              std::uint32_t const* from,
-                              bool exists,
-                              float (&v)[32],
-                              std::uint32_t& squares,
-                              std::uint32_t& at_limit)
-{
-  std::uint32_t words[Codec::lanes::bits];
-  load_words<Codec>(ctx, from, exists, words, squares, at_limit);
-  Values::unpack(ctx, words, v);
-}
 
 //! @brief Decodes a thread's share of a chunk by butterflies and an exchange through shared memory.
 template <bool Edge, class Codec, class Element, class Context>
@@ -81,14 +33,12 @@ TERSUM_BODY void decode_share(Context const& ctx,
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
     if (place.level > 0) {
       at_level(args.codec, place.level, [&](auto const& codec) {
-        using level_codec   = std::remove_cvref_t<decltype(codec)>;
-        using values        = lane_values<level_codec, true>;
-        constexpr int words = level_codec::lanes::bits;
-        unpack_share<level_codec, values>(
-          ctx, args.payload + place.word + mine.thread * words, true, v, squares, at_limit);
-        float const zero = values::zero(args.world);
-        TERSUM_UNROLL
-        for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
+        using level_codec  = std::remove_cvref_t<decltype(codec)>;
+        constexpr int bits = level_codec::lanes::bits;
+        std::uint32_t words[bits];
+        load_words<level_codec>(
+          ctx, args.payload + place.word + mine.thread * bits, true, words, squares, at_limit);
+        decode_words<level_codec>(ctx, words, args.world, v);
       });
     }
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
@@ -96,15 +46,17 @@ TERSUM_BODY void decode_share(Context const& ctx,
     using lanes        = typename Codec::lanes;
     using values       = lane_values<Codec>;
     constexpr int bits = lanes::bits;
-    unpack_share<Codec, values>(ctx,
-                                args.payload + place.word + mine.thread * bits,
-                                mine.active && (!selects<Codec> || place.level > 0),
-                                v,
-                                squares,
-                                at_limit);
-    // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
-    // of the remaining butterflies are all zero. Index bits 3 and up number threads; bits 0 to 2 and the two highest
-    // number registers.
+    std::uint32_t words[bits];
+    load_words<Codec>(ctx,
+                      args.payload + place.word + mine.thread * bits,
+                      mine.active && (!selects<Codec> || place.level > 0),
+                      words,
+                      squares,
+                      at_limit);
+    values::unpack(ctx, words, v);
+    // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the
+    // remaining butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are
+    // registers.
     float const zero       = values::zero(args.world);
     constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
     if constexpr (!gathers) {

@@ -8,7 +8,7 @@
 
 #include <tersum/exchange/detail/block_pairs.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
-#include <tersum/quantize/detail/block_round.hpp>
+#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/fragment_hadamard.hpp>
 
@@ -46,68 +46,6 @@ template <bool Edge, class Codec, class Element, class Context>
   return tiles::remaining_scale(ctx, scale, exponent);
 }
 
-//! Words that a thread stores at once, of the `Bits` words that its 32 codes take.
-template <int Bits>
-inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
-
-//! @brief Rounds, packs and stores a thread's 32 coordinates, in wire order; with feedback v becomes their codes.
-//! @param share        The number of the 32 coordinates, counted over the payload as if all chunks travelled. It numbers
-//!                     the two draws of random bytes.
-//! @param scale        What values are multiplied by before they are rounded.
-//! @param step         `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
-//! @param stored       Whether the words go to `payload`, from number `at` on, counted in `words_per_store`.
-template <class Codec, class Context>
-TERSUM_BODY void encode_share(Context const& ctx,
-                              Codec const& codec,
-                              dither_key const& key,
-                              std::uint32_t mask,
-                              std::uint64_t share,
-                              float scale,
-                              float step,
-                              float (&v)[32],
-                              bool stored,
-                              std::uint32_t* payload,
-                              std::uint64_t at)
-{
-  constexpr int bits = Codec::lanes::bits;
-  // All ones if the step is above zero. A mask, because nvcc would make a selection for each word of a condition.
-  std::uint32_t const kept =
-    static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
-  std::uint32_t words[bits];
-  TERSUM_UNROLL
-  for (int half_of = 0; half_of < 2; ++half_of) {
-    std::uint32_t fields[8];
-    round_sixteen(ctx,
-                  codec,
-                  key,
-                  mask,
-                  share * 2 | static_cast<unsigned>(half_of),
-                  scale,
-                  v + 16 * half_of,
-                  fields);
-    pack_fields<Codec>(ctx, fields, words + half_of * (bits / 2));
-    if constexpr (feeds_back<Codec>) {
-      TERSUM_UNROLL
-      for (int i = 0; i < 16; ++i) {
-        v[16 * half_of + i] = rounded_value<Codec, Context>(fields, i);
-      }
-    }
-  }
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) { words[w] = (words[w] & kept) | (Codec::zero_word & ~kept); }
-  if (!stored) { return; }
-  if constexpr (bits == 2) {
-    ctx.store(reinterpret_cast<std::uint64_t*>(payload) + at,
-              words[0] | static_cast<std::uint64_t>(words[1]) << 32);
-  } else {
-    TERSUM_UNROLL
-    for (int w = 0; w < bits; w += 4) {
-      ctx.store(reinterpret_cast<word4*>(payload) + at + w / 4,
-                word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
-    }
-  }
-}
-
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
 //! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
@@ -140,24 +78,18 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
-  dither_key const key      = key_of(args);
-  std::uint64_t const share = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
+  dither_key const key       = key_of(args);
+  std::uint64_t const number = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
   if (!selects<Codec> || place.level > 0) {
     at_level(args.codec, selects<Codec> ? place.level : 1u, [&](auto const& codec) {
       constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
       constexpr unsigned stores = bits / words_per_store<bits>;
-      encode_share(ctx,
-                   codec,
-                   key,
-                   args.dither_mask,
-                   share,
-                   value_scale,
-                   scale,
-                   v,
-                   mine.active,
-                   args.payload,
-                   selects<Codec> ? place.word / words_per_store<bits> + mine.thread * stores
-                                  : share * stores);
+      std::uint64_t const at    = selects<Codec>
+                                    ? place.word / words_per_store<bits> + mine.thread * stores
+                                    : number * stores;
+      std::uint32_t words[bits];
+      encode_words(ctx, codec, key, args.dither_mask, number, value_scale, scale, v, words);
+      if (mine.active) { store_words(ctx, words, args.payload, at); }
     });
   }
 

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/block_chunk_totals.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>

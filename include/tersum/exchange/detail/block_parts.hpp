@@ -8,7 +8,6 @@
 #pragma once
 
 #include <tersum/baseline/detail/block_group_absmax.hpp>
-#include <tersum/exchange/detail/block_chunk_totals.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>

@@ -6,20 +6,24 @@
 
 #pragma once
 
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int step_threads = 128;  //!< Threads of a block of `derive_steps`, one chunk each.
-inline constexpr int tensor_threads =
-  1024;  //!< Threads of a block of the tensor bodies, one block a tensor.
-inline constexpr int tensor_shared = tensor_threads * 8;  //!< Their shared memory, bytes.
+template <class Context>
+inline constexpr int step_threads = tuning_of<Context>.cuda.step_threads;
+
+//! Threads of a block of the tensor bodies, one block a tensor. Sums of floats depend on it.
+inline constexpr int tensor_threads = 1024;
+inline constexpr int tensor_shared  = tensor_threads * 8;  //!< Their shared memory, bytes.
 
 //! @brief The step of every chunk from the agreed scalars, and the flag of a gradient that is not finite. One thread a
 //! chunk.
@@ -29,19 +33,21 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   using scalar               = typename Codec::norm_scalar;
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   std::uint64_t const chunk =
-    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads + ctx.thread_rank();
+    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
   if constexpr (selects<Codec> && !has_parts<Codec>) {
     // Words of the payload that no chosen chunk uses travel as zeros.
     std::uint64_t const words =
       static_cast<std::uint64_t>(args.selection.rule.capacity) * args.selection.rule.unit_words;
-    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
+    std::uint64_t const threads =
+      static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
     for (std::uint64_t at = args.selection.scratch->header.base[0] + chunk; at < words;
          at += threads) {
       ctx.store(args.payload + at, 0u);
     }
   }
   if constexpr (moves_with_codes<Codec>) {
-    std::uint64_t const threads = static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads;
+    std::uint64_t const threads =
+      static_cast<std::uint64_t>(ctx.grid_blocks()) * step_threads<Context>;
     for (std::uint64_t at = chunk; at < args.bypassed.count; at += threads) {
       if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
     }
@@ -66,24 +72,6 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   if (poisoned) { raise_flag(args); }
 }
 
-//! @brief The sum of one double of each thread of the block. Each step adds the upper half of the threads to the lower
-//! half; thread 0 gets the result.
-template <class Context>
-[[nodiscard]] TERSUM_BODY double block_sum(Context const& ctx, double value)
-{
-  double* const sums = static_cast<double*>(ctx.shared());
-  unsigned const t   = ctx.thread_rank();
-  sums[t]            = value;
-  ctx.sync_block();
-  for (unsigned width = tensor_threads / 2; width > 0; width /= 2) {
-    if (t < width) { sums[t] = sums[t] + sums[t + width]; }
-    ctx.sync_block();
-  }
-  double const total = sums[0];
-  ctx.sync_block();
-  return total;
-}
-
 //! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a tensor.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -94,7 +82,7 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
   for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += tensor_threads) {
     sum = sum + static_cast<double>(args.steps[record.first_chunk + i].encode);
   }
-  sum                         = block_sum(ctx, sum);
+  sum                         = block_total<tensor_threads>(ctx, sum);
   std::uint64_t const element = (per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank();
   if (ctx.thread_rank() == 0) {
     static_cast<scalar*>(args.agreed)[element] = to_agreed<scalar>(static_cast<float>(sum), true);
@@ -128,13 +116,13 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
         }
       }
       if constexpr (saturates<Codec>) {
-        saturated = block_sum(ctx, saturated);
+        saturated = block_total<tensor_threads>(ctx, saturated);
         if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
       }
       if constexpr (tracks<Codec>) {
-        of_sum = block_sum(ctx, of_sum);
+        of_sum = block_total<tensor_threads>(ctx, of_sum);
         if constexpr (norms_travel<Codec>) {
-          energy = block_sum(ctx, energy) / args.world;
+          energy = block_total<tensor_threads>(ctx, energy) / args.world;
         } else {
           energy = static_cast<double>(
             to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank()]));

@@ -10,12 +10,14 @@
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int part_threads = 256;
+template <class Context>
+inline constexpr int part_threads = tuning_of<Context>.cuda.part_threads;
 
 //! @brief Clears the words between codes and scales: of all parts that this rank sends, or of its own part of the mean.
 //! Tiles get their heads.
@@ -29,7 +31,8 @@ TERSUM_BODY void clear_parts(Context const& ctx,
   std::uint32_t const part   = first + ctx.block_rank();
   std::uint32_t* const words = parts + map.begin(part);
   part_rest const rest       = map.rest_of(part);
-  for (std::uint64_t at = rest.begin + ctx.thread_rank(); at < rest.end; at += part_threads) {
+  for (std::uint64_t at = rest.begin + ctx.thread_rank(); at < rest.end;
+       at += part_threads<Context>) {
     ctx.store(words + at, 0u);
   }
   if constexpr (tiling<Codec>) {
@@ -84,7 +87,7 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   std::uint64_t const chunk =
-    static_cast<std::uint64_t>(ctx.block_rank()) * part_threads + ctx.thread_rank();
+    static_cast<std::uint64_t>(ctx.block_rank()) * part_threads<Context> + ctx.thread_rank();
   if (chunk >= args.chunks) { return; }
   auto const map         = make_part_map(args);
   part_place const place = find_part(args, map, chunk);

@@ -6,7 +6,9 @@
 
 #pragma once
 
+#include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -134,42 +136,29 @@ TERSUM_BODY void load_share(Context const& ctx,
                             chunk_share<Codec> const& mine,
                             float (&v)[32])
 {
-  constexpr int quarter     = Codec::chunk_size / 4;
-  std::uint64_t const first = mine.offset + mine.thread * 8;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Edge) {
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        v[8 * r + j] = 0.0f;
-        if (exists(mine, r, j)) {
-          v[8 * r + j] = Context::value(ctx.load(args.gradient + first + (r * quarter + j)));
-          if constexpr (feeds_back<Codec>) {
-            v[8 * r + j] =
-              args.codec.feedback.before(context_arithmetic<Context>{},
-                                         v[8 * r + j],
-                                         ctx.load(args.residual + first + (r * quarter + j)));
-          }
-        }
-      }
-    } else if (mine.active) {
-      if constexpr (Codec::rotates_all) {
-        load_eight(ctx, args.rotated + first + r * quarter, v + 8 * r);
-      } else {
-        load_eight(ctx, args.gradient + first + r * quarter, v + 8 * r);
-      }
+    auto const load = [&](auto const* from) {
       if constexpr (feeds_back<Codec>) {
-        float kept[8];
-        load_eight(ctx, args.residual + first + r * quarter, kept);
-        TERSUM_UNROLL
-        for (int j = 0; j < 8; ++j) {
-          v[8 * r + j] =
-            args.codec.feedback.before(context_arithmetic<Context>{}, v[8 * r + j], kept[j]);
-        }
+        auto const add = [&](float value, float kept) {
+          return args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
+        };
+        load_quarter<Edge>(ctx,
+                           mine,
+                           mine.active,
+                           from + mine.offset,
+                           r,
+                           v + 8 * r,
+                           args.residual + mine.offset,
+                           add);
+      } else {
+        load_quarter<Edge>(ctx, mine, mine.active, from + mine.offset, r, v + 8 * r);
       }
+    };
+    if constexpr (Codec::rotates_all) {
+      load(args.rotated);
     } else {
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[8 * r + j] = 0.0f; }
+      load(args.gradient);
     }
   }
 }
@@ -182,21 +171,9 @@ TERSUM_BODY void store_share(Context const& ctx,
                              chunk_share<Codec> const& mine,
                              float const (&v)[32])
 {
-  constexpr int quarter = Codec::chunk_size / 4;
-  Element* const first  = to + mine.offset + mine.thread * 8;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    if constexpr (Edge) {
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        if (exists(mine, r, j)) {
-          ctx.store(first + (r * quarter + j),
-                    Context::template finite_element<Element>(v[8 * r + j]));
-        }
-      }
-    } else if (mine.active) {
-      store_eight<true>(ctx, first + r * quarter, v + 8 * r);
-    }
+    store_quarter<Edge>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
   }
 }
 
@@ -262,36 +239,6 @@ TERSUM_BODY void finish_backward(Context const& ctx,
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
     apply_signs(ctx, args.header->sign_key, mine, v);
-  }
-}
-
-//! @brief The sum over the chunk of one integer of each thread; thread 0 gets it. `storage` must not be in use before, and
-//! is free afterwards.
-template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
-                                                  std::uint32_t value,
-                                                  chunk_share<Codec> const& mine,
-                                                  float* storage)
-{
-  using hadamard = typename chunk_share<Codec>::hadamard;
-  if constexpr (hadamard::threads < 32) {
-    TERSUM_UNROLL
-    for (unsigned mask = 1; mask < static_cast<unsigned>(hadamard::threads); mask *= 2) {
-      value += ctx.shuffle_xor(value, mask);
-    }
-    return value;
-  } else {
-    value = ctx.warp_sum(value);
-    if constexpr (hadamard::in_warp) { return value; }
-    std::uint32_t* const sums = reinterpret_cast<std::uint32_t*>(storage);
-    if (mine.thread % 32 == 0) { sums[mine.thread / 32] = value; }
-    ctx.sync_block();
-    value = 0;
-    if (mine.thread == 0) {
-      for (int warp = 0; warp < hadamard::threads / 32; ++warp) { value += sums[warp]; }
-    }
-    ctx.sync_block();
-    return value;
   }
 }
 

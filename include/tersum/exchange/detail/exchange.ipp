@@ -112,12 +112,19 @@ template <exchange_part Part, class Executor, class Codec, class Element>
                          [&](auto stage) { return exec.perform(stage, plan, args); });
 }
 
-//! Elements of a range as a span.
+//! The elements of a gradient as a span.
 template <class Gradient>
 [[nodiscard]] auto span_of(Gradient&& gradient)
 {
-  return std::span<std::ranges::range_value_t<Gradient>>{gradient};
+  if constexpr (viewed_memory<Gradient>) {
+    return gradient_view<std::remove_cvref_t<Gradient>>::of(gradient);
+  } else {
+    return std::span<std::ranges::range_value_t<Gradient>>{gradient};
+  }
 }
+
+template <class Gradient>
+using element_of = typename decltype(span_of(std::declval<Gradient&>()))::value_type;
 
 }  // namespace detail
 
@@ -190,7 +197,7 @@ status recompress(Executor const& exec,
                   std::span<std::byte> workspace,
                   part_range range)
 {
-  std::span<std::ranges::range_value_t<Gradient>> const values{gradient};
+  auto const values = detail::span_of(gradient);
   if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
     return s;
   }

@@ -19,6 +19,7 @@
 #include <tersum/exchange/detail/block_norms.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
@@ -33,20 +34,23 @@
 namespace tersum::inline v0::detail {
 
 //! @brief A kernel of `Threads` threads per block. The compiler keeps its registers so few that at least `Blocks` blocks
-//! fit a multiprocessor; 0 sets no bound.
-template <int Threads, int Blocks = 0>
+//! fit a multiprocessor; 0 sets no bound. Each is a number, or the
+//! member of `cuda_tuning` that says it.
+template <auto Threads, auto Blocks = 0>
 struct kernel_of_threads {
-  static constexpr int blocks = Blocks;
-  template <class Codec>
-  static constexpr int threads = Threads;
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks = number_of<Tuning>(Blocks);
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int threads = number_of<Tuning>(Threads);
   template <class Codec>
   static constexpr int shared = 0;  //!< Bytes of shared memory, unless the kernel says otherwise.
 };
 
 //! @brief A kernel of as many threads as chunks need.
 struct kernel_of_chunks {
+  template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks = 0;
-  template <class Codec>
+  template <class Codec, tuning Tuning = tuning{}>
   static constexpr int threads = grid_of<Codec>.threads;
   template <class Codec>
   static constexpr int shared = grid_of<Codec>.shared;
@@ -64,7 +68,7 @@ struct first_chunk {
 };
 
 //! One block a tensor of the batch.
-struct initialize_kernel : kernel_of_threads<256> {
+struct initialize_kernel : kernel_of_threads<&cuda_tuning::record_threads> {
   record_batch batch;
   std::uint64_t seed;
   std::uint64_t coordinates;
@@ -74,7 +78,7 @@ struct initialize_kernel : kernel_of_threads<256> {
 
 //! One block a tensor.
 template <bool Encode>
-struct bypass_kernel : kernel_of_threads<256> {
+struct bypass_kernel : kernel_of_threads<&cuda_tuning::bypass_threads> {
   TERSUM_RUNS(bypass_tensors<Encode>(ctx, args))
 };
 
@@ -142,9 +146,13 @@ struct tensor_norms_kernel : kernel_of_threads<tensor_threads> {
   TERSUM_RUNS(tensor_norms(ctx, args))
 };
 
-struct select_kernel : kernel_of_threads<select_threads> {
+struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
   int first_phase;
   int last_phase;  //!< The one after the last.
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks =
+    Codec::chunker_type::level_count == 1 ? Tuning.cuda.select_blocks
+                                          : Tuning.cuda.select_blocks_of_widths;
   template <class Codec>
   static constexpr int shared = select_shared;
   TERSUM_RUNS(
@@ -152,26 +160,26 @@ struct select_kernel : kernel_of_threads<select_threads> {
 };
 
 //! One thread a chunk.
-struct steps_kernel : kernel_of_threads<step_threads> {
+struct steps_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
   TERSUM_RUNS(derive_steps(ctx, args))
 };
 
 //! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
-struct cast_kernel : kernel_of_threads<cast_threads> {
+struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
   TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
 
 //! One block a part.
-struct clear_parts_kernel : kernel_of_threads<part_threads> {
+struct clear_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   std::uint32_t* parts;
   std::uint32_t first;
   TERSUM_RUNS(clear_parts(ctx, args, parts, first))
 };
 
 //! One thread a chunk.
-struct inspect_parts_kernel : kernel_of_threads<part_threads> {
+struct inspect_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   TERSUM_RUNS(inspect_parts(ctx, args))
 };
 

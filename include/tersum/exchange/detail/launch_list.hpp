@@ -9,6 +9,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
@@ -52,7 +53,7 @@ class launch_list {
   template <class Kernel>
   void threads(Kernel const& kernel, std::uint64_t count)
   {
-    constexpr std::uint64_t a_block = Kernel::template threads<Codec>;
+    constexpr std::uint64_t a_block = Kernel::template threads<Codec, tuning_of<Executor>>;
     (*this)(kernel, (count + a_block - 1) / a_block);
   }
 
@@ -96,7 +97,7 @@ class launch_list {
   void cast()
   {
     std::uint64_t blocks = plan_.chunks();
-    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks); }
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
@@ -124,7 +125,7 @@ class launch_list {
     });
   }
 
-  void select() { select(select_blocks(plan_.chunks())); }
+  void select() { select(select_blocks(plan_.chunks(), numbers)); }
 
   void encode_parts()
   {
@@ -151,6 +152,8 @@ class launch_list {
   }
 
  private:
+  static constexpr cuda_tuning numbers = tuning_of<Executor>.cuda;
+
   Executor const& executor_;
   tersum::plan<Codec> const& plan_;
   exchange_args<Codec, Element> const& args_;

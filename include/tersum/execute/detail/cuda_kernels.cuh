@@ -11,94 +11,118 @@
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/reduce/detail/array_reduction.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
 
-// A variable template, because nvcc does not take a member template of a dependent type in __launch_bounds__.
-template <class Kernel, class Codec>
-inline constexpr int threads_of = Kernel::template threads<Codec>;
+//! @brief What kernels of a tuning see of the device. Kernels with the defaults name none.
+template <class... Of>
+struct kernel_context {
+  using type = cuda_context;
+};
+
+template <tuning_holder Of>
+struct kernel_context<Of> {
+  using type = tuned_context<cuda_context, Of>;
+};
+
+template <class... Of>
+using kernel_context_t = typename kernel_context<Of...>::type;
+
+// nvcc takes this in __launch_bounds__, but not a member of a dependent type that is a template.
+template <class Kernel, class Codec, class... Of>
+inline constexpr int threads_of = Kernel::template threads<Codec, chosen<Of...>>;
+template <class Kernel, class Codec, class... Of>
+inline constexpr int blocks_of = Kernel::template blocks<Codec, chosen<Of...>>;
+
+template <class Kernel, class... Of>
+inline constexpr int block_kernel_threads = number_of<chosen<Of...>>(Kernel::threads);
 
 // Kernels are hidden: every shared library has its own, compiled for its own architectures.
-template <class Kernel, class Codec, class Element>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(threads_of<Kernel, Codec>,
-                                                                        Kernel::blocks)
+template <class Kernel, class Codec, class Element, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  threads_of<Kernel, Codec, Of...>, blocks_of<Kernel, Codec, Of...>)
   exchange_kernel(exchange_args<Codec, Element> args, Kernel kernel)
 {
-  kernel(cuda_context{}, args);
+  kernel(kernel_context_t<Of...>{}, args);
 }
 
-// A kernel on chunks. The number of the first chunk is an argument of its own: as a member of another one it would cost
-// more instructions and registers for some codecs, with nvcc 13.0.
-template <class Kernel, class Codec, class Element>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(threads_of<Kernel, Codec>)
+// One on chunks. Were their first number a member of an argument, nvcc 13.0 would need more instructions and registers
+// for some codecs.
+template <class Kernel, class Codec, class Element, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  threads_of<Kernel, Codec, Of...>)
   chunk_kernel(exchange_args<Codec, Element> args, std::uint64_t first)
 {
   Kernel kernel;
   kernel.first = first;
-  kernel(cuda_context{}, args);
+  kernel(kernel_context_t<Of...>{}, args);
 }
 
 // One of a call on arrays, which holds its arguments.
-template <class Kernel>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(Kernel::threads)
-  block_kernel(Kernel kernel)
+template <class Kernel, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  block_kernel_threads<Kernel, Of...>) block_kernel(Kernel kernel)
 {
-  kernel(cuda_context{});
+  kernel(kernel_context_t<Of...>{});
 }
 
-template <class Op>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+template <class Op, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  reduce_threads<kernel_context_t<Of...>>)
   reduce_vectors_kernel(element_vector<typename Op::element>* to,
                         element_vector<typename Op::element> const* a,
                         element_vector<typename Op::element> const* b,
                         std::size_t count)
 {
-  reduce_vectors_of<Op>(cuda_context{}, to, a, b, count);
+  reduce_vectors_of<Op>(kernel_context_t<Of...>{}, to, a, b, count);
 }
 
-template <class Op>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
-  reduce_elements_kernel(typename Op::element* to,
-                         typename Op::element const* a,
-                         typename Op::element const* b,
-                         std::size_t count)
+template <class Op, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  reduce_threads<kernel_context_t<Of...>>) reduce_elements_kernel(typename Op::element* to,
+                                                                  typename Op::element const* a,
+                                                                  typename Op::element const* b,
+                                                                  std::size_t count)
 {
-  reduce_elements<Op>(cuda_context{}, to, a, b, count);
+  reduce_elements<Op>(kernel_context_t<Of...>{}, to, a, b, count);
 }
 
-template <class Op>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+template <class Op, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  reduce_threads<kernel_context_t<Of...>>)
   reduce_segments_kernel(
     Op op, std::uint32_t* to, std::uint32_t const* a, std::uint32_t const* b, std::size_t count)
 {
-  reduce_segments(cuda_context{}, op, to, a, b, count);
+  reduce_segments(kernel_context_t<Of...>{}, op, to, a, b, count);
 }
 
-template <class Op>
+template <class Op, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   threads_per_block<codec_of_op<Op>>) requantize_elements_kernel(typename Op::element* to,
                                                                  typename Op::element const* a,
                                                                  typename Op::element const* b,
                                                                  std::size_t count)
 {
-  requantize_elements<Op>(cuda_context{}, to, a, b, count);
+  requantize_elements<Op>(kernel_context_t<Of...>{}, to, a, b, count);
 }
 
-template <int Bits, int Ranks>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(reduce_threads)
+template <int Bits, int Ranks, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  reduce_threads<kernel_context_t<Of...>>)
   reduce_once_kernel(word4* to, rank_arrays<word4, Ranks> from, std::size_t count)
 {
-  reduce_once<Bits>(cuda_context{}, to, from, count);
+  reduce_once<Bits>(kernel_context_t<Of...>{}, to, from, count);
 }
 
-template <class Item>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(item_threads)
-  item_kernel(Item item, std::size_t count)
+template <class Item, class... Of>
+__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
+  item_threads<kernel_context_t<Of...>>) item_kernel(Item item, std::size_t count)
 {
-  each_item(cuda_context{}, item, count);
+  each_item(kernel_context_t<Of...>{}, item, count);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -38,12 +38,13 @@ template <class... Parameters>
 
 }  // namespace detail
 
+template <tuning_holder... Of>
 template <class... Parameters, class... Args>
-status cuda_executor::launch(void (*kernel)(Parameters...),
-                             std::uint64_t blocks,
-                             int threads,
-                             int shared,
-                             Args const&... args) const
+status basic_cuda_executor<Of...>::launch(void (*kernel)(Parameters...),
+                                          std::uint64_t blocks,
+                                          int threads,
+                                          int shared,
+                                          Args const&... args) const
 {
   if (blocks == 0) { return {}; }
   if (blocks > std::numeric_limits<std::int32_t>::max()) {
@@ -61,26 +62,32 @@ status cuda_executor::launch(void (*kernel)(Parameters...),
     kernel, static_cast<unsigned>(blocks), threads, shared, stream, args...);
 }
 
+template <tuning_holder... Of>
 template <class Kernel, class Codec, class Element>
-status cuda_executor::run(Kernel const& kernel,
-                          std::uint64_t blocks,
-                          detail::exchange_args<Codec, Element> const& args) const
+status basic_cuda_executor<Of...>::run(Kernel const& kernel,
+                                       std::uint64_t blocks,
+                                       detail::exchange_args<Codec, Element> const& args) const
 {
-  constexpr int threads = detail::threads_of<Kernel, Codec>;
+  constexpr int threads = detail::threads_of<Kernel, Codec, Of...>;
   constexpr int shared  = Kernel::template shared<Codec>;
   if constexpr (std::is_base_of_v<detail::first_chunk, Kernel>) {
-    auto* const on_chunks = detail::chunk_kernel<Kernel, Codec, Element>;
+    auto* const on_chunks = detail::chunk_kernel<Kernel, Codec, Element, Of...>;
     return launch(on_chunks, blocks, threads, shared, args, kernel.first);
   } else {
-    auto* const function = detail::exchange_kernel<Kernel, Codec, Element>;
+    auto* const function = detail::exchange_kernel<Kernel, Codec, Element, Of...>;
     return launch(function, blocks, threads, shared, args, kernel);
   }
 }
 
+template <tuning_holder... Of>
 template <class Kernel>
-status cuda_executor::run(Kernel const& kernel, std::uint64_t blocks) const
+status basic_cuda_executor<Of...>::run(Kernel const& kernel, std::uint64_t blocks) const
 {
-  return launch(detail::block_kernel<Kernel>, blocks, Kernel::threads, Kernel::shared, kernel);
+  return launch(detail::block_kernel<Kernel, Of...>,
+                blocks,
+                detail::block_kernel_threads<Kernel, Of...>,
+                Kernel::shared,
+                kernel);
 }
 
 }  // namespace tersum::inline v0

@@ -6,18 +6,19 @@
 
 namespace tersum::inline v0 {
 
+template <tuning_holder... Of>
 template <reduce_op Op>
-status cuda_executor::reduce([[maybe_unused]] Op const& op,
-                             typename Op::element* to,
-                             typename Op::element const* a,
-                             typename Op::element const* b,
-                             std::size_t count) const
+status basic_cuda_executor<Of...>::reduce([[maybe_unused]] Op const& op,
+                                          typename Op::element* to,
+                                          typename Op::element const* a,
+                                          typename Op::element const* b,
+                                          std::size_t count) const
 {
   using element = typename Op::element;
   if constexpr (requantizing<Op>) {
     constexpr auto grid        = detail::two_shot_grid<detail::codec_of_op<Op>>;
     std::uint64_t const chunks = count * element::chunks;
-    return launch(detail::requantize_elements_kernel<Op>,
+    return launch(detail::requantize_elements_kernel<Op, Of...>,
                   (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block,
                   grid.threads,
                   grid.shared,
@@ -26,10 +27,10 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
                   b,
                   count);
   } else if constexpr (has_combine_at<Op>) {
-    constexpr std::size_t a_block = detail::reduce_threads * 4;
-    return launch(detail::reduce_segments_kernel<Op>,
+    constexpr std::size_t a_block = tuned.cuda.reduce_threads * 4;
+    return launch(detail::reduce_segments_kernel<Op, Of...>,
                   (count + a_block - 1) / a_block,
-                  detail::reduce_threads,
+                  tuned.cuda.reduce_threads,
                   0,
                   op,
                   to,
@@ -44,10 +45,10 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
       16;
     std::size_t const vectors   = misplace == 0 ? count / vector::count : 0;
     std::size_t const done      = vectors * vector::count;
-    constexpr std::size_t block = detail::reduce_threads * detail::reduce_vectors;
-    if (auto const s = launch(detail::reduce_vectors_kernel<Op>,
+    constexpr std::size_t block = tuned.cuda.reduce_threads * tuned.cuda.reduce_vectors;
+    if (auto const s = launch(detail::reduce_vectors_kernel<Op, Of...>,
                               (vectors + block - 1) / block,
-                              detail::reduce_threads,
+                              tuned.cuda.reduce_threads,
                               0,
                               reinterpret_cast<vector*>(to),
                               reinterpret_cast<vector const*>(a),
@@ -56,9 +57,9 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
         !s.ok()) {
       return s;
     }
-    return launch(detail::reduce_elements_kernel<Op>,
-                  (count - done + detail::reduce_threads - 1) / detail::reduce_threads,
-                  detail::reduce_threads,
+    return launch(detail::reduce_elements_kernel<Op, Of...>,
+                  (count - done + tuned.cuda.reduce_threads - 1) / tuned.cuda.reduce_threads,
+                  tuned.cuda.reduce_threads,
                   0,
                   to + done,
                   a + done,
@@ -67,27 +68,30 @@ status cuda_executor::reduce([[maybe_unused]] Op const& op,
   }
 }
 
+template <tuning_holder... Of>
 template <class Item>
-status cuda_executor::each(Item const& item, std::size_t count) const
+status basic_cuda_executor<Of...>::each(Item const& item, std::size_t count) const
 {
-  return launch(detail::item_kernel<Item>,
-                (count + detail::item_threads - 1) / detail::item_threads,
-                detail::item_threads,
+  return launch(detail::item_kernel<Item, Of...>,
+                (count + tuned.cuda.item_threads - 1) / tuned.cuda.item_threads,
+                tuned.cuda.item_threads,
                 0,
                 item,
                 count);
 }
 
+template <tuning_holder... Of>
 template <class T>
-status cuda_executor::copy(T* to, T const* from, std::size_t count) const
+status basic_cuda_executor<Of...>::copy(T* to, T const* from, std::size_t count) const
 {
   if (count == 0) { return {}; }
   return detail::cuda_status(
     cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToDevice, stream));
 }
 
+template <tuning_holder... Of>
 template <class T>
-status cuda_executor::clear(T* to, std::size_t count) const
+status basic_cuda_executor<Of...>::clear(T* to, std::size_t count) const
 {
   if (count == 0) { return {}; }
   return detail::cuda_status(cudaMemsetAsync(to, 0, count * sizeof(T), stream));

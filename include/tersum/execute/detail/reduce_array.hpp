@@ -11,6 +11,7 @@
 #include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -72,15 +73,17 @@ void reduce_array(int threads,
                   typename Op::element* to,
                   typename Op::element const* a,
                   typename Op::element const* b,
-                  std::size_t count)
+                  std::size_t count,
+                  std::size_t least_bytes = tuning{}.cpu.least_reduced)
 {
   using element = typename Op::element;
   if constexpr (requantizing<Op>) {
     requantize_array<Op>(threads, set, to, a, b, count);
   } else {
-    each_share_of_array<element>(threads, count, [&](std::size_t first, std::size_t last) {
-      reduce_share(set, op, to, a, b, count, first, last);
-    });
+    each_share_of_array<element>(
+      threads, count, least_bytes, [&](std::size_t first, std::size_t last) {
+        reduce_share(set, op, to, a, b, count, first, last);
+      });
   }
 }
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
@@ -21,21 +22,6 @@ inline constexpr int factor_threads = 256;  //!< Threads of a block that works o
 struct alignas(16) two_doubles {
   double first, second;
 };
-
-//! @brief The sum of one double of each lane of the warp. Each step adds the upper half of the lanes to the lower half; all
-//! lanes get the result.
-template <class Context>
-[[nodiscard]] TERSUM_BODY double warp_sum_of(Context const& ctx, double value)
-{
-  TERSUM_UNROLL
-  for (unsigned mask = 16; mask > 0; mask /= 2) {
-    auto const bits = bit_cast<std::uint64_t>(value);
-    auto const low  = ctx.shuffle_xor(static_cast<std::uint32_t>(bits), mask);
-    auto const high = ctx.shuffle_xor(static_cast<std::uint32_t>(bits >> 32), mask);
-    value           = value + bit_cast<double>(low | static_cast<std::uint64_t>(high) << 32);
-  }
-  return value;
-}
 
 //! @brief sum of a[i] * b[i] in double by one warp: the order of the CPU's `dot_product`.
 template <class Context>
@@ -53,7 +39,7 @@ template <class Context>
         static_cast<double>(ctx.load(a + i + 32)), static_cast<double>(ctx.load(b + i + 32)), high);
     }
   }
-  return warp_sum_of(ctx, low + high);
+  return warp_total(ctx, low + high);
 }
 
 //! @brief The columns of the factor of one matrix, with the members of `factor_archetype`. Every sum has the order that it

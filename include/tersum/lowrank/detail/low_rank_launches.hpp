@@ -15,6 +15,7 @@
 #include <tersum/lowrank/detail/block_rebuild.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
@@ -22,7 +23,7 @@ namespace tersum::inline v0::detail {
 
 //! @name Kernels
 //! @{
-struct write_header : kernel_of_threads<32, 8> {
+struct write_header : kernel_of_threads<32, &cuda_tuning::small_blocks> {
   std::uint64_t seed;
   std::uint64_t coordinates;
   std::uint64_t fingerprint;
@@ -32,23 +33,25 @@ struct write_header : kernel_of_threads<32, 8> {
   })
 };
 
-struct write_records : table_batch<tensor_record>, kernel_of_threads<32, 8> {
+struct write_records : table_batch<tensor_record>,
+                       kernel_of_threads<32, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(write_table(ctx, *this, args.records))
 };
 
-struct write_matrices : table_batch<matrix_record>, kernel_of_threads<32, 8> {
+struct write_matrices : table_batch<matrix_record>,
+                        kernel_of_threads<32, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(write_table(ctx, *this, args.matrices))
 };
 
 //! One block a matrix.
-struct start_warm : kernel_of_threads<factor_threads, 8> {
+struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
 };
 
 //! One block for 64 elements of the columns of a factor: of P if `First`, otherwise of the factor that the exchange sends
 //! last.
 template <bool First>
-struct multiply_all : kernel_of_threads<product_threads, 3> {
+struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_blocks> {
   template <class Codec>
   static constexpr int shared =
     (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
@@ -58,7 +61,7 @@ struct multiply_all : kernel_of_threads<product_threads, 3> {
 };
 
 //! One block a matrix.
-struct orthonormalize_all : kernel_of_threads<factor_threads, 2> {
+struct orthonormalize_all : kernel_of_threads<factor_threads, &cuda_tuning::factor_blocks> {
   template <class Codec>
   static constexpr int shared = block_factor<int, Codec::rank>::shared;
 
@@ -66,12 +69,12 @@ struct orthonormalize_all : kernel_of_threads<factor_threads, 2> {
 };
 
 //! One block for 64 elements of the columns of a factor.
-struct receive_all : kernel_of_threads<product_threads, 8> {
+struct receive_all : kernel_of_threads<product_threads, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(receive_factor(ctx, args))
 };
 
 //! `rebuild_splits` blocks for 64 rows of a matrix.
-struct rebuild_all : kernel_of_threads<product_threads, 4> {
+struct rebuild_all : kernel_of_threads<product_threads, &cuda_tuning::rebuild_blocks> {
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
@@ -79,11 +82,11 @@ struct rebuild_all : kernel_of_threads<product_threads, 4> {
 };
 
 //! One block a matrix.
-struct keep_all_warm : kernel_of_threads<factor_threads, 8> {
+struct keep_all_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(keep_warm(ctx, args))
 };
 
-struct advance_step : kernel_of_threads<32, 8> {
+struct advance_step : kernel_of_threads<32, &cuda_tuning::small_blocks> {
   TERSUM_RUNS(if (ctx.thread_rank() == 0) { args.header->step = args.header->step + 1; })
 };
 //! @}

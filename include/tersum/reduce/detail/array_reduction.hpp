@@ -9,6 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/reduce/saturate_once.hpp>
+#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
@@ -16,9 +17,10 @@
 
 namespace tersum::inline v0::detail {
 
-inline constexpr int reduce_threads =
-  256;  //!< Threads of a block, four accesses of sixteen bytes each.
-inline constexpr int reduce_vectors = 4;
+template <class Context>
+inline constexpr int reduce_threads = tuning_of<Context>.cuda.reduce_threads;
+template <class Context>
+inline constexpr int reduce_vectors = tuning_of<Context>.cuda.reduce_vectors;
 
 //! @brief Sixteen bytes as the elements of a reduction.
 template <class Element>
@@ -35,27 +37,26 @@ TERSUM_BODY void reduce_vectors_of(Context const& ctx,
                                    element_vector<typename Op::element> const* b,
                                    std::size_t count)
 {
-  using vector = element_vector<typename Op::element>;
-  std::size_t const first =
-    static_cast<std::size_t>(ctx.block_rank()) * (reduce_threads * reduce_vectors) +
-    ctx.thread_rank();
+  using vector            = element_vector<typename Op::element>;
+  std::size_t const first = static_cast<std::size_t>(ctx.block_rank()) *
+                            (reduce_threads<Context> * reduce_vectors<Context>)+ctx.thread_rank();
   // All loads come before the arithmetic, to keep them in flight together.
-  vector x[reduce_vectors], y[reduce_vectors];
+  vector x[reduce_vectors<Context>], y[reduce_vectors<Context>];
   TERSUM_UNROLL
-  for (unsigned i = 0; i < reduce_vectors; ++i) {
-    if (first + i * reduce_threads < count) {
-      x[i] = ctx.load(a + first + i * reduce_threads);
-      y[i] = ctx.load(b + first + i * reduce_threads);
+  for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
+    if (first + i * reduce_threads<Context> < count) {
+      x[i] = ctx.load(a + first + i * reduce_threads<Context>);
+      y[i] = ctx.load(b + first + i * reduce_threads<Context>);
     }
   }
   TERSUM_UNROLL
-  for (unsigned i = 0; i < reduce_vectors; ++i) {
-    if (first + i * reduce_threads < count) {
+  for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
+    if (first + i * reduce_threads<Context> < count) {
       TERSUM_UNROLL
       for (int k = 0; k < vector::count; ++k) {
         x[i].element[k] = Op{}(x[i].element[k], y[i].element[k]);
       }
-      ctx.store(to + first + i * reduce_threads, x[i]);
+      ctx.store(to + first + i * reduce_threads<Context>, x[i]);
     }
   }
 }
@@ -70,7 +71,7 @@ TERSUM_BODY void reduce_elements(Context const& ctx,
                                  std::size_t count)
 {
   std::size_t const at =
-    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads + ctx.thread_rank();
+    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
   if (at < count) { ctx.store(to + at, Op{}(ctx.load(a + at), ctx.load(b + at))); }
 }
 
@@ -85,7 +86,7 @@ TERSUM_BODY void reduce_segments(Context const& ctx,
                                  std::size_t count)
 {
   std::size_t const at =
-    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads + ctx.thread_rank()) * 4;
+    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) * 4;
   bool const aligned = (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(a) |
                         reinterpret_cast<std::uintptr_t>(b)) %
                          16 ==
@@ -129,7 +130,8 @@ TERSUM_BODY void reduce_list(Context const& ctx,
 {
   using several = neighbours<typename Op::element, Count>;
   std::size_t const at =
-    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads + ctx.thread_rank()) * Count;
+    (static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank()) *
+    Count;
   if (at >= count) { return; }
   auto const load = [&](int i) {
     return ctx.load(reinterpret_cast<several const*>(from.array[i] + first + at));
@@ -175,7 +177,7 @@ TERSUM_BODY void reduce_once(Context const& ctx,
   static_assert(Ranks <= saturate_once<Bits>::max_words,
                 "tersum: reduce_once<Bits, Ranks> sums more ranks than saturate_once<Bits> holds");
   std::size_t const at =
-    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads + ctx.thread_rank();
+    static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
   if (at >= count) { return; }
   saturate_once<Bits> sums[4];
   TERSUM_UNROLL

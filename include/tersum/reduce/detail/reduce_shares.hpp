@@ -12,6 +12,7 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/reduce/detail/add_lanes.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <algorithm>
@@ -99,11 +100,13 @@ void reduce_share(instruction_set set,
   }
 }
 
-//! @brief body(first, last) for shares of an array, one on each thread, of whole lines of the cache.
+//! @brief body(first, last) for shares of an array, one on each thread, of whole lines of the cache and at least
+//! `least_bytes`.
 template <class Element, class Body>
-void each_share_of_array(int threads, std::size_t count, Body const& body)
+void each_share_of_array(int threads, std::size_t count, std::size_t least_bytes, Body const& body)
 {
-  each_share(threads, count, 65536 / sizeof(Element), 64 / sizeof(Element), body);
+  std::size_t const least = maximum<std::size_t>(least_bytes / sizeof(Element), 1);
+  each_share(threads, count, least, 64 / sizeof(Element), body);
 }
 
 //! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) of `arrays` arrays, at least two. A share goes through
@@ -119,14 +122,15 @@ void reduce_arrays(int threads,
 {
   using element                 = typename Op::element;
   constexpr std::size_t stretch = 16384 / sizeof(element);
-  each_share_of_array<element>(threads, count, [&](std::size_t first, std::size_t last) {
-    for (std::size_t begin = first; begin < last; begin += stretch) {
-      std::size_t const end = std::min(begin + stretch, last);
-      for (std::size_t i = 1; i < arrays; ++i) {
-        reduce_share(set, op, to, i == 1 ? from[0] : to, from[i], count, begin, end);
+  each_share_of_array<element>(
+    threads, count, tuning{}.cpu.least_reduced, [&](std::size_t first, std::size_t last) {
+      for (std::size_t begin = first; begin < last; begin += stretch) {
+        std::size_t const end = std::min(begin + stretch, last);
+        for (std::size_t i = 1; i < arrays; ++i) {
+          reduce_share(set, op, to, i == 1 ? from[0] : to, from[i], count, begin, end);
+        }
       }
-    }
-  });
+    });
 }
 
 }  // namespace tersum::inline v0::detail

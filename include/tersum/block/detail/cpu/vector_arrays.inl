@@ -105,8 +105,8 @@ TERSUM_TARGET inline void add_values(Element const* a,
   constexpr std::size_t step = std::is_same_v<Element, bfloat16> ? 2 * width : width;
   std::size_t i              = 0;
   for (; i + step <= count; i += step) {
-    fetch_beyond<false, 4096>(a + i);
-    fetch_beyond<false, 4096>(b + i);
+    fetch_beyond<false, tuning{}.cpu.write_ahead>(a + i);
+    fetch_beyond<false, tuning{}.cpu.write_ahead>(b + i);
     add_vector(a + i, b + i, to + i);
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }

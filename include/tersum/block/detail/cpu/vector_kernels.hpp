@@ -18,6 +18,7 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
+#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
 //! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
 //! prefetchers stop where pages end. It is harmless if nothing lies there.
 template <bool Write,
-          std::uintptr_t Distance = Write ? 4096 : 8192>  // the better of these two, as measured
+          std::uintptr_t Distance = Write ? tuning{}.cpu.write_ahead : tuning{}.cpu.read_ahead>
 TERSUM_HOST_INLINE void fetch_beyond(void const* at)
 {
   std::uintptr_t const beyond = reinterpret_cast<std::uintptr_t>(at) + Distance;

@@ -15,6 +15,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/rotation_key.hpp>
+#include <tersum/tuning.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -41,10 +42,10 @@ class cpu_stages {
   void measure() const;
 
   //! Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
-  void select() const;
+  void select(cpu_tuning const& numbers) const;
 
   //! Agreed scalars to steps; of casts, only to the flag of what is not finite.
-  void derive_steps() const;
+  void derive_steps(cpu_tuning const& numbers) const;
 
   //! Gradient to payload: codes, or converted values.
   void encode() const;

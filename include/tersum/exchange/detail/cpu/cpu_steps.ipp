@@ -7,7 +7,7 @@
 namespace tersum::inline v0::detail {
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::select() const
+void cpu_stages<Codec, Element>::select([[maybe_unused]] cpu_tuning const& numbers) const
 {
   if constexpr (selects<Codec>) {
     selection_args const& selection = args_.selection;
@@ -19,8 +19,12 @@ void cpu_stages<Codec, Element>::select() const
       }
       return score_of(args_, chunk, energy_of);
     };
-    chunk_selection{
-      threads_, selection.rule, args_.chunks, selection.scratch->histogram[0], selection.places}
+    chunk_selection{threads_,
+                    selection.rule,
+                    args_.chunks,
+                    selection.scratch->histogram[0],
+                    selection.places,
+                    numbers.least_selected}
       .run(energy, selection.scratch->header);
     if constexpr (!has_parts<Codec>) {
       std::uint64_t const words =
@@ -32,11 +36,11 @@ void cpu_stages<Codec, Element>::select() const
 }
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::derive_steps() const
+void cpu_stages<Codec, Element>::derive_steps(cpu_tuning const& numbers) const
 {
-  using scalar                    = typename Codec::norm_scalar;
-  scalar const* const agreed      = static_cast<scalar const*>(args_.agreed);
-  constexpr std::uint64_t stretch = 4096;
+  using scalar                = typename Codec::norm_scalar;
+  scalar const* const agreed  = static_cast<scalar const*>(args_.agreed);
+  std::uint64_t const stretch = numbers.step_stretch;
   if constexpr (moves_with_codes<Codec>) {
     float const* const bypass = args_.bypass;
     if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {

@@ -13,6 +13,7 @@
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
 
 #include <cstdint>
 
@@ -30,6 +31,7 @@ struct cpu_work {
   instruction_set instructions;
   tersum::plan<Codec> const& plan;
   exchange_args<Codec, Element> const& args;
+  cpu_tuning const& numbers;
 
   //! The stages of all chunks.
   [[nodiscard]] auto chunks() const
@@ -84,13 +86,13 @@ concept working_on_cpu = is_cpu_work<T>;
 
 [[nodiscard]] status run_stage(stage::select, working_on_cpu auto const& work)
 {
-  work.chunks().select();
+  work.chunks().select(work.numbers);
   return {};
 }
 
 [[nodiscard]] status run_stage(stage::derive_steps, working_on_cpu auto const& work)
 {
-  work.chunks().derive_steps();
+  work.chunks().derive_steps(work.numbers);
   return {};
 }
 

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Sums of floats and doubles that threads share, in the order that the wire format says, and what of chunks is integers.
+//!
+//! Libraries of reductions, like CUB, add in an order of their own, which depends on the block and the version. Norms, scales
+//! and correlations must be the same bits on every rank, on any processor (docs/wire_format.md): each sum here has its tree
+//! written down, and the CPU's code adds in the same order. Integers may be added in any: `block_scan` and `block_sum` of the
+//! context do that.
+
+#pragma once
+
+#include <tersum/block/block_chunk.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @name Sums in order
+//! @{
+//! @brief Adds the parts of `Chunks` chunks over the lanes that share them, then those of each chunk. While there are
+//! several chunks, lanes exchange half of them at a step and go on with the other half.
+//!
+//! The sum of chunk c is then parts[c / Lanes][0] of the lanes whose `member` is c modulo the lesser of Lanes and Chunks.
+template <int Lanes, class Context, int Chunks, int Rows>
+TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[Chunks][Rows])
+{
+  int count = Chunks;
+  TERSUM_UNROLL
+  for (int mask = 1; mask < Lanes; mask *= 2) {
+    bool const upper  = (member & static_cast<unsigned>(mask)) != 0;
+    bool const halves = count > 1;
+    count             = halves ? count / 2 : 1;
+    TERSUM_UNROLL
+    for (int i = 0; i < Chunks; ++i) {
+      if (i >= count) { break; }
+      TERSUM_UNROLL
+      for (int q = 0; q < Rows; ++q) {
+        float const even = parts[halves ? 2 * i : i][q];
+        float const odd  = parts[halves ? 2 * i + 1 : i][q];
+        float const sent = ctx.shuffle_xor(upper ? even : odd, static_cast<unsigned>(mask));
+        parts[i][q]      = Context::add(upper ? odd : even, sent);
+      }
+    }
+  }
+  constexpr int kept = maximum(Chunks / Lanes, 1);
+  TERSUM_UNROLL
+  for (int i = 0; i < kept; ++i) {
+    TERSUM_UNROLL
+    for (int width = 1; width < Rows; width *= 2) {
+      TERSUM_UNROLL
+      for (int q = 0; q < Rows; q += 2 * width) {
+        parts[i][q] = Context::add(parts[i][q], parts[i][q + width]);
+      }
+    }
+  }
+}
+
+//! Threads of a chunk that share a warp.
+template <int Size>
+inline constexpr unsigned lanes_of_chunk =
+  block_chunk<Size>::threads < 32 ? block_chunk<Size>::threads : 32;
+
+//! @brief The sum of one float a thread, neighbours first. `storage` may be in use before, and is until the next barrier.
+template <class Context, int Size>
+[[nodiscard]] TERSUM_BODY float chunk_total(Context const& ctx,
+                                            float value,
+                                            block_chunk<Size> const& mine,
+                                            float* storage)
+{
+  TERSUM_UNROLL
+  for (unsigned mask = 1; mask < lanes_of_chunk<Size>; mask *= 2) {
+    value = Context::add(value, ctx.shuffle_xor(value, mask));
+  }
+  if constexpr (!block_chunk<Size>::in_warp) {
+    constexpr int warps = block_chunk<Size>::threads / 32;
+    ctx.sync_block();
+    if (mine.thread % 32 == 0) { storage[mine.thread / 32] = value; }
+    ctx.sync_block();
+    float sums[warps];
+    TERSUM_UNROLL
+    for (int i = 0; i < warps; ++i) { sums[i] = storage[i]; }
+    TERSUM_UNROLL
+    for (int stride = 1; stride < warps; stride *= 2) {
+      TERSUM_UNROLL
+      for (int i = 0; i + stride < warps; i += 2 * stride) {
+        sums[i] = Context::add(sums[i], sums[i + stride]);
+      }
+    }
+    value = sums[0];
+  }
+  return value;
+}
+
+//! @brief Adds a double a lane over the warp, halving from the top; all lanes get the sum.
+template <class Context>
+[[nodiscard]] TERSUM_BODY double warp_total(Context const& ctx, double value)
+{
+  TERSUM_UNROLL
+  for (unsigned mask = 16; mask > 0; mask /= 2) {
+    auto const bits = bit_cast<std::uint64_t>(value);
+    auto const low  = ctx.shuffle_xor(static_cast<std::uint32_t>(bits), mask);
+    auto const high = ctx.shuffle_xor(static_cast<std::uint32_t>(bits >> 32), mask);
+    value           = value + bit_cast<double>(low | static_cast<std::uint64_t>(high) << 32);
+  }
+  return value;
+}
+
+//! @brief Adds one double a thread over the block, halving from the top; all get the sum. Needs a double a thread of
+//! `ctx.shared()`.
+template <int Threads, class Context>
+[[nodiscard]] TERSUM_BODY double block_total(Context const& ctx, double value)
+{
+  double* const sums = static_cast<double*>(ctx.shared());
+  unsigned const t   = ctx.thread_rank();
+  sums[t]            = value;
+  ctx.sync_block();
+  for (unsigned width = Threads / 2; width > 0; width /= 2) {
+    if (t < width) { sums[t] = sums[t] + sums[t + width]; }
+    ctx.sync_block();
+  }
+  double const total = sums[0];
+  ctx.sync_block();
+  return total;
+}
+//! @}
+
+//! @name Integers of a chunk
+//! @{
+//! @brief The largest of one integer a thread. `storage` is free before and after.
+template <class Context, int Size>
+[[nodiscard]] TERSUM_BODY std::uint32_t chunk_maximum(Context const& ctx,
+                                                      std::uint32_t value,
+                                                      block_chunk<Size> const& mine,
+                                                      float* storage)
+{
+  TERSUM_UNROLL
+  for (unsigned mask = 1; mask < lanes_of_chunk<Size>; mask *= 2) {
+    value = maximum(value, ctx.shuffle_xor(value, mask));
+  }
+  if constexpr (!block_chunk<Size>::in_warp) {
+    auto* const words = reinterpret_cast<std::uint32_t*>(storage);
+    if (mine.thread % 32 == 0) { words[mine.thread / 32] = value; }
+    ctx.sync_block();
+    for (int warp = 0; warp < block_chunk<Size>::threads / 32; ++warp) {
+      value = maximum(value, words[warp]);
+    }
+    ctx.sync_block();
+  }
+  return value;
+}
+
+//! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
+template <class Context, int Size>
+[[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
+                                                  std::uint32_t value,
+                                                  block_chunk<Size> const& mine,
+                                                  float* storage)
+{
+  if constexpr (block_chunk<Size>::threads < 32) {
+    TERSUM_UNROLL
+    for (unsigned mask = 1; mask < static_cast<unsigned>(block_chunk<Size>::threads); mask *= 2) {
+      value += ctx.shuffle_xor(value, mask);
+    }
+    return value;
+  } else {
+    value = ctx.warp_sum(value);
+    if constexpr (block_chunk<Size>::in_warp) { return value; }
+    std::uint32_t* const sums = reinterpret_cast<std::uint32_t*>(storage);
+    if (mine.thread % 32 == 0) { sums[mine.thread / 32] = value; }
+    ctx.sync_block();
+    value = 0;
+    if (mine.thread == 0) {
+      for (int warp = 0; warp < block_chunk<Size>::threads / 32; ++warp) { value += sums[warp]; }
+    }
+    ctx.sync_block();
+    return value;
+  }
+}
+//! @}
+
+}  // namespace tersum::inline v0::detail
