@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_lookup.hpp>
 #include <tersum/baseline/detail/block_per_hop.hpp>
 #include <tersum/block/cuda_context.cuh>
+#include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/tuning.hpp>
