@@ -36,9 +36,10 @@ TERSUM_BODY void clear_parts(Context const& ctx,
     ctx.store(words + at, 0u);
   }
   if constexpr (tiling<Codec>) {
-    if (ctx.thread_rank() < tile_head::words) {
-      tile_head const head = make_head(args, map, part);
-      ctx.store(words - tile_head::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
+    using head_type = decltype(make_head(args, map, part));
+    if (ctx.thread_rank() < head_type::words) {
+      head_type const head = make_head(args, map, part);
+      ctx.store(words - head_type::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
     }
   }
 }
