@@ -173,7 +173,12 @@ TERSUM_BODY void store_share(Context const& ctx,
 {
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    store_quarter<Edge>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
+    if constexpr (Edge) {
+      store_quarter<true>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
+    } else if (mine.active) {
+      // A branch of its own: nvcc makes more instructions of the same one behind an argument.
+      store_quarter<false>(ctx, mine, true, v + 8 * r, to + mine.offset, r);
+    }
   }
 }
 
