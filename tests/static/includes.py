@@ -21,7 +21,6 @@ INCLUDE = re.compile(r"^\s*#\s*include\s*<tersum/([^>]+)>", re.MULTILINE)
 KNOWN = {
     # A block piece makes a codec of its policies, to call what kernels call.
     ("quantize/block_codes.hpp", "codec.hpp"): "the packed forms of policies are templates on codecs",
-    ("quantize/block_codes.hpp", "exchange/detail/block_decode.hpp"): "the same",
     # The same on arrays.
     ("device/detail/quantize.ipp", "codec.hpp"): "the packed forms of policies are templates on codecs",
     ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
