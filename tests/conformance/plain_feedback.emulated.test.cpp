@@ -8,7 +8,6 @@
 #include "conformance/plain_forms.hpp"
 
 #include <tersum/presets.hpp>
-#include <tersum/range/absmax_range.hpp>
 #include <tersum/types.hpp>
 
 using namespace tersum;
@@ -56,25 +55,6 @@ TEST_CASE("[conformance] feedback by its operations keeps what two shots lose")
 TEST_CASE("[conformance] feedback by its operations keeps chunks that were not chosen")
 {
   compare_feedback<largest>();
-}
-
-TEST_CASE("[conformance] a rotator, a range and feedback by their plain forms make the same codes")
-{
-  using rotator = partial_hadamard<512>;
-  using range   = absmax_range<tracked_correlation, bfloat16>;
-  using plain   = codec<fixed_chunks<512>,
-                      tests::plain_rotator<rotator>,
-                      tests::plain_range<range>,
-                      nearest_quantizer<8>,
-                      saturating_sum<8>,
-                      tests::plain_feedback>;
-  using packed  = codec<fixed_chunks<512>,
-                       rotator,
-                       range,
-                       nearest_quantizer<8>,
-                       saturating_sum<8>,
-                       error_feedback>;
-  tests::compare_forms(plain{}, packed{}, 3);
 }
 
 }  // namespace

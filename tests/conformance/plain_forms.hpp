@@ -66,6 +66,20 @@ struct plain_range {
   }
 };
 
+template <quantizer Quantizer>
+struct plain_quantizer {
+  using dither                       = typename Quantizer::dither;
+  static constexpr int bits          = Quantizer::bits;
+  static constexpr int max_level     = Quantizer::max_level;
+  static constexpr int fraction_bits = Quantizer::fraction_bits;
+  static constexpr bool unbiased     = Quantizer::unbiased;
+
+  TERSUM_HOST_DEVICE std::int32_t encode(float value, float scale, std::uint32_t random) const
+  {
+    return Quantizer{}.encode(value, scale, random);
+  }
+};
+
 struct plain_feedback {
   static constexpr bool enabled = true;
 

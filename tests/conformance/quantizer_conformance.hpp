@@ -11,6 +11,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/packed_codes.hpp>
+#include <tersum/quantize/uniform_grid.hpp>
 
 #include <doctest/doctest.h>
 
@@ -64,6 +65,7 @@ template <quantizer Quantizer>
 //! - `unbiased`: the mean over all random numbers is the value rounded to nearest in units of
 //!   2^-fraction_bits, and is odd in the value.
 //! - `no_dither`: the random number has no influence.
+//! - `rounds_to_grid`: `encode` is `round_to_grid`.
 template <quantizer Quantizer>
 void check_quantizer_laws(Quantizer const& quantizer = {})
 {
@@ -189,6 +191,22 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
         std::int32_t const code = quantizer.encode(position, unit, 0);
         for (std::uint32_t draw = 1; draw < 256; ++draw) {
           wrong.expect(quantizer.encode(position, unit, draw), code, position, draw);
+        }
+      }
+      CHECK(wrong.report() == "");
+    }
+  }
+
+  SUBCASE("one that says so rounds to the grid")
+  {
+    if constexpr (has_rounds_to_grid<Quantizer>) {
+      mismatches wrong;
+      for (std::uint32_t draw = 0; draw < draws; ++draw) {
+        for (float const position : steps) {
+          wrong.expect(quantizer.encode(position, unit, draw),
+                       round_to_grid<limit, Quantizer::fraction_bits>(position, unit, draw),
+                       position,
+                       draw);
         }
       }
       CHECK(wrong.report() == "");

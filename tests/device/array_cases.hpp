@@ -19,6 +19,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -156,6 +157,39 @@ void check_rotation(Placement const& on)
       REQUIRE(rotate(on.exec, rotator, both.span(), both.span(), key) == status{});
       CHECK(same_floats(both.read(), apart.read()));
     }
+  }
+}
+
+//! A rotator with only the plain form: what it does to a chunk on a host thread.
+template <class Element, class Rotator, class Placement>
+void check_plain_rotator(Placement const& on, Rotator const& rotator)
+{
+  constexpr std::size_t size = Rotator::rotation_size;
+  std::uint64_t const key    = sign_key(5, 77);
+  for (std::size_t const count : {std::size_t{0}, std::size_t{1}, size - 1, size, 5 * size + 3}) {
+    CAPTURE(count);
+    auto const values = normal_values<Element>(count, 4);
+    std::vector<float> want(rotated_size(rotator, count));
+    std::vector<Element> back(count);
+    for (std::size_t c = 0; c * size < count; ++c) {
+      float x[size] = {}, scratch[size];
+      for (std::size_t i = 0; i < size && c * size + i < count; ++i) {
+        x[i] = to_float(values[c * size + i]);
+      }
+      rotator.forward(host_group{}, x, scratch, rotation_key{key, c});
+      std::copy_n(x, size, want.data() + c * size);
+      rotator.backward(host_group{}, x, scratch, rotation_key{key, c});
+      for (std::size_t i = 0; i < size && c * size + i < count; ++i) {
+        back[c * size + i] = from_float<Element>(x[i]);
+      }
+    }
+    typename Placement::template array<Element> const from{values, 1}, again{count, 1};
+    typename Placement::template array<float> const rotated{want.size()};
+    REQUIRE(rotate(on.exec, rotator, from.span(), rotated.span(), key) == status{});
+    CHECK(same_floats(rotated.read(), want));
+    std::span<float const> const to_invert = rotated.span();
+    REQUIRE(rotate_back(on.exec, rotator, to_invert, again.span(), key) == status{});
+    CHECK(again.read() == back);
   }
 }
 

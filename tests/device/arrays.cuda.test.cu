@@ -4,6 +4,7 @@
 //! @file
 //! Reductions, norms, rotations, codes and choices of arrays in device memory: references and an exchange's bytes.
 
+#include "../../examples/your_own/cosine_transform.hpp"
 #include "array_cases.hpp"
 #include "on_the_device.cuh"
 #include "reduce_cases.hpp"
@@ -40,6 +41,12 @@ TEST_CASE_TEMPLATE("[device] rotate and rotate_back on a device", Element, float
   auto const at = place_on(on, 100000);
   check_rotation<256, Element>(at);
   check_rotation<2048, Element>(at);
+}
+
+TEST_CASE("[device] a rotator of users, of the plain form alone, rotates arrays of a device")
+{
+  stream const on;
+  check_plain_rotator<float>(place_on(on, 100000), cosine_transform<128>{});
 }
 
 TEST_CASE("[device] quantize and dequantize on a device")

@@ -4,6 +4,7 @@
 //! @file
 //! Norms, rotations and codes of arrays in the emulator.
 
+#include "../../examples/your_own/cosine_transform.hpp"
 #include "array_cases.hpp"
 #include "in_the_emulator.hpp"
 
@@ -39,6 +40,14 @@ TEST_CASE_TEMPLATE(
     check_rotation<128, Element>(on);
     check_rotation<256, Element>(on);
     check_rotation<2048, Element>(on);
+  });
+}
+
+TEST_CASE("[device] kernels: a rotator of users, of the plain form alone, rotates arrays")
+{
+  in_every_order([](auto const& on) {
+    check_plain_rotator<float>(on, cosine_transform<128>{});
+    check_plain_rotator<half>(on, cosine_transform<128>{});
   });
 }
 

@@ -4,6 +4,7 @@
 //! @file
 //! Norms, rotations and codes of arrays on the CPU.
 
+#include "../../examples/your_own/cosine_transform.hpp"
 #include "array_cases.hpp"
 #include "on_the_cpu.hpp"
 
@@ -38,6 +39,14 @@ TEST_CASE_TEMPLATE("[device] rotate is signs and the Hadamard matrix, and rotate
     check_rotation<128, Element>(on);
     check_rotation<256, Element>(on);
     check_rotation<2048, Element>(on);
+  });
+}
+
+TEST_CASE("[device] a rotator of users, of the plain form alone, rotates arrays")
+{
+  on_every_cpu([](auto const& on) {
+    check_plain_rotator<float>(on, cosine_transform<128>{});
+    check_plain_rotator<half>(on, cosine_transform<128>{});
   });
 }
 

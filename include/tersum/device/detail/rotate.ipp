@@ -6,23 +6,52 @@
 
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/device/detail/whole_chunk.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
+#include <tersum/rotate/rotation_key.hpp>
+
+#include <algorithm>
 
 namespace tersum::inline v0 {
 
 namespace detail {
 
-template <int Size, class Element>
-struct rotate_kernel : chunk_launch<Size> {
-  using chunk    = block_chunk<Size>;
-  using hadamard = block_hadamard<Size>;
-  using order    = block_hadamard<Size, false>;
+//! @brief How arrays are rotated: by the rotator's packed form, or by its plain form on memory.
+template <class Rotator>
+struct array_rotation {
+  static constexpr int size = Rotator::rotation_size;
+  using chunk               = block_chunk<size>;
+  using order               = block_hadamard<size, false>;
+  using type                = typename rotation_of<Rotator, size>::type;
 
+  static constexpr bool in_registers = transforms_registers<type>;
+  static constexpr int threads       = chunk::block_threads;
+  static constexpr int shared        = type::storage_floats * chunk::block_tiles * 4;
+  //! What `rotate_back` multiplies by.
+  static constexpr float unit = 1.0f / static_cast<float>(square_gain<Rotator>);
+
+  //! The shared memory of this thread's tile.
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static float* tile(Context const& ctx)
+  {
+    auto* const storage = static_cast<float*>(ctx.shared());
+    return storage + (chunk::in_warp ? ctx.thread_rank() / 32 * type::storage_floats : 0);
+  }
+};
+
+template <class Rotator, class Element>
+struct rotate_kernel {
+  using rotation               = array_rotation<Rotator>;
+  static constexpr int threads = rotation::threads;
+  static constexpr int shared  = rotation::shared;
+
+  Rotator rotator;
   Element const* values;
   std::uint64_t count;
   float* rotated;
@@ -31,23 +60,32 @@ struct rotate_kernel : chunk_launch<Size> {
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    chunk mine = chunk::of(ctx, count);
+    using order       = typename rotation::order;
+    auto mine         = rotation::chunk::of(ctx, count);
+    float* const tile = rotation::tile(ctx);
     float v[32];
     load_chunk(ctx, mine, values, v);
-    hadamard::forward(ctx, mine, key, this->template storage<hadamard>(ctx), v);
-    order::synchronize(ctx);
-    order::backward(ctx, mine, key, this->template storage<order>(ctx), v);
-    mine.length = mine.exists() ? Size : 0;
+    if constexpr (rotation::in_registers) {
+      using hadamard = typename rotation::type;
+      hadamard::apply_signs(ctx, mine, key, v);
+      hadamard::to_wire(ctx, v, tile, mine.thread, mine.first);
+      order::synchronize(ctx);
+      order::to_loaded(ctx, v, tile, mine.thread, mine.first);
+    } else {
+      rotation::type::forward(ctx, rotator, mine, key, tile, v);
+    }
+    mine.length = mine.exists() ? rotation::size : 0;
     store_chunk(ctx, mine, v, rotated);
   }
 };
 
-template <int Size, class Element>
-struct rotate_back_kernel : chunk_launch<Size> {
-  using chunk    = block_chunk<Size>;
-  using hadamard = block_hadamard<Size>;
-  using order    = block_hadamard<Size, false>;
+template <class Rotator, class Element>
+struct rotate_back_kernel {
+  using rotation               = array_rotation<Rotator>;
+  static constexpr int threads = rotation::threads;
+  static constexpr int shared  = rotation::shared;
 
+  Rotator rotator;
   float const* rotated;
   Element* values;
   std::uint64_t count;
@@ -56,22 +94,33 @@ struct rotate_back_kernel : chunk_launch<Size> {
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    chunk const mine = chunk::of(ctx, count);
-    chunk whole      = mine;
-    whole.length     = mine.exists() ? Size : 0;
+    using order       = typename rotation::order;
+    auto const mine   = rotation::chunk::of(ctx, count);
+    auto whole        = mine;
+    whole.length      = mine.exists() ? rotation::size : 0;
+    float* const tile = rotation::tile(ctx);
     float v[32];
     load_chunk(ctx, whole, rotated, v);
-    order::forward(ctx, mine, key, this->template storage<order>(ctx), v);
-    order::synchronize(ctx);
-    hadamard::backward(ctx, mine, key, this->template storage<hadamard>(ctx), v);
+    if constexpr (rotation::in_registers) {
+      using hadamard = typename rotation::type;
+      order::to_wire(ctx, v, tile, mine.thread, mine.first);
+      order::synchronize(ctx);
+      hadamard::to_loaded(ctx, v, tile, mine.thread, mine.first);
+      hadamard::apply_signs(ctx, mine, key, v);
+    } else {
+      rotation::type::backward(ctx, rotator, mine, key, tile, v);
+    }
     TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], 1.0f / Size); }
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], rotation::unit); }
     store_chunk(ctx, mine, v, values);
   }
 };
 
-template <int Size, class Element>
+template <class Rotator, class Element>
 struct rotate_work {
+  static constexpr int size = Rotator::rotation_size;
+
+  Rotator const& rotator;
   std::span<Element const> values;
   float* rotated;
   std::uint64_t chunks;
@@ -80,11 +129,19 @@ struct rotate_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     parallel_for(threads, chunks, [&](std::uint64_t chunk) {
-      alignas(64) float rows[Size];
-      with_whole_chunk<Size>(values, chunk, [&](auto const* from) {
-        rotate_to_rows<Size>(set, key, chunk, from, rows);
+      alignas(64) float x[size];
+      float* const to = rotated + chunk * size;
+      with_whole_chunk<size>(values, chunk, [&](auto const* from) {
+        if constexpr (array_rotation<Rotator>::in_registers) {
+          rotate_to_rows<size>(set, key, chunk, from, x);
+          rows_to_array<size>(set, x, to);
+        } else {
+          float scratch[size];
+          for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+          rotator.forward(host_group{}, x, scratch, rotation_key{key, chunk});
+          std::copy_n(x, size, to);
+        }
       });
-      rows_to_array<Size>(set, rows, rotated + chunk * Size);
     });
     return {};
   }
@@ -92,14 +149,16 @@ struct rotate_work {
   template <class Executor>
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
-    using kernel = rotate_kernel<Size, Element>;
-    return exec.run(kernel{{}, values.data(), values.size(), rotated, key},
-                    kernel::chunk::blocks(values.size()));
+    rotate_kernel<Rotator, Element> const all{rotator, values.data(), values.size(), rotated, key};
+    return exec.run(all, block_chunk<size>::blocks(values.size()));
   }
 };
 
-template <int Size, class Element>
+template <class Rotator, class Element>
 struct rotate_back_work {
+  static constexpr int size = Rotator::rotation_size;
+
+  Rotator const& rotator;
   float const* rotated;
   std::span<Element> values;
   std::uint64_t chunks;
@@ -107,11 +166,20 @@ struct rotate_back_work {
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
+    constexpr float unit = array_rotation<Rotator>::unit;
     parallel_for(threads, chunks, [&](std::uint64_t chunk) {
-      alignas(64) float rows[Size];
-      array_to_rows<Size>(set, rotated + chunk * Size, rows);
-      write_whole_chunk<Size>(values, chunk, [&](Element* to) {
-        rotate_from_rows<Size>(set, key, chunk, 1.0f / Size, rows, to);
+      alignas(64) float x[size];
+      float const* const from = rotated + chunk * size;
+      write_whole_chunk<size>(values, chunk, [&](Element* to) {
+        if constexpr (array_rotation<Rotator>::in_registers) {
+          array_to_rows<size>(set, from, x);
+          rotate_from_rows<size>(set, key, chunk, unit, x, to);
+        } else {
+          float scratch[size];
+          std::copy_n(from, size, x);
+          rotator.backward(host_group{}, x, scratch, rotation_key{key, chunk});
+          for (int i = 0; i < size; ++i) { to[i] = finite_from_float<Element>(x[i] * unit); }
+        }
       });
     });
     return {};
@@ -120,15 +188,15 @@ struct rotate_back_work {
   template <class Executor>
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
-    using kernel = rotate_back_kernel<Size, Element>;
-    return exec.run(kernel{{}, rotated, values.data(), values.size(), key},
-                    kernel::chunk::blocks(values.size()));
+    rotate_back_kernel<Rotator, Element> const all{
+      rotator, rotated, values.data(), values.size(), key};
+    return exec.run(all, block_chunk<size>::blocks(values.size()));
   }
 };
 
 //! Whether arrays can be rotated, in either direction; if not, the sentence names the argument.
-template <int Size, class Element, class Rotated>
-[[nodiscard]] status check_rotation(partial_hadamard<Size> const& rotator,
+template <class Rotator, class Element, class Rotated>
+[[nodiscard]] status check_rotation(Rotator const& rotator,
                                     std::span<Element> values,
                                     std::span<Rotated> rotated)
 {
@@ -136,7 +204,7 @@ template <int Size, class Element, class Rotated>
   return argument_check{}
     .require(rotated.size() == tersum::rotated_size(rotator, values.size()),
              "rotated has not rotated_size(rotator, values.size()) elements")
-    .require(fits_a_launch(rotated.size() / Size), too_many_chunks)
+    .require(fits_a_launch(rotated.size() / Rotator::rotation_size), too_many_chunks)
     .address(values, alignof(Element), "values is a null pointer, or not aligned to its elements")
     .address(rotated, 16, "rotated is a null pointer, or not aligned to 16 bytes")
     .require(in_place || are_disjoint(values, rotated), "rotated overlaps values")
@@ -145,32 +213,34 @@ template <int Size, class Element, class Rotated>
 
 }  // namespace detail
 
-template <executor Executor, int Size, readable_values Values>
+template <executor Executor, chunk_rotator Rotator, readable_values Values>
 status rotate(Executor const& exec,
-              partial_hadamard<Size> const& rotator,
+              Rotator const& rotator,
               Values const& values,
               std::span<float> rotated,
               std::uint64_t key)
 {
   using element = std::ranges::range_value_t<Values>;
+  using work    = detail::rotate_work<Rotator, element>;
   std::span<element const> const from{values};
   if (status const s = detail::check_rotation(rotator, from, rotated); !s.ok()) { return s; }
-  return detail::perform(
-    exec, detail::rotate_work<Size, element>{from, rotated.data(), rotated.size() / Size, key});
+  std::uint64_t const chunks = rotated.size() / Rotator::rotation_size;
+  return detail::perform(exec, work{rotator, from, rotated.data(), chunks, key});
 }
 
-template <executor Executor, int Size, writable_values Values>
+template <executor Executor, chunk_rotator Rotator, writable_values Values>
 status rotate_back(Executor const& exec,
-                   partial_hadamard<Size> const& rotator,
+                   Rotator const& rotator,
                    std::span<float const> rotated,
                    Values&& values,
                    std::uint64_t key)
 {
   using element = std::ranges::range_value_t<Values>;
+  using work    = detail::rotate_back_work<Rotator, element>;
   std::span<element> const to{values};
   if (status const s = detail::check_rotation(rotator, to, rotated); !s.ok()) { return s; }
-  return detail::perform(
-    exec, detail::rotate_back_work<Size, element>{rotated.data(), to, rotated.size() / Size, key});
+  std::uint64_t const chunks = rotated.size() / Rotator::rotation_size;
+  return detail::perform(exec, work{rotator, rotated.data(), to, chunks, key});
 }
 
 }  // namespace tersum::inline v0

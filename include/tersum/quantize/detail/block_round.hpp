@@ -30,7 +30,7 @@ template <class Quantizer>
 inline constexpr bool on_grid = false;
 
 template <class Quantizer>
-requires(Quantizer::rounds_to_grid) inline constexpr bool on_grid<Quantizer> =
+requires(has_rounds_to_grid<Quantizer>) inline constexpr bool on_grid<Quantizer> =
   Quantizer::fraction_bits == 0 || Quantizer::fraction_bits == 8;
 
 //! @brief How a rounded value lies in a field of 16 bits: it is code + `offset`, moved up by `shift` bits, with the
@@ -59,8 +59,7 @@ template <class Quantizer>
 inline constexpr bool table_in_lanes = false;
 
 template <class Quantizer>
-requires requires { Quantizer::table::lowest; }
-inline constexpr bool table_in_lanes<Quantizer> =
+requires(has_table<Quantizer>) inline constexpr bool table_in_lanes<Quantizer> =
   Quantizer::table::granularity - Quantizer::table::lowest < 32;
 
 //! @brief Rounds the 16 values that share one draw, two in a word: `fields[2 q + k]` holds value 4 q + k and, in its upper

@@ -18,10 +18,7 @@ namespace tersum::inline v0::detail {
 
 //! @brief Whether a codec's rotator is one on tensor cores.
 template <class Codec>
-concept wants_tiles = requires
-{
-  Codec::rotator_type::tensor_cores;
-};
+concept wants_tiles = has_tensor_cores<typename Codec::rotator_type>;
 
 //! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
 template <class Codec, class Element>

@@ -10,7 +10,7 @@ template <class Quantizer>
 TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, words random)
 {
   constexpr int limit = Quantizer::max_level;
-  if constexpr (requires { Quantizer::rounds_to_grid; }) {
+  if constexpr (has_rounds_to_grid<Quantizer>) {
     // As round_to_grid. The constant that is added has zeros where the code lies, so that it need not be subtracted again.
     constexpr int unit          = 1 << Quantizer::fraction_bits;
     constexpr std::uint32_t low = 0x4b400000;
@@ -19,7 +19,7 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const bottom       = (integers)broadcast(low);
     integers const bounded      = sum < top ? sum : top;
     return (words)(bounded > bottom ? bounded : bottom);
-  } else if constexpr (requires { typename Quantizer::table; }) {
+  } else if constexpr (has_table<Quantizer>) {
     // As lookup_quantizer::encode.
     using table            = typename Quantizer::table;
     constexpr int half     = table::count / 2;
