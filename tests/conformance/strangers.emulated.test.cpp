@@ -6,6 +6,7 @@
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"
+#include "../../examples/your_own/even_codebook.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
@@ -65,6 +66,12 @@ TEST_CASE("[conformance] a chunker of a user makes the same bytes in kernels")
 {
   using schedule = every_kth_chunk<128, 2>;
   compare_strangers(cast_codec<half, schedule, decaying_feedback>{});
+}
+
+TEST_CASE("[conformance] a codebook of a user makes the same bytes in kernels")
+{
+  compare_strangers(
+    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, error_feedback>{});
 }
 
 TEST_CASE("[conformance] policies of users in every role make the same bytes in kernels")

@@ -30,11 +30,8 @@ KNOWN = {
     ("exchange/detail/block_parts.hpp", "baseline/detail/block_group_absmax.hpp"): "blocks with scales",
     ("exchange/detail/cpu/cpu_chunk_codes.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
     # Per-hop codecs share the arguments and the reductions of all codecs.
-    ("exchange/detail/exchange_args.hpp", "baseline/detail/tile_map.hpp"): "tiles",
-    ("exchange/detail/exchange_args.hpp", "baseline/hop_tile.hpp"): "tiles",
     ("execute/detail/reduce_array.hpp", "baseline/per_hop_codec.hpp"): "sums of coded chunks",
     ("execute/detail/cuda_kernels.cuh", "baseline/detail/block_per_hop.hpp"): "sums of coded chunks",
-    ("execute/detail/cuda_kernels.cuh", "baseline/detail/block_lookup.hpp"): "served sums",
 }
 
 

@@ -8,8 +8,8 @@
 
 #include "emulator.hpp"
 
-#include <tersum/baseline/detail/block_lookup.hpp>
 #include <tersum/baseline/detail/block_per_hop.hpp>
+#include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/status.hpp>

@@ -128,20 +128,6 @@ namespace detail {
 //! @brief Groups with a smaller scale decode to zeros, since one over the scale would not be finite.
 inline constexpr float least_block = 0x1p-120f;
 
-//! @brief The dither of an owner's second encoding. It is independent of those of the ranks, since there is only one mean.
-template <class Dither>
-struct second_dither_of {
-  using type = independent_dither<Dither::rounds>;
-};
-
-template <>
-struct second_dither_of<no_dither> {
-  using type = no_dither;
-};
-
-inline constexpr std::uint32_t second_rank =
-  65534;  //!< Whose dither it is: no rank has this number.
-
 //! @brief The threshold beyond which `group_absmax::round` rounds up: from a byte of a draw of sixteen, or, without dither,
 //! half of the distance.
 template <class Dither>

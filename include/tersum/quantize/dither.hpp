@@ -110,6 +110,20 @@ struct dither_of<Quantizer> {
   using type = typename Quantizer::dither;
 };
 
+//! @brief The dither of an owner's second encoding. It is independent of those of the ranks, since there is only one mean.
+template <class Dither>
+struct second_dither_of {
+  using type = independent_dither<Dither::rounds>;
+};
+
+template <>
+struct second_dither_of<no_dither> {
+  using type = no_dither;
+};
+
+inline constexpr std::uint32_t second_rank =
+  65534;  //!< Whose dither it is: no rank has this number.
+
 }  // namespace detail
 
 }  // namespace tersum::inline v0

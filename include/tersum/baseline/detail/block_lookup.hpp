@@ -9,25 +9,12 @@
 
 #include <tersum/config.hpp>
 #include <tersum/range/chunk_step.hpp>
-#include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-template <class Context>
-inline constexpr int item_threads = tuning_of<Context>.cuda.item_threads;
-
-//! @brief One item a thread, `count` of them.
-template <class Item, class Context>
-TERSUM_BODY void each_item(Context const& ctx, Item const& item, std::size_t count)
-{
-  std::size_t const at =
-    static_cast<std::size_t>(ctx.block_rank()) * item_threads<Context> + ctx.thread_rank();
-  if (at < count) { item(ctx, at); }
-}
 
 //! @brief Four words of indices from the codes that they number.
 template <class Sum>

@@ -4,6 +4,7 @@
 //! @file
 //! The stage that `per_hop_codec` adds to an exchange, on the CPU and as a launch.
 
+#include <tersum/baseline/detail/exchange_tiles.hpp>
 #include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 

@@ -54,9 +54,9 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
                       squares,
                       at_limit);
     values::unpack(ctx, words, v);
-    // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the
-    // remaining butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are
-    // registers.
+    // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
+    // of the remaining butterflies are all zero. Index bits 3 and up number threads; bits 0 to 2 and the two highest
+    // number registers.
     float const zero       = values::zero(args.world);
     constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
     if constexpr (!gathers) {

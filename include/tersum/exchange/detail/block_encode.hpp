@@ -102,11 +102,11 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                    : 0.0f;
     float given[32];
     load_coordinates<Edge>(ctx, args, mine, given);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      v[i] = !selects<Codec> || place.level > 0 ? Context::fma(-step, v[i], given[i]) : given[i];
+    if (!step_is_poisoned(args)) {
+      keep_lost<Edge>(ctx, args, mine, given, [&](int i, float& value) {
+        if (!selects<Codec> || place.level > 0) { value = Context::fma(-step, v[i], value); }
+      });
     }
-    if (!step_is_poisoned(args)) { keep_lost<Edge>(ctx, args, mine, given, v); }
   }
 }
 

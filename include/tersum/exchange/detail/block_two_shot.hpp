@@ -36,9 +36,10 @@ TERSUM_BODY void clear_parts(Context const& ctx,
     ctx.store(words + at, 0u);
   }
   if constexpr (tiling<Codec>) {
-    if (ctx.thread_rank() < tile_head::words) {
-      tile_head const head = make_head(args, map, part);
-      ctx.store(words - tile_head::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
+    using head_type = decltype(make_head(args, map, part));
+    if (ctx.thread_rank() < head_type::words) {
+      head_type const head = make_head(args, map, part);
+      ctx.store(words - head_type::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
     }
   }
 }
@@ -110,11 +111,9 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   own.rotate_back(v);
   float given[32];
   load_coordinates<Edge>(ctx, args, own.mine, given);
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    v[i] = own.place.level > 0 ? Context::subtract(given[i], v[i]) : given[i];
-  }
-  keep_lost<Edge>(ctx, args, own.mine, given, v);
+  keep_lost<Edge>(ctx, args, own.mine, given, [&](int i, float& value) {
+    if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
+  });
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.

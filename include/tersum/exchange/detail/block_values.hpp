@@ -181,25 +181,29 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
   }
 }
 
-//! @brief What feedback keeps of values of which `lost` was lost, loaded arrangement, to the residual.
-template <bool Edge, class Codec, class Element, class Context>
+//! @brief Writes what feedback keeps to the residual, loaded arrangement.
+//! @param v     The values.
+//! @param lose  lose(i, value) takes from value i what was decoded of it.
+template <bool Edge, class Codec, class Element, class Context, class Lose>
 TERSUM_BODY void keep_lost(Context const& ctx,
                            exchange_args<Codec, Element> const& args,
                            own_chunk<Codec> const& mine,
-                           [[maybe_unused]] float const (&value)[32],
-                           float (&lost)[32])
+                           float (&v)[32],
+                           Lose const& lose)
 {
-  if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-    constexpr int quarter    = Codec::chunk_size / 4;
-    float const* const first = args.residual + mine.offset + mine.thread * 8;
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
+  [[maybe_unused]] constexpr int quarter    = Codec::chunk_size / 4;
+  [[maybe_unused]] float const* const first = args.residual + mine.offset + mine.thread * 8;
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    [[maybe_unused]] float const value = v[i];
+    lose(i, v[i]);
+    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
       if (!exists(mine, i / 8, i % 8)) { continue; }
       float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
-      lost[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value[i], lost[i], kept);
+      v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], kept);
     }
   }
-  store_coordinates<Edge>(ctx, args.residual, mine, lost);
+  store_coordinates<Edge>(ctx, args.residual, mine, v);
 }
 
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.

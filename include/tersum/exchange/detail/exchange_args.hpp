@@ -6,13 +6,12 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/tile_map.hpp>
-#include <tersum/baseline/hop_tile.hpp>
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
@@ -117,23 +116,8 @@ template <class Codec, class Element>
                                   chunk_key{chunk, args.header->step, args.header->sign_key});
 }
 
-//! @brief Where the chunks of a codec with parts lie in this exchange: in the parts of the ranks, or in the tiles that hops
-//! add.
-template <requantizing Codec, class Element>
-[[nodiscard]] TERSUM_INLINE auto make_part_map(exchange_args<Codec, Element> const& args)
-{
-  tile_map<typename Codec::payload_op> map{args.parts.tiles, {}};
-  if constexpr (selects<Codec>) {
-    TERSUM_UNROLL
-    for (int level = 1; level <= Codec::payload_op::levels; ++level) {
-      map.count[level] = args.selection.scratch->header.count[level];
-    }
-  } else {
-    map.count[1] = static_cast<std::uint32_t>(args.chunks);
-  }
-  return map;
-}
-
+//! @brief Where the chunks of a codec with parts lie in this exchange. Codecs with other parts than those of ranks bring a
+//! function of this name.
 template <scattering Codec, class Element>
 [[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
 {
@@ -151,16 +135,6 @@ template <scattering Codec, class Element>
     map.words[1] = code_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
   return map;
-}
-
-//! @brief The head of a tile of the exchange under way.
-template <tiling Codec, class Element, class Map>
-[[nodiscard]] TERSUM_INLINE tile_head make_head(exchange_args<Codec, Element> const& args,
-                                                Map const& map,
-                                                std::uint32_t tile)
-{
-  return tile_head::make<Codec::payload_op::levels>(
-    args.header->sign_key, tile, map.counts_of(tile).count);
 }
 
 //! @brief Where a chunk lies among the parts.

@@ -57,8 +57,8 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     part_rest const rest = map.rest_of(part);
     std::fill(words + rest.begin, words + rest.end, 0u);
     if constexpr (tiling<Codec>) {
-      tile_head const head = make_head(args_, map, part);
-      std::copy_n(head.word, tile_head::words, words - tile_head::words);
+      auto const head = make_head(args_, map, part);
+      std::copy_n(head.word, head.words, words - head.words);
     }
   }
 
