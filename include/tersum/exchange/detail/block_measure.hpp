@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/block/group.hpp>
+#include <tersum/block/block_group.hpp>
 #include <tersum/exchange/detail/block_pairs.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>

@@ -6,9 +6,9 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/block_squares.hpp>
 #include <tersum/block/detail/eight_values.hpp>
-#include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 

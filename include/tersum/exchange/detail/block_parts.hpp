@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/baseline/detail/block_group_absmax.hpp>
+#include <tersum/block/block_group.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
