@@ -11,6 +11,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
