@@ -47,9 +47,9 @@ tersum::status exchange(tersum::{executor} const& exec, std::span<float> gradien
 
 
 def public_headers(include):
-    """Headers to include: not those of kernel bodies and details, nor adapters, which need their transport."""
+    """Headers to include: not those of a detail folder, nor adapters, which need their transport."""
     names = [p.relative_to(include).as_posix() for p in include.rglob("*") if p.suffix in (".hpp", ".cuh")]
-    hidden = re.compile(r"/block_|/detail/|/execute/cpu/|/execute/cuda_(context|kernels)|/interop/|_levels|_launches")
+    hidden = re.compile(r"/(detail|interop)/")
     return sorted(name for name in names if not hidden.search(name))
 
 

@@ -7,17 +7,19 @@
 //! The process is the only rank here. With more, each has its own rank in the plan and in the communicator, which
 //! ncclCommInitRank makes; nothing else changes.
 
+#include <tersum/interop/thrust.cuh>
 #include <tersum/tersum.cuh>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <thrust/copy.h>
+#include <thrust/device_vector.h>
 
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <span>
 #include <vector>
 
 // NCCL has no 16-bit integers: sums that need 16-bit lanes go through guard_lanes<16>, that is uint32.
@@ -52,22 +54,20 @@ int main()
   }
   auto const plan = codec.plan({.coordinates = values.size()}, {.size = 1, .rank = 0});
 
-  // All memory is the caller's; cudaMalloc aligns to more than the 16 bytes that are needed.
   cudaStream_t stream;
   ncclComm_t communicator;
-  float* data             = nullptr;
-  std::byte* memory       = nullptr;
-  std::size_t const begin = (plan.state_bytes() + 15) / 16 * 16;  // of the workspace
   if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess ||
-      cudaMalloc(&data, values.size() * sizeof(float)) != cudaSuccess ||
-      cudaMalloc(&memory, begin + plan.workspace_bytes()) != cudaSuccess ||
       ncclCommInitAll(&communicator, 1, nullptr) != ncclSuccess) {
-    return std::fprintf(stderr, "no memory, stream or communicator\n"), 1;
+    return std::fprintf(stderr, "no stream or communicator\n"), 1;
   }
-  std::span const gradient{data, values.size()};
-  std::span const state{memory, plan.state_bytes()};
-  std::span const workspace{memory + begin, plan.workspace_bytes()};
-  cudaMemcpyAsync(data, values.data(), gradient.size_bytes(), cudaMemcpyHostToDevice, stream);
+  // All memory is the caller's. Thrust aligns to more than the 16 bytes that are needed, and throws where there is none; what
+  // it fills is ready when the default stream is.
+  thrust::device_vector<float> gradient(values.begin(), values.end());
+  thrust::device_vector<std::byte> memory(plan.state_bytes());
+  thrust::device_vector<std::byte> scratch(plan.workspace_bytes());
+  auto const state     = tersum::device_span(memory);
+  auto const workspace = tersum::device_span(scratch);
+  cudaStreamSynchronize(nullptr);
 
   // NCCL's own error comes back in status::native.
   auto const reduce = [&](auto wire) {
@@ -83,13 +83,13 @@ int main()
   auto outcome = initialize(exec, plan, state, 42);  // once, with the same seed on every rank
   // Every training step. The call only enqueues.
   if (outcome.ok()) { outcome = all_reduce_mean(exec, plan, gradient, state, workspace, reduce); }
-  std::vector<float> mean(values.size());
-  cudaMemcpyAsync(mean.data(), data, gradient.size_bytes(), cudaMemcpyDeviceToHost, stream);
   auto const finished = cudaStreamSynchronize(stream);
   if (!outcome.ok() || finished != cudaSuccess) {
     auto const* const why = outcome.ok() ? cudaGetErrorString(finished) : outcome.message.data();
     return std::fprintf(stderr, "%s\n", why), 1;
   }
+  std::vector<float> mean(values.size());
+  thrust::copy(gradient.begin(), gradient.end(), mean.begin());
   double error = 0, square = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     error += std::pow(double{mean[i]} - double{values[i]}, 2);

@@ -9,8 +9,6 @@
 
 #include <tersum/tersum.hpp>
 
-#include <cstdint>
-
 struct mean_magnitude {
   using scalar                           = float;
   using op                               = tersum::native_sum<float>;  // how the ranks agree
@@ -28,14 +26,14 @@ struct mean_magnitude {
     return Group::divide(group.sum(Size, [&](int i) { return x[i] < 0 ? -x[i] : x[i]; }), Size);
   }
   // The mean of the ranks' means.
-  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, std::uint64_t) const
+  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, float) const
   {
     return agreed / static_cast<float>(world);
   }
   // No coordinate is above the sum of all magnitudes.
-  TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t coordinates) const
+  TERSUM_HOST_DEVICE float bound(float agreed, int, float coordinates) const
   {
-    return agreed * static_cast<float>(coordinates);
+    return agreed * coordinates;
   }
 };
 static_assert(tersum::quantization_range<mean_magnitude>);

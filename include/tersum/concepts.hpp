@@ -105,8 +105,8 @@ template <class T> concept has_measures_rotated = requires { typename std::bool_
 template <class T> concept has_measure       = requires(T const r, detail::any_group const& g, float (&x)[128]) {
   { r.measure(g, x, x) } -> std::same_as<float>; };           //!< measure(group, chunk, as many floats of scratch): what is agreed on, not negative, on all threads.
 template <class T> concept has_rank_range         = requires(T const r) {
-  { r.rank_range(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>;  //!< rank_range(agreed scalar, world, coordinates measured): the range of one rank, before `clip`.
-  { r.bound(1.0f, 1, std::uint64_t{}) } -> std::same_as<float>; }; //!< bound(the same): what no rotated value of any rank exceeds; not finite if a gradient is not.
+  { r.rank_range(1.0f, 1, 1.0f) } -> std::same_as<float>;  //!< rank_range(agreed scalar, world, coordinates measured): the range of one rank, before `clip`.
+  { r.bound(1.0f, 1, 1.0f) } -> std::same_as<float>; }; //!< bound(the same): what no rotated value of any rank exceeds; not finite if a gradient is not.
 template <class T> concept has_clip        = requires(T const r) { { r.clip } -> std::convertible_to<float>; }; //!< Where the grid ends, in measured root mean squares or magnitudes.
 template <class T> concept has_max_world     = requires { { T::max_world(7) } -> std::same_as<int>; };       //!< max_world(max_level): the most ranks whose codes a lane can sum.
 template <class T> concept has_native        = requires { typename std::bool_constant<T::native>; };     //!< Whether transports have it built in.

@@ -34,7 +34,7 @@ struct cpu_tuning {
 
 //! @brief How kernels are cut into blocks. Threads are those of a block.
 //!
-//! Block sizes are not measured one by one: docs/developer/kernels.md says how many blocks a multiprocessor holds, and
+//! Block sizes are not measured one by one: the table of kernels says how many blocks a multiprocessor holds, and
 //! docs/developer/codegen.md what a thread does. The sizes that decide in which order floats are added are not here, since the
 //! order is part of the wire format.
 struct cuda_tuning {
@@ -57,7 +57,7 @@ struct cuda_tuning {
   std::uint64_t select_chunks = 32;
 
   //! @name Blocks that share a multiprocessor at least, which bounds their registers
-  //! The most for which nothing spills on any architecture (docs/developer/kernels.md).
+  //! The most for which nothing spills on any architecture (docs/developer/codegen.md).
   //! @{
   int select_blocks           = 4;  //!< Of a selection, of one width,
   int select_blocks_of_widths = 3;  //!< and of several.

@@ -6,6 +6,7 @@
 
 #include "support/emulator.hpp"
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/group.hpp>
 
 #include <doctest/doctest.h>

@@ -71,7 +71,7 @@ template <int Size, class Element>
 void compare(mismatches& wrong)
 {
   using codec_type = codec_of<Size>;
-  using share      = detail::norm_share<codec_type, Element>;
+  using share      = detail::codec_norm_shape<codec_type, Element>;
   std::mt19937 random(Size);
   for (int round = 0; round < 8; ++round) {
     auto gradient = any_values<Element>(share::chunks_per_warp * Size, Size, random);

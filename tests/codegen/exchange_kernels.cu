@@ -6,8 +6,10 @@
 //! exchange, casts, rotation of all chunks together, guard lanes, and what transports sum natively.
 
 #include "compile.hpp"
+#include "conformance/plain_forms.hpp"
 
 #include <tersum/baseline/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
 #include <tersum/tersum.cuh>
 
 #include <cstdint>
@@ -76,6 +78,13 @@ using guarded = codec<fixed_chunks<1024>,
                       stochastic_quantizer<2>,
                       guard_lanes<4>>;
 
+// A range without a fused statistic, as users write it.
+using measuring = codec<fixed_chunks<1024>,
+                        partial_hadamard<1024>,
+                        tests::plain_range<absmax_range<no_headroom>>,
+                        stochastic_quantizer<4>,
+                        saturating_sum<4>>;
+
 }  // namespace
 
 void compile_exchange()
@@ -86,6 +95,7 @@ void compile_exchange()
   compile_casts<codec_of<presets::fp16>, float>();
   compile_casts<codec_of<presets::bf16>, tersum::half>();
   compile_codes<guarded>();
+  compile(&detail::chunk_kernel<detail::measure_kernel<false>, measuring, float>);
   compile_sum<native_sum<std::uint32_t>>();
   compile_sum<native_sum<float>>();
   compile_sum<native_sum<tersum::half>>();

@@ -9,19 +9,17 @@
 #include <tersum/codec.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/types.hpp>
 
-struct halved_range {
-  using scalar                                   = float;
-  using op                                       = tersum::native_sum<tersum::half>;
-  using headroom_type                            = tersum::no_headroom;
-  static constexpr tersum::statistic measurement = tersum::statistic::chunk_square_norm;
-  float clip                                     = 2;
-  tersum::no_headroom headroom{};
+struct halved_range : tersum::rms_range<tersum::no_headroom> {
+  using op = tersum::native_sum<tersum::half>;
 };
+}
+;
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::no_rotation,

@@ -56,11 +56,11 @@ struct plain_range {
   {
     return Range{}.measure(g, x, scratch);
   }
-  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, std::uint64_t coordinates) const
+  TERSUM_HOST_DEVICE float rank_range(float agreed, int world, float coordinates) const
   {
     return Range{}.rank_range(agreed, world, coordinates);
   }
-  TERSUM_HOST_DEVICE float bound(float agreed, int world, std::uint64_t coordinates) const
+  TERSUM_HOST_DEVICE float bound(float agreed, int world, float coordinates) const
   {
     return Range{}.bound(agreed, world, coordinates);
   }

@@ -7,6 +7,8 @@
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"
+#include "../../examples/your_own/even_codebook.hpp"
+#include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "conformance/plain_forms.hpp"
@@ -53,7 +55,8 @@ TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
   compare_strangers(
     in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
   compare_strangers(
-    two_shot_codec<fixed_chunks<256>, signed_permutation, lloyd_max<4>, decaying_feedback>{});
+    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, decaying_feedback>{});
+  compare_strangers(cast_codec<tersum::half, every_kth_chunk<128, 2>, decaying_feedback>{});
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 
 #include "../../examples/your_own/cosine_transform.hpp"
 #include "../../examples/your_own/decaying_feedback.hpp"
+#include "../../examples/your_own/even_codebook.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "support/compare_kernels.hpp"
 
+#include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
 
 #include <span>
@@ -67,9 +69,40 @@ TEST_CASE("[conformance] a chunker of a user makes the same bytes in kernels")
   compare_strangers(cast_codec<half, schedule, decaying_feedback>{});
 }
 
+TEST_CASE("[conformance] a codebook of a user makes the same bytes in kernels")
+{
+  compare_strangers(
+    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, error_feedback>{});
+}
+
 TEST_CASE("[conformance] policies of users in every role make the same bytes in kernels")
 {
   compare_strangers(in_lanes<signed_permutation, mean_magnitude, decaying_feedback>{});
+}
+
+// Rotators that differ in nothing but what they do.
+struct backwards : signed_permutation {
+  TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, rotation_key const& key) const
+  {
+    signed_permutation::backward(g, x, y, key);
+  }
+  TERSUM_HOST_DEVICE void backward(auto const& g, auto& x, auto& y, rotation_key const& key) const
+  {
+    signed_permutation::forward(g, x, y, key);
+  }
+};
+
+TEST_CASE("[conformance] plans tell policies of users apart")
+{
+  using tracked      = rms_range<tracked_correlation>;
+  auto const of      = [](auto const& codec) { return fingerprint(codec.plan(layout{5000}, {})); };
+  auto const permute = of(in_lanes<signed_permutation, tracked, no_feedback>{});
+  CHECK(permute == of(in_lanes<signed_permutation, tracked, no_feedback>{}));
+  CHECK(permute != of(in_lanes<backwards, tracked, no_feedback>{}));
+  CHECK(permute != of(in_lanes<no_rotation, tracked, no_feedback>{}));
+  using forgets = in_lanes<signed_permutation, mean_magnitude, decaying_feedback>;
+  CHECK(of(forgets{}) != of(forgets{.feedback = {.decay = 0.5f}}));
+  CHECK(of(forgets{}) != of(in_lanes<signed_permutation, tracked, decaying_feedback>{}));
 }
 
 }  // namespace

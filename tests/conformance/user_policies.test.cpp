@@ -89,11 +89,11 @@ struct extent {
   {
     return g.sum(Size, [&](int i) { return g.multiply(x[i], x[i]); });
   }
-  float rank_range(float agreed, int world, std::uint64_t coordinates) const
+  float rank_range(float agreed, int world, float coordinates) const
   {
-    return std::sqrt(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
+    return std::sqrt(agreed / (static_cast<float>(world) * coordinates));
   }
-  float bound(float agreed, int, std::uint64_t) const { return std::sqrt(agreed); }
+  float bound(float agreed, int, float) const { return std::sqrt(agreed); }
 };
 
 struct draw {

@@ -67,7 +67,7 @@ void check_norms(Placement const& on)
     CAPTURE(count);
     auto const values = normal_values<Element>(count, 3);
     auto const chunks = padded_chunks<Size>(values);
-    for (std::size_t const misplaced : {0, 1}) {
+    for (std::size_t const misplaced : {0u, 1u}) {
       typename Placement::template array<Element> const from{values, misplaced};
       typename Placement::template array<float> const norms{chunks.size()};
       REQUIRE(chunk_norms(on.exec, chunker, from.span(), norms.span()) == status{});
@@ -107,7 +107,7 @@ void check_rotation(Placement const& on)
     CAPTURE(count);
     auto const values = normal_values<Element>(count, 4);
     auto chunks       = padded_chunks<Size>(values);
-    for (std::size_t const misplaced : {0, 1}) {
+    for (std::size_t const misplaced : {0u, 1u}) {
       typename Placement::template array<Element> const from{values, misplaced},
         back{count, misplaced};
       typename Placement::template array<float> const rotated{chunks.size() * Size};
@@ -238,7 +238,7 @@ void check_codes(Placement const& on)
     }
     auto const want = reference_words<Size, Quantizer, Reducer>(values, scales, key);
     REQUIRE(packed_words(chunker, Reducer{}, count) == want.size());
-    for (std::size_t const misplaced : {0, 1}) {
+    for (std::size_t const misplaced : {0u, 1u}) {
       typename Placement::template array<float> const from{values, misplaced}, of_chunks{scales},
         sizes{steps}, back{count, misplaced};
       typename Placement::template array<std::uint32_t> const words{want.size()};

@@ -27,6 +27,15 @@ TEST_CASE_TEMPLATE("[device] reduce on a device equals the operation",
   check_reduce<Op>(place_on(on, 2000));
 }
 
+TEST_CASE(
+  "[device] reduce on a device by operations of the position, and by those that encode again")
+{
+  stream const on;
+  auto const at = place_on(on, 2000);
+  check_reduce_of_segments(at);
+  check_reduce_that_encodes(at);
+}
+
 TEST_CASE_TEMPLATE("[device] chunk_norms on a device", Element, float, tersum::half)
 {
   stream const on;

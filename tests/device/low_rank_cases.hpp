@@ -82,7 +82,7 @@ void check_products(Placement const& on, std::size_t rows, std::size_t width, in
   auto const k = static_cast<std::size_t>(rank);
   auto const m = normal_gradients(1, rows * width, 2)[0];
   auto const q = normal_gradients(1, width * k, 3)[0];
-  for (std::size_t const misplaced : {0, 1}) {
+  for (std::size_t const misplaced : {0u, 1u}) {
     array const values{m, misplaced}, right{q}, left{rows * k}, again{width * k};
     matrix_view<float> const matrix{values.span().data(), rows, width};
     std::span<float const> const from = right.span(), product = left.span();

@@ -7,8 +7,13 @@
 #pragma once
 
 #include "placed_array.hpp"
+#include "support/same_bytes.hpp"
 
+#include <tersum/baseline/requantizing_sum.hpp>
 #include <tersum/device/reduce.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/reduce/native.hpp>
+#include <tersum/reduce/saturating_segments.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>
@@ -103,6 +108,59 @@ void check_reduce(Placement const& on)
   for (unsigned const ranks : {64u, 65u, 130u}) {
     check_reduce_of_many<Op>(on, 2 * in + 1, ranks, false);
   }
+}
+
+//! Three widths in one payload: the position of a word decides how it is added.
+template <class Placement>
+void check_reduce_of_segments(Placement const& on)
+{
+  using segments = saturating_segments<2, 4, 8>;
+  detail::selection_header header{};
+  header.base[2] = 101;  // level 3 begins at 0
+  header.base[1] = 230;
+  typename Placement::template array<detail::selection_header> const parts{std::vector{header}};
+  segments const here{&header}, there{parts.span().data()};
+  for (std::size_t const count :
+       {std::size_t{0}, std::size_t{1}, std::size_t{103}, std::size_t{401}}) {
+    CAPTURE(count);
+    std::vector<std::uint32_t> all, want(count);
+    for (unsigned rank = 0; rank < 5; ++rank) {
+      auto const payload = random_payload<std::uint32_t>(count, rank);
+      all.insert(all.end(), payload.begin(), payload.end());
+      for (std::size_t i = 0; i < count; ++i) {
+        want[i] = rank == 0 ? payload[i] : here(want[i], payload[i], i);
+      }
+    }
+    typename Placement::template array<std::uint32_t> const gathered{all}, to{count};
+    REQUIRE(tersum::reduce(on.exec, there, to.span(), gathered.span(), 5) == status{});
+    CHECK(to.read() == want);
+  }
+}
+
+//! An operation that decodes, adds and encodes again: payloads one after the other, as calls on two add them.
+template <class Placement>
+void check_reduce_that_encodes(Placement const& on)
+{
+  using op                    = requantizing_sum<lloyd_max<3>, 256>;
+  using element               = typename op::element;
+  constexpr std::size_t count = 3, ranks = 4;
+  std::mt19937 random(5);
+  std::vector<element> all(ranks * count);
+  for (element& one : all) {
+    for (auto& word : one.word) { word = static_cast<std::uint32_t>(random()); }
+    for (int chunk = 0; chunk < element::chunks; ++chunk) {
+      one.word[element::scale_of(chunk)] = detail::float_bits(0.5f + static_cast<float>(chunk % 3));
+    }
+  }
+  typename Placement::template array<element> const gathered{all}, to{count}, want{count};
+  auto const payload = [&](std::size_t rank) { return gathered.span().data() + rank * count; };
+  REQUIRE(tersum::reduce(on.exec, op{}, to.span(), gathered.span(), ranks) == status{});
+  element* const chained = want.span().data();
+  REQUIRE(on.exec.reduce(op{}, chained, payload(0), payload(1), count) == status{});
+  for (std::size_t rank = 2; rank < ranks; ++rank) {
+    REQUIRE(on.exec.reduce(op{}, chained, chained, payload(rank), count) == status{});
+  }
+  CHECK(same_bytes(to.read(), want.read()));
 }
 
 template <class Placement>

@@ -106,8 +106,8 @@ struct with_measure {
   }
 };
 struct with_rank_range {
-  float rank_range(float agreed, int, std::uint64_t) const { return agreed; }
-  float bound(float agreed, int, std::uint64_t) const { return agreed; }
+  float rank_range(float agreed, int, float) const { return agreed; }
+  float bound(float agreed, int, float) const { return agreed; }
 };
 struct with_factor {
   float factor(int, float) const { return 1; }

@@ -9,7 +9,7 @@
 #include "emulator.hpp"
 
 #include <tersum/block/detail/each_item.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/exchange_launches.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/status.hpp>
@@ -38,7 +38,7 @@ namespace tersum::tests {
 //! @throws emulator::failure  from every call, when a kernel body breaks a rule of the device.
 //! `Of` holds a tuning; where there is none, the defaults.
 template <tuning_holder... Of>
-struct basic_emulated_executor : detail::exchange_launches<basic_emulated_executor<Of...>> {
+struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...>> {
   static constexpr tuning tuned = detail::chosen<Of...>;
 
   emulator::thread_order order;

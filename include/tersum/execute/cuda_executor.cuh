@@ -12,9 +12,10 @@
 #endif
 
 #include <tersum/codec.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/exchange_launches.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
+#include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 
@@ -47,7 +48,7 @@ concept stream_holder = requires(T const& of)
 //!
 //! `Of` is a `tuning_holder`; where there is none, the defaults.
 template <tuning_holder... Of>
-struct basic_cuda_executor : detail::exchange_launches<basic_cuda_executor<Of...>> {
+struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
   static_assert(sizeof...(Of) <= 1, "tersum: basic_cuda_executor takes one tuning_holder, or none");
   static constexpr tuning tuned = detail::chosen<Of...>;
 

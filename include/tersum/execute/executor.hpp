@@ -52,7 +52,7 @@ template <class T> concept executor = has_check<T> && has_copy<T> && has_reduce<
 //! An executor that works with threads of the host.
 template <class T> concept host_executor = executor<T> && has_threads<T> && has_instructions<T>;
 
-//! An executor that launches kernels on block contexts. `detail::exchange_launches`, from which it derives, performs the
+//! An executor that launches kernels on block contexts. `exchange_launches`, from which it derives, performs the
 //! stages with `run`, `copy` and `clear`.
 template <class T> concept launching_executor = executor<T> && has_clear<T> && has_run<T>;
 

@@ -115,7 +115,7 @@ struct block_codes {
   using codec_type =
     codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<no_headroom>, Quantizer, Reducer>;
 
-  //! The number of this thread's 32 coordinates among those of all chunks.
+  //! The number of this thread's 32 coordinates, counted over all chunks.
   [[nodiscard]] TERSUM_BODY static std::uint64_t number(chunk const& mine)
   {
     return mine.chunk * (Size / 32) + mine.thread;

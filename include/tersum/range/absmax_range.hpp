@@ -12,7 +12,6 @@
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 
-#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -48,12 +47,12 @@ struct absmax_range {
     return g.maximum(Size, [&](int i) { return x[i]; });
   }
   //! The range of one rank, in units of the gradient.
-  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed, int, std::uint64_t) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed, int, float) const noexcept
   {
     return agreed;
   }
   //! What no rotated value of any rank exceeds.
-  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, float) const noexcept
   {
     return agreed;
   }

@@ -13,7 +13,6 @@
 #include <tersum/reduce/native.hpp>
 
 #include <cmath>
-#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -52,12 +51,12 @@ struct rms_range {
   //! The range of one rank, in units of the gradient.
   [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
                                                     int world,
-                                                    std::uint64_t coordinates) const noexcept
+                                                    float coordinates) const noexcept
   {
-    return ::sqrtf(agreed / (static_cast<float>(world) * static_cast<float>(coordinates)));
+    return ::sqrtf(agreed / (static_cast<float>(world) * coordinates));
   }
   //! What no rotated value of any rank exceeds.
-  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, std::uint64_t) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, float) const noexcept
   {
     return ::sqrtf(agreed);
   }

@@ -21,7 +21,7 @@ template <class Context>
 inline constexpr int full_pass_threads = tuning_of<Context>.cuda.pass_threads;
 
 //! @brief Where a thread's 32 coordinates of a tensor lie in pass p, which transforms the index bits 5p .. 5p+4 that exist.
-struct full_pass_share {
+struct full_pass_place {
   std::uint64_t begin;   //!< The tensor's first coordinate in the rotated copy.
   std::uint64_t base;    //!< Register 0, counted from `begin`.
   std::uint64_t stride;  //!< Between registers that differ in the lowest transformed bit.
@@ -38,30 +38,30 @@ struct full_pass_share {
 };
 
 template <class Codec, class Element>
-[[nodiscard]] TERSUM_BODY full_pass_share find_full_pass(exchange_args<Codec, Element> const& args,
+[[nodiscard]] TERSUM_BODY full_pass_place find_full_pass(exchange_args<Codec, Element> const& args,
                                                          std::uint64_t thread,
                                                          int pass)
 {
   constexpr std::uint64_t groups = Codec::chunk_size / 32;
-  full_pass_share share{};
+  full_pass_place place{};
   std::uint64_t const chunk = thread / groups;
-  if (chunk >= args.chunks) { return share; }
-  share.tensor                = args.table[chunk].tensor;
-  tensor_record const& record = args.records[share.tensor];
-  share.begin                 = record.first_chunk * Codec::chunk_size;
+  if (chunk >= args.chunks) { return place; }
+  place.tensor                = args.table[chunk].tensor;
+  tensor_record const& record = args.records[place.tensor];
+  place.begin                 = record.first_chunk * Codec::chunk_size;
   std::uint64_t const within  = thread - record.first_chunk * groups;
   int const log               = log2_exact(record.chunks * Codec::chunk_size);
   int const below             = 5 * pass;
-  share.levels                = minimum(5, log - below);
-  if (share.levels <= 0) {
-    share.levels = 0;
-    return share;
+  place.levels                = minimum(5, log - below);
+  if (place.levels <= 0) {
+    place.levels = 0;
+    return place;
   }
-  int const fill                = 5 - share.levels;
+  int const fill                = 5 - place.levels;
   std::uint64_t const low_count = std::uint64_t{1} << (below > fill ? below - fill : 0);
-  share.stride                  = std::uint64_t{1} << below;
-  share.base = (within & (low_count - 1)) << fill | (within / low_count) << (below + share.levels);
-  return share;
+  place.stride                  = std::uint64_t{1} << below;
+  place.base = (within & (low_count - 1)) << fill | (within / low_count) << (below + place.levels);
+  return place;
 }
 
 //! @brief Butterflies over the upper `levels` bits of the register index, ascending.
@@ -85,17 +85,17 @@ TERSUM_BODY void full_forward_pass(Context const& ctx,
 {
   std::uint64_t const thread =
     static_cast<std::uint64_t>(ctx.block_rank()) * full_pass_threads<Context> + ctx.thread_rank();
-  full_pass_share const share = find_full_pass(args, thread, pass);
-  if (share.levels == 0) { return; }
+  full_pass_place const place = find_full_pass(args, thread, pass);
+  if (place.levels == 0) { return; }
   float v[32];
   if (pass == 0) {
     using order                 = chunk_order<Codec::chunk_size>;
-    tensor_record const& record = args.records[share.tensor];
-    std::uint64_t const chunk   = (share.begin + share.base) / Codec::chunk_size;
-    int const within            = static_cast<int>(share.base % Codec::chunk_size);
+    tensor_record const& record = args.records[place.tensor];
+    std::uint64_t const chunk   = (place.begin + place.base) / Codec::chunk_size;
+    int const within            = static_cast<int>(place.base % Codec::chunk_size);
     TERSUM_UNROLL
     for (int j = 0; j < 32; ++j) {
-      std::uint64_t const at = share.base + static_cast<unsigned>(j);
+      std::uint64_t const at = place.base + static_cast<unsigned>(j);
       float const value =
         at < record.size ? Context::value(ctx.load(args.gradient + record.offset + at)) : 0.0f;
       std::uint32_t const word = sign_bits(chunk * (Codec::chunk_size / 32) +
@@ -105,11 +105,11 @@ TERSUM_BODY void full_forward_pass(Context const& ctx,
     }
   } else {
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = ctx.load(args.rotated + share.begin + share.at(k)); }
+    for (int k = 0; k < 32; ++k) { v[k] = ctx.load(args.rotated + place.begin + place.at(k)); }
   }
-  full_butterflies(ctx, v, share.levels);
+  full_butterflies(ctx, v, place.levels);
   TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { ctx.store(args.rotated + share.begin + share.at(k), v[k]); }
+  for (int k = 0; k < 32; ++k) { ctx.store(args.rotated + place.begin + place.at(k), v[k]); }
 }
 
 //! @brief One backward pass; the passes run from the last to pass 0, which applies the signs and writes the gradient.
@@ -120,24 +120,24 @@ TERSUM_BODY void full_backward_pass(Context const& ctx,
 {
   std::uint64_t const thread =
     static_cast<std::uint64_t>(ctx.block_rank()) * full_pass_threads<Context> + ctx.thread_rank();
-  full_pass_share const share = find_full_pass(args, thread, pass);
-  if (share.levels == 0) { return; }
+  full_pass_place const place = find_full_pass(args, thread, pass);
+  if (place.levels == 0) { return; }
   float v[32];
   TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) { v[k] = ctx.load(args.rotated + share.begin + share.at(k)); }
-  full_butterflies(ctx, v, share.levels);
+  for (int k = 0; k < 32; ++k) { v[k] = ctx.load(args.rotated + place.begin + place.at(k)); }
+  full_butterflies(ctx, v, place.levels);
   if (pass > 0) {
     TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { ctx.store(args.rotated + share.begin + share.at(k), v[k]); }
+    for (int k = 0; k < 32; ++k) { ctx.store(args.rotated + place.begin + place.at(k), v[k]); }
     return;
   }
   using order                 = chunk_order<Codec::chunk_size>;
-  tensor_record const& record = args.records[share.tensor];
-  std::uint64_t const chunk   = (share.begin + share.base) / Codec::chunk_size;
-  int const within            = static_cast<int>(share.base % Codec::chunk_size);
+  tensor_record const& record = args.records[place.tensor];
+  std::uint64_t const chunk   = (place.begin + place.base) / Codec::chunk_size;
+  int const within            = static_cast<int>(place.base % Codec::chunk_size);
   TERSUM_UNROLL
   for (int j = 0; j < 32; ++j) {
-    std::uint64_t const at   = share.base + static_cast<unsigned>(j);
+    std::uint64_t const at   = place.base + static_cast<unsigned>(j);
     std::uint32_t const word = sign_bits(chunk * (Codec::chunk_size / 32) +
                                            static_cast<unsigned>(order::sign_word(within + j)),
                                          args.header->sign_key);

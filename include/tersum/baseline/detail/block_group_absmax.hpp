@@ -158,8 +158,8 @@ TERSUM_BODY void add_blocks(Context const& ctx,
 //! nothing.
 template <group_quantizer Quantizer>
 struct part_codes<Quantizer> {
-  template <class Share>
-  TERSUM_BODY static void add(Share const& own,
+  template <class Part>
+  TERSUM_BODY static void add(Part const& own,
                               std::uint32_t const* codes,
                               float scale,
                               float (&v)[32])
@@ -167,20 +167,20 @@ struct part_codes<Quantizer> {
     add_blocks<Quantizer>(own.ctx,
                           own.tables,
                           codes + own.mine.thread * Quantizer::bits,
-                          codes + group_scale_word<Quantizer>(Share::size, own.mine.thread),
+                          codes + group_scale_word<Quantizer>(Part::size, own.mine.thread),
                           scale,
                           v);
   }
 
-  template <class Dither, class Share>
-  TERSUM_BODY static void encode(Share const& own,
+  template <class Dither, class Part>
+  TERSUM_BODY static void encode(Part const& own,
                                  float const (&v)[32],
                                  dither_key const& key,
                                  float share_of,
                                  std::uint32_t* part)
   {
-    using context      = typename Share::context_type;
-    constexpr int size = Share::size;
+    using context      = typename Part::context_type;
+    constexpr int size = Part::size;
     std::uint32_t most[4];
     block_maxima<Quantizer>(own.ctx, v, most);
     float const whole = context::from_bits(

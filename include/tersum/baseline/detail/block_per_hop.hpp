@@ -76,8 +76,8 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
   using codec   = codec_of_op<Op>;
   using element = typename Op::element;
   exchange_args<codec, float> const args{};
-  part_share<codec, float, Context> own{ctx, args, tile_map<Op>{}};
-  own.mine                   = number_share<codec>(ctx, 0);
+  own_part<codec, float, Context> own{ctx, args, tile_map<Op>{}};
+  own.mine                   = number_chunk<codec>(ctx, 0);
   std::uint64_t const number = own.mine.chunk / element::chunks;
   auto const index           = static_cast<std::uint32_t>(own.mine.chunk % element::chunks);
   own.mine.active            = number < count;

@@ -21,8 +21,8 @@ namespace tersum::inline v0::detail {
 
 //! @name Sums in order
 //! @{
-//! @brief Adds the parts of `Chunks` chunks over the lanes that share them, then those of each chunk. While there are
-//! several chunks, lanes exchange half of them at a step and go on with the other half.
+//! @brief Adds the parts of `Chunks` chunks over the lanes that share them, then the parts of each chunk. While a lane has
+//! several chunks, it gives half of them to another lane at each step and goes on with the other half.
 //!
 //! The sum of chunk c is then parts[c / Lanes][0] of the lanes whose `member` is c modulo the lesser of Lanes and Chunks.
 template <int Lanes, class Context, int Chunks, int Rows>
@@ -64,7 +64,8 @@ template <int Size>
 inline constexpr unsigned lanes_of_chunk =
   block_chunk<Size>::threads < 32 ? block_chunk<Size>::threads : 32;
 
-//! @brief The sum of one float a thread, neighbours first. `storage` may be in use before, and is until the next barrier.
+//! @brief The sum of one float of each thread, neighbours first. `storage` may be in use before the call, and is in use
+//! until the next barrier.
 template <class Context, int Size>
 [[nodiscard]] TERSUM_BODY float chunk_total(Context const& ctx,
                                             float value,
@@ -95,7 +96,8 @@ template <class Context, int Size>
   return value;
 }
 
-//! @brief Adds a double a lane over the warp, halving from the top; all lanes get the sum.
+//! @brief The sum of one double of each lane of the warp. Each step adds the upper half of the lanes to the lower half; all
+//! lanes get the result.
 template <class Context>
 [[nodiscard]] TERSUM_BODY double warp_total(Context const& ctx, double value)
 {
@@ -130,7 +132,7 @@ template <int Threads, class Context>
 
 //! @name Integers of a chunk
 //! @{
-//! @brief The largest of one integer a thread. `storage` is free before and after.
+//! @brief The largest of one integer of each thread. `storage` must not be in use before, and is free afterwards.
 template <class Context, int Size>
 [[nodiscard]] TERSUM_BODY std::uint32_t chunk_maximum(Context const& ctx,
                                                       std::uint32_t value,
@@ -153,7 +155,8 @@ template <class Context, int Size>
   return value;
 }
 
-//! @brief The sum of one integer a thread over the chunk, on its thread 0. `storage` is free before and after.
+//! @brief The sum over the chunk of one integer of each thread; thread 0 gets it. `storage` must not be in use before, and
+//! is free afterwards.
 template <class Context, int Size>
 [[nodiscard]] TERSUM_BODY std::uint32_t chunk_sum(Context const& ctx,
                                                   std::uint32_t value,

@@ -19,7 +19,8 @@ inline constexpr unsigned select_threads =
   static_cast<unsigned>(tuning_of<Context>.cuda.select_threads);
 //! Shared memory of a block: one histogram, the room of `block_scan`, and what all threads must know.
 inline constexpr int select_shared = (digit_count + 32 + 4) * 4;
-//! Histograms of three digits, ties, counts, places: in one launch of one block, or in one launch each.
+//! The phases are: histograms of three digits, ties, counts, places. One block does them in one launch, several blocks in
+//! one launch for each.
 inline constexpr int select_phases = 6;
 
 //! @brief Blocks of a selection's launches.

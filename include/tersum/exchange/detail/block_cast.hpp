@@ -6,8 +6,8 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/eight_values.hpp>
-#include <tersum/block/group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>

@@ -16,17 +16,17 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Decodes a thread's share of a chunk by butterflies and an exchange through shared memory.
+//! @brief Decodes a thread's coordinates of a chunk by butterflies and an exchange through shared memory.
 template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void decode_share(Context const& ctx,
-                              exchange_args<Codec, Element> const& args,
-                              chunk_share<Codec> const& mine,
-                              payload_place const& place,
-                              float* storage,
-                              std::uint32_t& squares,
-                              std::uint32_t& at_limit)
+TERSUM_BODY void decode_coordinates(Context const& ctx,
+                                    exchange_args<Codec, Element> const& args,
+                                    own_chunk<Codec> const& mine,
+                                    payload_place const& place,
+                                    float* storage,
+                                    std::uint32_t& squares,
+                                    std::uint32_t& at_limit)
 {
-  using hadamard = typename chunk_share<Codec>::hadamard;
+  using hadamard = typename own_chunk<Codec>::hadamard;
   float v[32];
   if constexpr (several_bits<Codec>) {
     TERSUM_UNROLL
@@ -54,9 +54,9 @@ TERSUM_BODY void decode_share(Context const& ctx,
                       squares,
                       at_limit);
     values::unpack(ctx, words, v);
-    // Narrow lanes keep their offset through the inverse transform, which gathers it where the index bits of the
-    // remaining butterflies are all zero. Threads hold index bits 3 upwards; bits 0 to 2 and the two highest are
-    // registers.
+    // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
+    // of the remaining butterflies are all zero. Index bits 3 and up number threads; bits 0 to 2 and the two highest
+    // number registers.
     float const zero       = values::zero(args.world);
     constexpr bool gathers = Codec::rotates_chunks && bits <= 4;
     if constexpr (!gathers) {
@@ -91,9 +91,9 @@ TERSUM_BODY void decode_share(Context const& ctx,
       Context::multiply(v[i], Context::from_bits(step_bits ^ ((word << (31 - i)) & 0x80000000u)));
   }
   if constexpr (Codec::rotates_all) {
-    store_share<false>(ctx, args.rotated, mine, v);
+    store_coordinates<false>(ctx, args.rotated, mine, v);
   } else {
-    store_share<Edge>(ctx, args.gradient, mine, v);
+    store_coordinates<Edge>(ctx, args.gradient, mine, v);
   }
 }
 
@@ -105,8 +105,8 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  using hadamard        = typename own_chunk<Codec>::hadamard;
+  own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
     static_cast<float*>(ctx.shared()) +
@@ -127,7 +127,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     float const step = ctx.load(&args.steps[mine.chunk].decode);
     store_rows<Codec>(ctx, args.gradient + mine.offset, signs, step, mine.thread, v);
   } else {
-    decode_share<Edge>(ctx, args, mine, place, storage, squares, at_limit);
+    decode_coordinates<Edge>(ctx, args, mine, place, storage, squares, at_limit);
   }
 
   if constexpr (saturates<Codec>) {

@@ -21,21 +21,21 @@ namespace tersum::inline v0::detail {
 template <bool Edge, class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY float rotate_on_tiles(Context const& ctx,
                                                 exchange_args<Codec, Element> const& args,
-                                                chunk_share<Codec> const& mine,
+                                                own_chunk<Codec> const& mine,
                                                 float scale,
                                                 float* storage,
                                                 float (&v)[32])
 {
-  using tiles             = tile_hadamard<Codec::chunk_size, Element>;
-  unsigned const lane     = ctx.thread_rank() % 32;
-  int const exponent      = tiles::exponent(ctx, scale);
-  int between             = exponent;
-  chunk_share<Codec> read = mine;
+  using tiles           = tile_hadamard<Codec::chunk_size, Element>;
+  unsigned const lane   = ctx.thread_rank() % 32;
+  int const exponent    = tiles::exponent(ctx, scale);
+  int between           = exponent;
+  own_chunk<Codec> read = mine;
   if constexpr (!tiles::fills_warp) {
     // A chunk that is not finite must not reach its neighbours in the warp, where products multiply it by zero.
     read.active = mine.active && scale != 0.0f;
     std::uint64_t const chunk =
-      mine.chunk - lane / chunk_share<Codec>::hadamard::threads + tiles::chunk_between(lane);
+      mine.chunk - lane / own_chunk<Codec>::hadamard::threads + tiles::chunk_between(lane);
     between =
       tiles::exponent(ctx, chunk < args.chunks ? ctx.load(&args.steps[chunk].encode) : 0.0f);
   }
@@ -55,8 +55,8 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  using hadamard        = typename own_chunk<Codec>::hadamard;
+  own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   payload_place place{};
   if constexpr (selects<Codec>) {
     // Chunks that do not travel are only read for what feedback keeps of them.
@@ -101,12 +101,12 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                                        static_cast<float>(args.world))
                                    : 0.0f;
     float given[32];
-    load_share<Edge>(ctx, args, mine, given);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      v[i] = !selects<Codec> || place.level > 0 ? Context::fma(-step, v[i], given[i]) : given[i];
+    load_coordinates<Edge>(ctx, args, mine, given);
+    if (!step_is_poisoned(args)) {
+      keep_lost<Edge>(ctx, args, mine, given, [&](int i, float& value) {
+        if (!selects<Codec> || place.level > 0) { value = Context::fma(-step, v[i], value); }
+      });
     }
-    if (!step_is_poisoned(args)) { keep_lost<Edge>(ctx, args, mine, given, v); }
   }
 }
 

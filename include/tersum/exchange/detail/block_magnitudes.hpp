@@ -20,9 +20,9 @@ TERSUM_BODY void chunk_magnitudes(Context const& ctx,
                                   exchange_args<Codec, Element> const& args,
                                   std::uint64_t first_chunk)
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  using scalar            = typename Codec::range_type::scalar;
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  using hadamard        = typename own_chunk<Codec>::hadamard;
+  using scalar          = typename Codec::range_type::scalar;
+  own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
     static_cast<float*>(ctx.shared()) +

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/block/group.hpp>
+#include <tersum/block/block_group.hpp>
 #include <tersum/exchange/detail/block_pairs.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
@@ -26,12 +26,12 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
                                 exchange_args<Codec, Element> const& args,
                                 std::uint64_t first_chunk)
 {
-  using hadamard          = typename chunk_share<Codec>::hadamard;
-  using range             = typename Codec::range_type;
-  using memory            = chunk_memory<Codec::chunk_size>;
-  using order             = chunk_order<Codec::chunk_size>;
-  constexpr int tile      = maximum(memory::tile_floats, hadamard::storage_floats);
-  chunk_share<Codec> mine = find_share<Edge>(ctx, args, first_chunk);
+  using hadamard        = typename own_chunk<Codec>::hadamard;
+  using range           = typename Codec::range_type;
+  using memory          = chunk_memory<Codec::chunk_size>;
+  using order           = chunk_order<Codec::chunk_size>;
+  constexpr int tile    = maximum(memory::tile_floats, hadamard::storage_floats);
+  own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
   if (all_idle(ctx, mine)) { return; }
   float* const storage =
     static_cast<float*>(ctx.shared()) + (hadamard::in_warp ? ctx.thread_rank() / 32 * tile : 0);
@@ -46,7 +46,7 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
       own.x()[order::coordinate(32 * mine.thread + k)] = Context::divide(v[k], root);
     }
   } else {
-    load_share<Edge>(ctx, args, mine, v);
+    load_coordinates<Edge>(ctx, args, mine, v);
     for (int i = 0; i < 32; ++i) { own.x()[mine.coordinate(i)] = v[i]; }
   }
   hadamard::synchronize(ctx);

@@ -6,9 +6,9 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/block_squares.hpp>
 #include <tersum/block/detail/eight_values.hpp>
-#include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 
@@ -19,14 +19,16 @@ namespace tersum::inline v0::detail {
 
 //! @brief How the chunks of a codec are shared out for their norms.
 template <class Codec, class Element>
-using norm_share = norm_shape<Codec::chunk_size,
-                              std::conditional_t<Codec::rotates_all, float, Element>,
-                              feeds_back<Codec>>;
+using codec_norm_shape = norm_shape<Codec::chunk_size,
+                                    std::conditional_t<Codec::rotates_all, float, Element>,
+                                    feeds_back<Codec>>;
 
 //! @brief The grid of `chunk_norms`.
 template <class Codec, class Element>
-inline constexpr chunk_grid norms_grid{
-  .chunks_a_block = norm_share<Codec, Element>::chunks_per_block, .threads = 128, .shared = 0};
+inline constexpr chunk_grid norms_grid{.chunks_a_block =
+                                         codec_norm_shape<Codec, Element>::chunks_per_block,
+                                       .threads = 128,
+                                       .shared  = 0};
 
 //! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
 template <bool Edge, class Codec, class Element, class Context>
@@ -77,7 +79,7 @@ TERSUM_BODY void add_squares(Context const& ctx,
   auto const load = [&](int within, float* v) {
     load_for_norm<Edge>(ctx, args, first + static_cast<unsigned>(within), left - within, v);
   };
-  add_squares<norm_share<Codec, Element>>(ctx, load, parts);
+  add_squares<codec_norm_shape<Codec, Element>>(ctx, load, parts);
 }
 
 //! @brief Stores a chunk's norm: on the wire if norms of chunks are agreed on, otherwise in the chunk's step, until it is
@@ -109,11 +111,11 @@ TERSUM_BODY void edge_norms(Context const& ctx,
                             exchange_args<Codec, Element> const& args,
                             std::uint32_t first)
 {
-  using share           = norm_share<Codec, Element>;
-  unsigned const member = ctx.thread_rank() % share::lanes;
-  for (int i = 0; i < share::chunks; ++i) {
-    std::uint32_t const chunk = first + static_cast<unsigned>(i * (32 / share::lanes)) +
-                                ctx.thread_rank() % 32 / share::lanes;
+  using shape           = codec_norm_shape<Codec, Element>;
+  unsigned const member = ctx.thread_rank() % shape::lanes;
+  for (int i = 0; i < shape::chunks; ++i) {
+    std::uint32_t const chunk = first + static_cast<unsigned>(i * (32 / shape::lanes)) +
+                                ctx.thread_rank() % 32 / shape::lanes;
     bool const active    = chunk < args.chunks;
     std::uint64_t offset = 0;
     std::uint32_t length = 0;  // stays 0 in lanes without a chunk, which shuffle like all others
@@ -122,15 +124,15 @@ TERSUM_BODY void edge_norms(Context const& ctx,
       offset            = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
       length            = entry.z;
     }
-    float parts[1][share::rows];
-    std::uint64_t const begin = offset + member * share::row;
-    int const left            = static_cast<int>(length) - static_cast<int>(member * share::row);
+    float parts[1][shape::rows];
+    std::uint64_t const begin = offset + member * shape::row;
+    int const left            = static_cast<int>(length) - static_cast<int>(member * shape::row);
     if (is_regular(args, offset, length)) {
       add_squares<false>(ctx, args, begin, left, parts[0]);
     } else {
       add_squares<true>(ctx, args, begin, left, parts[0]);
     }
-    add_lanes<share::lanes>(ctx, member, parts);
+    add_lanes<shape::lanes>(ctx, member, parts);
     if (active && member == 0) { store_norm(ctx, args, chunk, parts[0][0]); }
   }
 }
@@ -138,7 +140,7 @@ TERSUM_BODY void edge_norms(Context const& ctx,
 //! @brief Squared norms: 256 accumulators a chunk, chained by fused multiply-adds over the chunk in steps of 256, then
 //! added pairwise from the lowest index bit up. That tree is part of the wire format.
 //!
-//! Reads the gradient (and residual) once. 128 threads a block, `norm_share::chunks_per_block` chunks a block, no shared
+//! Reads the gradient (and residual) once. 128 threads a block, `codec_norm_shape::chunks_per_block` chunks a block, no shared
 //! memory. A warp's chunks are regular if they lie one after the other in one tensor, whole and aligned to 16 bytes;
 //! otherwise all of them are edges.
 //! @param first_chunk  Where edges begin, a multiple of `chunks_per_block`; regular chunks begin at 0.
@@ -147,23 +149,23 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t first_chunk)
 {
-  using share           = norm_share<Codec, Element>;
-  constexpr int size    = share::size;
-  unsigned const member = ctx.thread_rank() % share::lanes;
-  unsigned const group  = ctx.thread_rank() % 32 / share::lanes;
+  using shape           = codec_norm_shape<Codec, Element>;
+  constexpr int size    = shape::size;
+  unsigned const member = ctx.thread_rank() % shape::lanes;
+  unsigned const group  = ctx.thread_rank() % 32 / shape::lanes;
   // A plan has less than 2^31 chunks.
   std::uint32_t const first =
     (Edge ? static_cast<std::uint32_t>(first_chunk) : 0) +
-    (ctx.block_rank() * 4 + ctx.thread_rank() / 32) * static_cast<unsigned>(share::chunks_per_warp);
-  std::uint64_t offset = group * (share::chunks * size) + member * share::row;
+    (ctx.block_rank() * 4 + ctx.thread_rank() / 32) * static_cast<unsigned>(shape::chunks_per_warp);
+  std::uint64_t offset = group * (shape::chunks * size) + member * shape::row;
   if constexpr (Codec::rotates_all) {
     if (first >= args.chunks) { return; }
   } else {
-    bool regular = first + static_cast<unsigned>(share::chunks_per_warp - 1) < args.chunks;
+    bool regular = first + static_cast<unsigned>(shape::chunks_per_warp - 1) < args.chunks;
     if (regular) {
       auto const* const entries = reinterpret_cast<word4 const*>(args.table) + first;
       word4 const begin         = ctx.load(entries);
-      word4 const end           = ctx.load(entries + (share::chunks_per_warp - 1));
+      word4 const end           = ctx.load(entries + (shape::chunks_per_warp - 1));
       offset += begin.x | static_cast<std::uint64_t>(begin.y) << 32;
       bool const whole = is_regular(args, offset, end.z);
       regular          = whole & (begin.w == end.w);  // not &&: one branch is enough
@@ -173,24 +175,24 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
   if constexpr (Edge) {
     if (!Codec::rotates_all && first < args.chunks) { edge_norms(ctx, args, first); }
   } else {
-    float parts[share::chunks][share::rows];
+    float parts[shape::chunks][shape::rows];
     TERSUM_UNROLL
-    for (int i = 0; i < share::chunks; ++i) {
+    for (int i = 0; i < shape::chunks; ++i) {
       std::uint64_t begin = offset + static_cast<unsigned>(i * size);
       if constexpr (Codec::rotates_all) {
         // Lanes beyond the last chunk take that one again, since all lanes must shuffle.
-        std::uint64_t const number = first + group * share::chunks + static_cast<unsigned>(i);
-        begin                      = minimum(number, args.chunks - 1) * size + member * share::row;
+        std::uint64_t const number = first + group * shape::chunks + static_cast<unsigned>(i);
+        begin                      = minimum(number, args.chunks - 1) * size + member * shape::row;
       }
       add_squares<false>(ctx, args, begin, size, parts[i]);
     }
-    add_lanes<share::lanes>(ctx, member, parts);
-    if (share::lanes > share::chunks && member >= static_cast<unsigned>(share::chunks)) { return; }
-    std::uint64_t const chunk = first + (group * share::chunks + member);
+    add_lanes<shape::lanes>(ctx, member, parts);
+    if (shape::lanes > shape::chunks && member >= static_cast<unsigned>(shape::chunks)) { return; }
+    std::uint64_t const chunk = first + (group * shape::chunks + member);
     TERSUM_UNROLL
-    for (int i = 0; i < share::chunks; i += share::lanes) {
+    for (int i = 0; i < shape::chunks; i += shape::lanes) {
       std::uint64_t const number = chunk + static_cast<unsigned>(i);
-      float norm                 = parts[i / share::lanes][0];
+      float norm                 = parts[i / shape::lanes][0];
       if constexpr (Codec::rotates_all) {
         if (number >= args.chunks) { return; }
         // The rotated copy is not normalized; its length is a power of two, so this is exact.

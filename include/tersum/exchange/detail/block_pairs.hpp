@@ -17,7 +17,7 @@ namespace tersum::inline v0::detail {
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_pairs(Context const& ctx,
                             exchange_args<Codec, Element> const& args,
-                            chunk_share<Codec> const& mine,
+                            own_chunk<Codec> const& mine,
                             std::uint32_t (&pairs)[16])
 {
   constexpr int quarter      = Codec::chunk_size / 4;
@@ -48,7 +48,7 @@ TERSUM_BODY void load_pairs(Context const& ctx,
 template <class Codec, class Context>
 TERSUM_BODY void apply_signs(Context const&,
                              std::uint64_t key,
-                             chunk_share<Codec> const& mine,
+                             own_chunk<Codec> const& mine,
                              std::uint32_t (&pairs)[16])
 {
   std::uint32_t const word = sign_bits(mine.chunk * (Codec::chunk_size / 32) + mine.thread, key);
@@ -59,13 +59,13 @@ TERSUM_BODY void apply_signs(Context const&,
   for (int p = 0; p < 16; ++p) { pairs[p] ^= spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u; }
 }
 
-//! @brief `load_share`, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
+//! @brief `load_coordinates`, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
 //! words, or, in memory, all of it.
 //! @param storage  Of the chunk's tile.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_signed(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
-                             chunk_share<Codec> const& mine,
+                             own_chunk<Codec> const& mine,
                              [[maybe_unused]] float* storage,
                              float (&v)[32])
 {
@@ -79,7 +79,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
       v[2 * p + 1] = Context::value(Element{static_cast<std::uint16_t>(pairs[p] >> 16)});
     }
   } else {
-    load_share<Edge>(ctx, args, mine, v);
+    load_coordinates<Edge>(ctx, args, mine, v);
     begin_forward(ctx, args, mine, storage, v);
   }
 }

@@ -19,7 +19,7 @@
 namespace tersum::inline v0::detail {
 
 //! @brief Codes of a thread's 32 values of a chunk, under a quantizer. It is specialized here for codebooks, and where other
-//! quantizers are. The functions are given the thread's `part_share`.
+//! quantizers are. The functions are given the thread's `own_part`.
 //!
 //! `add` adds `scale` times the decoded codes of the chunk that begin at `codes` to values in wire order. `encode` writes
 //! values in wire order, dithered by `key`, as the chunk of a part, and multiplies the chunk's scale by `share_of`. If chunks
@@ -29,22 +29,22 @@ struct part_codes;
 
 template <codebook Quantizer>
 struct part_codes<Quantizer> {
-  template <class Share>
-  TERSUM_BODY static void add(Share const& own,
+  template <class Part>
+  TERSUM_BODY static void add(Part const& own,
                               std::uint32_t const* codes,
                               float scale,
                               float (&v)[32])
   {
-    add_codes<Quantizer, Share::in_step>(
+    add_codes<Quantizer, Part::in_step>(
       own.ctx, own.tables, codes + own.mine.thread * Quantizer::bits, scale, v);
   }
 
-  template <class Dither, class Share>
+  template <class Dither, class Part>
   TERSUM_BODY static void encode(
-    Share const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
+    Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
-    using context      = typename Share::context_type;
-    constexpr int size = Share::size;
+    using context      = typename Part::context_type;
+    constexpr int size = Part::size;
     bool const travels = own.mine.active && own.place.level > 0;
     float squares      = 0.0f;
     TERSUM_UNROLL
@@ -54,11 +54,11 @@ struct part_codes<Quantizer> {
     float const root =
       context::square_root(context::divide(static_cast<float>(size), sound ? energy : 1.0f));
     float product = 0.0f;
-    if (Share::in_step || travels) {
+    if (Part::in_step || travels) {
       at_level(own.args.codec, own.place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
         std::uint32_t words[quantizer::bits];
-        product = code_values<quantizer, Share::in_step>(own.ctx, own.tables, root, v, words);
+        product = code_values<quantizer, Part::in_step>(own.ctx, own.tables, root, v, words);
         TERSUM_UNROLL
         for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
         store_codes(own.ctx, part + (own.place.word + own.mine.thread * quantizer::bits), words);

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
@@ -27,11 +28,10 @@ inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunk
 
 //! @brief What a thread of these kernels works with.
 template <class Codec, class Element, class Context>
-struct part_share {
+struct own_part {
   using context_type = Context;
   using args_type    = exchange_args<Codec, Element>;
-  using share        = chunk_share<Codec>;
-  using hadamard     = typename share::hadamard;
+  using hadamard     = typename own_chunk<Codec>::hadamard;
 
   static constexpr int size     = Codec::chunk_size;
   static constexpr bool rotates = Codec::rotates_chunks || Codec::rotates_in_memory;
@@ -51,15 +51,15 @@ struct part_share {
   map_type map;
   std::uint32_t* tables;
   float* storage;
-  share mine{};
+  own_chunk<Codec> mine{};
   part_place place{};
 
-  TERSUM_BODY part_share(Context const& context, args_type const& arguments)
-    : part_share(context, arguments, make_part_map(arguments))
+  TERSUM_BODY own_part(Context const& context, args_type const& arguments)
+    : own_part(context, arguments, make_part_map(arguments))
   {
   }
 
-  TERSUM_BODY part_share(Context const& context, args_type const& arguments, map_type const& parts)
+  TERSUM_BODY own_part(Context const& context, args_type const& arguments, map_type const& parts)
     : ctx(context), args(arguments), map(parts),
       tables(static_cast<std::uint32_t*>(context.shared()) + grid_of<Codec>.shared / 4),
       storage(static_cast<float*>(context.shared()) +
@@ -129,14 +129,14 @@ struct part_share {
   template <bool Edge>
   TERSUM_BODY void find(std::uint64_t first_chunk)
   {
-    mine = find_share<Edge>(ctx, args, first_chunk);
+    mine = find_chunk<Edge>(ctx, args, first_chunk);
     if (mine.active) { place = find_part(args, map, mine.chunk); }
   }
 
   //! Finds a chunk that this rank owns.
   TERSUM_BODY void find_owned()
   {
-    mine        = number_share<Codec>(ctx, 0);
+    mine        = number_chunk<Codec>(ctx, 0);
     mine.active = mine.chunk < map.chunks_of(args.rank);
     if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
     mine.chunk =

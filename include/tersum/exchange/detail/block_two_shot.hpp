@@ -50,7 +50,7 @@ TERSUM_BODY void encode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               std::uint64_t first_chunk)
 {
-  part_share<Codec, Element, Context> own{ctx, args};
+  own_part<Codec, Element, Context> own{ctx, args};
   own.template find<Edge>(first_chunk);
   own.mine.active = own.mine.active && own.place.level > 0;
   if (all_idle(ctx, own.mine)) { return; }
@@ -68,7 +68,7 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 template <class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  part_share<Codec, Element, Context> own{ctx, args};
+  own_part<Codec, Element, Context> own{ctx, args};
   own.find_owned();
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
@@ -103,26 +103,24 @@ TERSUM_BODY void keep_residual(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
-  part_share<Codec, Element, Context> own{ctx, args};
+  own_part<Codec, Element, Context> own{ctx, args};
   own.template find<Edge>(first_chunk);
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32] = {};
   own.add(own.part_of(args.payload, own.place.part), 1.0f, v);
   own.rotate_back(v);
   float given[32];
-  load_share<Edge>(ctx, args, own.mine, given);
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    v[i] = own.place.level > 0 ? Context::subtract(given[i], v[i]) : given[i];
-  }
-  keep_lost<Edge>(ctx, args, own.mine, given, v);
+  load_coordinates<Edge>(ctx, args, own.mine, given);
+  keep_lost<Edge>(ctx, args, own.mine, given, [&](int i, float& value) {
+    if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
+  });
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  part_share<Codec, Element, Context> own{ctx, args};
+  own_part<Codec, Element, Context> own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32];
@@ -141,7 +139,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               std::uint64_t first_chunk)
 {
-  part_share<Codec, Element, Context> own{ctx, args};
+  own_part<Codec, Element, Context> own{ctx, args};
   own.template find<Edge>(first_chunk);
   if (all_idle(ctx, own.mine)) { return; }
   std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
@@ -166,7 +164,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
   }
-  store_share<Edge>(ctx, args.gradient, own.mine, v);
+  store_coordinates<Edge>(ctx, args.gradient, own.mine, v);
 }
 
 }  // namespace tersum::inline v0::detail

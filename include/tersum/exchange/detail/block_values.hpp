@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
@@ -21,7 +22,7 @@ namespace tersum::inline v0::detail {
 
 //! @brief The chunk that a thread works on, and its place in it.
 template <class Codec>
-struct chunk_share : block_chunk<Codec::chunk_size> {
+struct own_chunk : block_chunk<Codec::chunk_size> {
   using hadamard = typename Codec::rotation;
 
   bool active;  //!< false: nothing to read or write.
@@ -30,16 +31,16 @@ struct chunk_share : block_chunk<Codec::chunk_size> {
 //! @brief How many tiles of `hadamard::tile` coordinates a block works on. A tile is as much as threads that synchronize
 //! share: the chunks of a warp, or one chunk above 1024 coordinates.
 template <class Codec>
-inline constexpr int tiles_per_block = chunk_share<Codec>::block_tiles;
+inline constexpr int tiles_per_block = own_chunk<Codec>::block_tiles;
 
 //! @brief Threads of a block: four warps, or as many as a chunk above 1024 needs.
 template <class Codec>
-inline constexpr int threads_per_block = chunk_share<Codec>::block_threads;
+inline constexpr int threads_per_block = own_chunk<Codec>::block_threads;
 
 //! @brief Shared memory of a block in bytes.
 template <class Codec>
 inline constexpr int shared_bytes =
-  chunk_share<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
+  own_chunk<Codec>::hadamard::storage_floats* tiles_per_block<Codec> * 4;
 
 //! @brief How chunks are distributed over blocks.
 struct chunk_grid {
@@ -50,11 +51,11 @@ struct chunk_grid {
 
 //! @brief The grid of the kernels that rotate.
 template <class Codec>
-inline constexpr chunk_grid grid_of{
-  .chunks_a_block = static_cast<std::uint64_t>(chunk_share<Codec>::hadamard::tile) *
-                    tiles_per_block<Codec> / Codec::chunk_size,
-  .threads = threads_per_block<Codec>,
-  .shared  = shared_bytes<Codec>};
+inline constexpr chunk_grid grid_of{.chunks_a_block =
+                                      static_cast<std::uint64_t>(own_chunk<Codec>::hadamard::tile) *
+                                      tiles_per_block<Codec> / Codec::chunk_size,
+                                    .threads = threads_per_block<Codec>,
+                                    .shared  = shared_bytes<Codec>};
 
 //! @brief Whether whole chunks at this offset can be moved sixteen bytes at a time.
 template <class Codec, class Element>
@@ -70,11 +71,11 @@ template <class Codec, class Element>
 
 //! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
 template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY chunk_share<Codec> number_share(Context const& ctx,
-                                                          std::uint64_t first_chunk)
+[[nodiscard]] TERSUM_BODY own_chunk<Codec> number_chunk(Context const& ctx,
+                                                        std::uint64_t first_chunk)
 {
   using chunk = block_chunk<Codec::chunk_size>;
-  chunk_share<Codec> mine{};
+  own_chunk<Codec> mine{};
   static_cast<chunk&>(mine) = chunk::numbered(ctx, first_chunk);
   return mine;
 }
@@ -84,17 +85,16 @@ template <class Codec, class Context>
 //! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
 //! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
 template <bool Edge, class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY chunk_share<Codec> find_share(Context const& ctx,
-                                                        exchange_args<Codec, Element> const& args,
-                                                        std::uint64_t first_chunk)
+[[nodiscard]] TERSUM_BODY own_chunk<Codec> find_chunk(Context const& ctx,
+                                                      exchange_args<Codec, Element> const& args,
+                                                      std::uint64_t first_chunk)
 {
-  using share = chunk_share<Codec>;
-  share mine  = number_share<Codec>(ctx, first_chunk);
-  mine.active = mine.chunk < args.chunks;
+  own_chunk<Codec> mine = number_chunk<Codec>(ctx, first_chunk);
+  mine.active           = mine.chunk < args.chunks;
   if (mine.active) {
     if constexpr (Codec::rotates_all) {
-      mine.offset = mine.chunk * share::size;
-      mine.length = share::size;
+      mine.offset = mine.chunk * Codec::chunk_size;
+      mine.length = Codec::chunk_size;
       mine.active = !Edge;
     } else {
       word4 const entry = ctx.load(reinterpret_cast<word4 const*>(args.table + mine.chunk));
@@ -110,9 +110,9 @@ template <bool Edge, class Codec, class Element, class Context>
 //! @brief Whether none of the threads that synchronize with this one has work, so that all of them may return. Where a
 //! whole warp has one chunk, the compiler then knows that the threads that go on have work.
 template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, chunk_share<Codec>& mine)
+[[nodiscard]] TERSUM_BODY bool all_idle(Context const& ctx, own_chunk<Codec>& mine)
 {
-  if constexpr (chunk_share<Codec>::hadamard::threads >= 32) {
+  if constexpr (own_chunk<Codec>::hadamard::threads >= 32) {
     bool const idle = !mine.active;
     mine.active     = true;
     return idle;
@@ -123,7 +123,7 @@ template <class Codec, class Context>
 
 //! @brief Whether the coordinate j places after a thread's first in quarter r exists.
 template <class Codec>
-[[nodiscard]] TERSUM_BODY bool exists(chunk_share<Codec> const& mine, int r, int j)
+[[nodiscard]] TERSUM_BODY bool exists(own_chunk<Codec> const& mine, int r, int j)
 {
   int const within = r * (Codec::chunk_size / 4) + static_cast<int>(mine.thread * 8) + j;
   return mine.active && within < mine.length;
@@ -131,10 +131,10 @@ template <class Codec>
 
 //! @brief This thread's 32 coordinates in the loaded arrangement, gradient plus residual; zeros where there are none.
 template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void load_share(Context const& ctx,
-                            exchange_args<Codec, Element> const& args,
-                            chunk_share<Codec> const& mine,
-                            float (&v)[32])
+TERSUM_BODY void load_coordinates(Context const& ctx,
+                                  exchange_args<Codec, Element> const& args,
+                                  own_chunk<Codec> const& mine,
+                                  float (&v)[32])
 {
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
@@ -166,46 +166,55 @@ TERSUM_BODY void load_share(Context const& ctx,
 //! @brief Writes the loaded arrangement to an array laid out as the gradient. Elements of 16 bits are means, and are
 //! rounded to finite ones.
 template <bool Edge, class Codec, class Element, class Context>
-TERSUM_BODY void store_share(Context const& ctx,
-                             Element* to,
-                             chunk_share<Codec> const& mine,
-                             float const (&v)[32])
+TERSUM_BODY void store_coordinates(Context const& ctx,
+                                   Element* to,
+                                   own_chunk<Codec> const& mine,
+                                   float const (&v)[32])
 {
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    store_quarter<Edge>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
+    if constexpr (Edge) {
+      store_quarter<true>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
+    } else if (mine.active) {
+      // A branch of its own: nvcc makes more instructions of the same one behind an argument.
+      store_quarter<false>(ctx, mine, true, v + 8 * r, to + mine.offset, r);
+    }
   }
 }
 
-//! @brief What feedback keeps of values of which `lost` was lost, loaded arrangement, to the residual.
-template <bool Edge, class Codec, class Element, class Context>
+//! @brief Writes what feedback keeps to the residual, loaded arrangement.
+//! @param v     The values.
+//! @param lose  lose(i, value) takes from value i what was decoded of it.
+template <bool Edge, class Codec, class Element, class Context, class Lose>
 TERSUM_BODY void keep_lost(Context const& ctx,
                            exchange_args<Codec, Element> const& args,
-                           chunk_share<Codec> const& mine,
-                           [[maybe_unused]] float const (&value)[32],
-                           float (&lost)[32])
+                           own_chunk<Codec> const& mine,
+                           float (&v)[32],
+                           Lose const& lose)
 {
-  if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-    constexpr int quarter    = Codec::chunk_size / 4;
-    float const* const first = args.residual + mine.offset + mine.thread * 8;
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
+  [[maybe_unused]] constexpr int quarter    = Codec::chunk_size / 4;
+  [[maybe_unused]] float const* const first = args.residual + mine.offset + mine.thread * 8;
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    [[maybe_unused]] float const value = v[i];
+    lose(i, v[i]);
+    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
       if (!exists(mine, i / 8, i % 8)) { continue; }
       float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
-      lost[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value[i], lost[i], kept);
+      v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], kept);
     }
   }
-  store_share<Edge>(ctx, args.residual, mine, lost);
+  store_coordinates<Edge>(ctx, args.residual, mine, v);
 }
 
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
 template <class Codec, class Context>
 TERSUM_BODY void apply_signs(Context const& ctx,
                              std::uint64_t key,
-                             chunk_share<Codec> const& mine,
+                             own_chunk<Codec> const& mine,
                              float (&v)[32])
 {
-  chunk_share<Codec>::hadamard::apply_signs(ctx, mine, key, v);
+  own_chunk<Codec>::hadamard::apply_signs(ctx, mine, key, v);
 }
 
 //! @brief Begins a rotation where `to_wire` goes on: with signs, or with all of it in memory.
@@ -213,12 +222,12 @@ TERSUM_BODY void apply_signs(Context const& ctx,
 template <class Codec, class Element, class Context>
 TERSUM_BODY void begin_forward(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
-                               chunk_share<Codec> const& mine,
+                               own_chunk<Codec> const& mine,
                                [[maybe_unused]] float* storage,
                                float (&v)[32])
 {
   if constexpr (Codec::rotates_in_memory) {
-    chunk_share<Codec>::hadamard::forward(
+    own_chunk<Codec>::hadamard::forward(
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
     apply_signs(ctx, args.header->sign_key, mine, v);
@@ -230,12 +239,12 @@ TERSUM_BODY void begin_forward(Context const& ctx,
 template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_backward(Context const& ctx,
                                  exchange_args<Codec, Element> const& args,
-                                 chunk_share<Codec> const& mine,
+                                 own_chunk<Codec> const& mine,
                                  [[maybe_unused]] float* storage,
                                  float (&v)[32])
 {
   if constexpr (Codec::rotates_in_memory) {
-    chunk_share<Codec>::hadamard::backward(
+    own_chunk<Codec>::hadamard::backward(
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
     apply_signs(ctx, args.header->sign_key, mine, v);

@@ -3,6 +3,9 @@
 
 //! @file
 //! The stages of an exchange of chunks as launches of kernels, the same for a device and its emulator.
+//!
+//! `run_stage(stage, launch_list)` is the stage on an executor that launches, found by its arguments: codecs with stages of
+//! their own bring overloads along.
 
 #pragma once
 
@@ -15,25 +18,6 @@
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-//! @brief The stages of an exchange, for an executor that has `run(kernel, blocks, args)` (none for 0 blocks),
-//! `clear(to, count)` and `copy(to, from, count)`, which return a status.
-//!
-//! `run_stage(stage, launch_list)` is the stage on such an executor, found by its arguments: codecs with stages of their
-//! own bring overloads along.
-template <class Executor>
-struct exchange_launches {
-  //! Launches the kernels of a stage of `Codec::stages`, or of `stage::initialize`.
-  template <class Stage, class Codec, class Element>
-  [[nodiscard]] status perform(Stage const& stage,
-                               plan<Codec> const& plan,
-                               exchange_args<Codec, Element> const& args) const
-  {
-    auto const& self = static_cast<Executor const&>(*this);
-    launch_list<Executor, Codec, Element> launches{self, plan, args};
-    return run_stage(stage, launches);
-  }
-};
 
 [[nodiscard]] status run_stage(stage::initialize const& stage, launching auto& launches)
 {

@@ -77,9 +77,11 @@ template <class Codec>
 [[nodiscard]] TERSUM_INLINE chunk_step step_of_chunk(
   Codec const& codec, int world, float measured, float ratio, std::uint64_t tensor_chunks)
 {
-  using quantizer = typename Codec::quantizer_type;
-  std::uint64_t const coordinates =
-    (per_tensor<Codec> ? tensor_chunks : 1) * static_cast<std::uint64_t>(Codec::chunk_size);
+  using quantizer   = typename Codec::quantizer_type;
+  float coordinates = static_cast<float>(Codec::chunk_size);
+  if constexpr (per_tensor<Codec>) {
+    coordinates = static_cast<float>(tensor_chunks * Codec::chunk_size);
+  }
   float const own_range = codec.range.rank_range(measured, world, coordinates);
   float const bound     = codec.range.bound(measured, world, coordinates);
   float const headroom  = codec.range.headroom.factor(world, ratio);

@@ -31,7 +31,7 @@ struct kernel_context<Of> {
 template <class... Of>
 using kernel_context_t = typename kernel_context<Of...>::type;
 
-// nvcc takes this in __launch_bounds__, but not a member of a dependent type that is a template.
+// A variable template, because nvcc does not take a member template of a dependent type in __launch_bounds__.
 template <class Kernel, class Codec, class... Of>
 inline constexpr int threads_of = Kernel::template threads<Codec, chosen<Of...>>;
 template <class Kernel, class Codec, class... Of>
@@ -49,8 +49,8 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   kernel(kernel_context_t<Of...>{}, args);
 }
 
-// One on chunks. Were their first number a member of an argument, nvcc 13.0 would need more instructions and registers
-// for some codecs.
+// A kernel on chunks. The number of the first chunk is an argument of its own: as a member of another one it would cost
+// more instructions and registers for some codecs, with nvcc 13.0.
 template <class Kernel, class Codec, class Element, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   threads_of<Kernel, Codec, Of...>)

@@ -5,6 +5,7 @@
 //! Definitions of plan_fingerprint.hpp.
 
 #include <tersum/block/group.hpp>
+#include <tersum/rotate/rotation_key.hpp>
 
 #include <bit>
 #include <concepts>
@@ -111,6 +112,37 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
   }
 }
 
+//! A few numbers, none of which the others tell.
+template <int Size>
+void fill_sample(float (&x)[Size])
+{
+  for (int i = 0; i < Size; ++i) { x[i] = static_cast<float>(i * 37 % 128 - 50) * 0.125f; }
+}
+
+//! Which library rotation it is or, of one without a packed form, what it makes of some chunk.
+template <int Size, class Rotator>
+void add_rotator(fingerprint_hash& hash, [[maybe_unused]] Rotator const& rotator)
+{
+  hash.add(Rotator::rotation_size);
+  if constexpr (!has_packed_rotation<Rotator, Size>) {
+    float x[Size], scratch[Size];
+    fill_sample(x);
+    rotator.forward(host_group{}, x, scratch, rotation_key{.step = 3, .chunk = 5});
+    hash.add(square_gain<Rotator>);
+    for (int i = 0; i < Size; i += Size / 8) { hash.add(x[i]); }
+  }
+}
+
+//! What feedback does that is not `error_feedback`.
+template <class Feedback>
+void add_feedback(fingerprint_hash& hash, Feedback const& feedback)
+{
+  if constexpr (Feedback::enabled && !has_adds_lost<Feedback>) {
+    hash.add(feedback.before(host_group{}, 3.0f, 7.0f));
+    hash.add(feedback.after(host_group{}, 3.0f, 7.0f, 11.0f));
+  }
+}
+
 //! What the library measures for a range, or else what its plain form makes of some chunk.
 template <class Range>
 void add_range(fingerprint_hash& hash, Range const& range)
@@ -119,7 +151,7 @@ void add_range(fingerprint_hash& hash, Range const& range)
     hash.add(Range::measurement);
   } else {
     float x[128], scratch[128];
-    for (int i = 0; i < 128; ++i) { x[i] = static_cast<float>(i * 37 % 128 - 50) * 0.125f; }
+    fill_sample(x);
     float const measured = range.measure(host_group{}, x, scratch);
     hash.add(Range::measures_rotated);
     hash.add(measured);
@@ -157,8 +189,9 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
         hash.add(orthogonalizer::max_passes);
       }
     }
+    if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
     if constexpr (requires { typename Codec::rotator_type; }) {
-      hash.add(Codec::rotator_type::rotation_size);
+      add_rotator<Codec::chunk_size>(hash, codec.rotator);
     }
     if constexpr (requires { typename Codec::range_type; }) {
       add_range(hash, codec.range);

@@ -31,7 +31,7 @@ TERSUM_BODY void encode_words(Context const& ctx,
                               Values& v,
                               std::uint32_t (&words)[Bits])
 {
-  // All ones, if the step is above zero: not a choice, of which nvcc would make one a word.
+  // All ones if the step is above zero. A mask, because nvcc would make a selection for each word of a condition.
   std::uint32_t const kept =
     static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
   TERSUM_UNROLL
@@ -57,7 +57,7 @@ TERSUM_BODY void encode_words(Context const& ctx,
   for (int w = 0; w < Bits; ++w) { words[w] = (words[w] & kept) | (Codec::zero_word & ~kept); }
 }
 
-//! Words that a thread stores at once: it has as many as a coordinate has bits.
+//! Words that a thread stores at once, of the `Bits` words that its 32 codes take.
 template <int Bits>
 inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
 
@@ -80,7 +80,8 @@ TERSUM_BODY void store_words(Context const& ctx,
   }
 }
 
-//! @brief A thread's words, and what they say of themselves. Reads nothing and counts zeros unless `exists`.
+//! @brief Loads a thread's words, and adds up the squares of their codes and the lanes at a limit. Without `exists` it
+//! reads nothing, and the words are zeros.
 template <class Codec, int Bits, class Context>
 TERSUM_BODY void load_words(Context const& ctx,
                             std::uint32_t const* from,

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <tersum/block/block_chunk.hpp>
-#include <tersum/block/group.hpp>
+#include <tersum/block/block_group.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>

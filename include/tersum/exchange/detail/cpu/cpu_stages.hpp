@@ -125,8 +125,4 @@ class cpu_stages {
 
 }  // namespace tersum::inline v0::detail
 
-#include <tersum/exchange/detail/cpu/cpu_cast.ipp>
-#include <tersum/exchange/detail/cpu/cpu_codes.ipp>
-#include <tersum/exchange/detail/cpu/cpu_measure.ipp>
 #include <tersum/exchange/detail/cpu/cpu_stages.ipp>
-#include <tersum/exchange/detail/cpu/cpu_steps.ipp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Definitions of cpu_stages.hpp: how an exchange begins and ends, and what the stages share.
+//! Definitions of cpu_stages.hpp, in the order of an exchange.
 
 namespace tersum::inline v0::detail {
 
@@ -78,6 +78,380 @@ double cpu_stages<Codec, Element>::tensor_sum(tensor_record const& record, Term 
     for (int i = 0; i < half_of; ++i) { sums[i] = sums[i] + sums[i + half_of]; }
   }
   return sums[0];
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure() const
+{
+  if constexpr (!has_steps<Codec>) {
+    measure_norms();
+  } else {
+    measure_ranges();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_norms() const
+{
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
+    });
+  });
+  // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
+  if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_ranges() const
+{
+  using range          = typename Codec::range_type;
+  using scalar         = typename range::scalar;
+  constexpr bool norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      if constexpr (!has_measurement<range>) {
+        agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
+      } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+        float magnitude = 0;
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          magnitude =
+            bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, rotated));
+        });
+        if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
+          magnitude =
+            magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
+        }
+        agreed[chunk] = to_agreed<scalar>(magnitude, true);
+      }
+      if constexpr (norms) {
+        float norm = square_norm<size>(set_, from);
+        if constexpr (Codec::rotates_all) { norm = norm / rotated_length(chunk); }
+        if constexpr (norms_travel<Codec>) {
+          agreed[chunk] = to_agreed<scalar>(norm, false);
+        } else {
+          args_.steps[chunk].encode = norm;
+        }
+      }
+    });
+  });
+  if constexpr (norms && !norms_travel<Codec>) { tensor_norms(); }
+}
+
+template <class Codec, class Element>
+template <class From>
+float cpu_stages<Codec, Element>::measure_plainly(std::uint64_t chunk, From const* from) const
+{
+  float x[size];
+  float scratch[size];
+  for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+  if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
+    args_.codec.rotator.forward(
+      host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
+    float const root = rotation_root<Codec>(1);
+    for (float& value : x) { value = value / root; }
+  }
+  return args_.codec.range.measure(host_group{}, x, scratch);
+}
+
+template <class Codec, class Element>
+float cpu_stages<Codec, Element>::rotated_length(std::uint64_t chunk) const
+{
+  return static_cast<float>(args_.records[args_.table[chunk].tensor].chunks * size);
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::tensor_norms() const
+{
+  using scalar = typename Codec::range_type::scalar;
+  scalar* const agreed =
+    static_cast<scalar*>(args_.agreed) + (per_tensor<Codec> ? 0 : args_.chunks);
+  parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
+    double const sum = tensor_sum(args_.records[tensor], [&](double so_far, std::uint64_t chunk) {
+      return so_far + static_cast<double>(args_.steps[chunk].encode);
+    });
+    agreed[tensor]   = to_agreed<scalar>(static_cast<float>(sum), true);
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::select([[maybe_unused]] cpu_tuning const& numbers) const
+{
+  if constexpr (selects<Codec>) {
+    selection_args const& selection = args_.selection;
+    auto const energy               = [&](std::uint64_t chunk) {
+      std::uint32_t energy_of = 0;
+      if constexpr (Codec::chunker_type::by_norm) {
+        using scalar = typename Codec::norm_scalar;
+        energy_of = weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
+      }
+      return score_of(args_, chunk, energy_of);
+    };
+    chunk_selection{threads_,
+                    selection.rule,
+                    args_.chunks,
+                    selection.scratch->histogram[0],
+                    selection.places,
+                    numbers.least_selected}
+      .run(energy, selection.scratch->header);
+    if constexpr (!has_parts<Codec>) {
+      std::uint64_t const words =
+        static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
+      std::uint64_t const used = selection.scratch->header.base[0];
+      std::fill(args_.payload + used, args_.payload + words, 0u);
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::derive_steps(cpu_tuning const& numbers) const
+{
+  using scalar                = typename Codec::norm_scalar;
+  scalar const* const agreed  = static_cast<scalar const*>(args_.agreed);
+  std::uint64_t const stretch = numbers.step_stretch;
+  if constexpr (moves_with_codes<Codec>) {
+    float const* const bypass = args_.bypass;
+    if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {
+      raise_flag(args_);
+    }
+  }
+  parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
+    std::uint64_t const end = std::min((i + 1) * stretch, args_.chunks);
+    bool poisoned           = false;
+    for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) {
+      if constexpr (!has_steps<Codec>) {
+        poisoned =
+          poisoned || (has_agreed(args_) && energy_bits(agreed[chunk], args_.world) == 0x7f800000u);
+      } else {
+        std::uint32_t const tensor  = args_.table[chunk].tensor;
+        tensor_record const& record = args_.records[tensor];
+        float const measured =
+          has_agreed(args_) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
+        args_.steps[chunk] = step_on_level(args_.codec,
+                                           find_place(args_, chunk).level,
+                                           args_.world,
+                                           measured,
+                                           record.ratio,
+                                           record.chunks);
+        poisoned           = poisoned || is_poisoned(args_.steps[chunk]);
+      }
+    }
+    if (poisoned) { raise_flag(args_); }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode() const
+{
+  if constexpr (has_steps<Codec>) {
+    encode_codes();
+  } else {
+    encode_cast();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode() const
+{
+  if constexpr (has_steps<Codec>) {
+    decode_codes();
+  } else {
+    decode_cast();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_codes() const
+{
+  dither_key const key = key_of(args_);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_step const step             = args_.steps[chunk];
+    payload_place const place         = find_place(args_, chunk);
+    std::uint32_t* const words        = args_.payload + place.word;
+    [[maybe_unused]] bool const stays = selects<Codec> && place.level == 0;
+    if (stays && !feeds_back<Codec>) { return; }
+    with_chunk(chunk, [&]<class From>(From const* from) {
+      alignas(64) float own[feeds_back<Codec> ? size : 1];
+      if (!stays) {
+        auto const source = [&] {
+          if constexpr (feeds_back<Codec>) {
+            std::uint64_t const first = args_.table[chunk].offset;
+            return chunk_source<Element>{args_.gradient + first, args_.residual + first};
+          } else {
+            return chunk_source<From>{from, nullptr};
+          }
+        }();
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          at_level(args_.codec, place.level, [&](auto const& codec) {
+            encode_chunk(set_,
+                         codec,
+                         key,
+                         args_.header->sign_key,
+                         chunk,
+                         step.encode,
+                         rotated,
+                         source,
+                         words,
+                         feeds_back<Codec> ? own : nullptr);
+          });
+        });
+        if constexpr (feeds_back<Codec>) { rotate_back(chunk, own); }
+      }
+      if constexpr (feeds_back<Codec>) {
+        if (step_is_poisoned(args_)) { return; }
+        chunk_entry const entry = args_.table[chunk];
+        float* const residual   = args_.residual + entry.offset;
+        int const length        = static_cast<int>(entry.length);
+        float const own_step    = -(step.decode * static_cast<float>(args_.world));
+        if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+          for (int i = 0; i < length; ++i) {
+            float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
+            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, residual[i]);
+          }
+        } else if (stays) {
+          std::copy_n(from, length, residual);
+        } else {
+          fused_add(set_, own_step, own, from, length, residual);
+        }
+      }
+    });
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode_codes() const
+{
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_step& step                 = args_.steps[chunk];
+    payload_place const place        = find_place(args_, chunk);
+    std::uint32_t const* const words = args_.payload + place.word;
+    std::uint64_t const key          = args_.header->sign_key;
+    if constexpr (Codec::rotates_all) {
+      decode_chunk<Codec>(
+        set_, args_.world, key, chunk, step.decode, words, args_.rotated + chunk * size, step);
+    } else {
+      chunk_entry const entry = args_.table[chunk];
+      Element* const to       = args_.gradient + entry.offset;
+      if (selects<Codec> && place.level == 0) {
+        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
+        fill_chunk(to, entry.length, 0.0f * step.decode);
+        return;
+      }
+      at_level(args_.codec, place.level, [&](auto const& codec) {
+        using level_codec = std::remove_cvref_t<decltype(codec)>;
+        if constexpr (Codec::rotates_in_memory) {
+          alignas(64) float sum[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
+          rotate_back(chunk, sum);
+          for (std::uint32_t i = 0; i < entry.length; ++i) {
+            to[i] = finite_from_float<Element>(sum[i] * step.decode);
+          }
+        } else if (entry.length == size) {
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
+        } else {
+          Element copy[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, copy, step);
+          std::memcpy(to, copy, entry.length * sizeof(Element));
+        }
+      });
+    }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_cast() const
+{
+  using wire_element       = typename Codec::quantizer_type::element;
+  wire_element* const wire = reinterpret_cast<wire_element*>(args_.payload);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_entry const entry = args_.table[chunk];
+    Element const* from     = args_.gradient + entry.offset;
+    if constexpr (selects<Codec>) {
+      payload_place const place = find_place(args_, chunk);
+      bool const stays          = place.level == 0;
+      if (stays && !feeds_back<Codec>) { return; }
+      auto* const to = reinterpret_cast<wire_element*>(args_.payload + place.word);
+      with_chunk(chunk, [&](auto const* whole) {
+        if (!stays) { static_cast<void>(convert_values(set_, whole, to, 1.0f, size)); }
+        if constexpr (feeds_back<Codec>) { keep_residual(chunk, whole, stays ? nullptr : to); }
+      });
+    } else {
+      wire_element* to = wire + (entry.offset - args_.records[entry.tensor].bypass);
+      static_cast<void>(convert_values(set_, from, to, 1.0f, entry.length));
+    }
+  });
+}
+
+template <class Codec, class Element>
+template <class WireElement>
+void cpu_stages<Codec, Element>::keep_residual(std::uint64_t chunk,
+                                               float const* whole,
+                                               WireElement const* sent) const
+{
+  if (step_is_poisoned(args_)) { return; }
+  chunk_entry const entry = args_.table[chunk];
+  float* const residual   = args_.residual + entry.offset;
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+    keep_finite_residual(set_, whole, sent, residual, entry.length);
+  } else {
+    for (std::uint32_t i = 0; i < entry.length; ++i) {
+      float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, residual[i]);
+      if (is_finite(rest)) { residual[i] = rest; }
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode_cast() const
+{
+  using wire_element             = typename Codec::quantizer_type::element;
+  wire_element const* const wire = reinterpret_cast<wire_element const*>(args_.payload);
+  float const share              = 1.0f / static_cast<float>(args_.world);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_entry const entry  = args_.table[chunk];
+    wire_element const* from = wire + (entry.offset - args_.records[entry.tensor].bypass);
+    Element* to              = args_.gradient + entry.offset;
+    if constexpr (selects<Codec>) {
+      payload_place const place = find_place(args_, chunk);
+      if (place.level == 0) {
+        fill_chunk(to, entry.length, 0.0f);
+        return;
+      }
+      from = reinterpret_cast<wire_element const*>(args_.payload + place.word);
+    }
+    if (!convert_values(set_, from, to, share, entry.length)) { raise_flag(args_); }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_bypass() const
+{
+  for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+    tensor_record const& record = args_.records[tensor];
+    if (record.chunks != 0) { continue; }
+    for (std::uint64_t i = 0; i < record.size; ++i) {
+      args_.bypass[record.bypass + i] = to_float(args_.gradient[record.offset + i]);
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode_bypass() const
+{
+  float const share = 1.0f / static_cast<float>(args_.world);
+  for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+    tensor_record const& record = args_.records[tensor];
+    if (record.chunks != 0) { continue; }
+    for (std::uint64_t i = 0; i < record.size; ++i) {
+      float const sum = args_.bypass[record.bypass + i];
+      if (!is_finite(sum)) { raise_flag(args_); }
+      args_.gradient[record.offset + i] = from_float<Element>(sum * share);
+    }
+  }
 }
 
 template <class Codec, class Element>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A range that does not say what it measures: the compiler names the requirement.
-// expected: has_measurement
+//! A range that measures nothing: the compiler names the requirement.
+// expected: has_measure<
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
@@ -14,10 +14,11 @@
 #include <tersum/rotate/no_rotation.hpp>
 
 struct silent_range {
-  using scalar        = float;
-  using op            = tersum::native_sum<float>;
-  using headroom_type = tersum::no_headroom;
-  float clip          = 2;
+  using scalar                           = float;
+  using op                               = tersum::native_sum<float>;
+  using headroom_type                    = tersum::no_headroom;
+  static constexpr bool measures_rotated = false;
+  float clip                             = 2;
   tersum::no_headroom headroom{};
 };
 
