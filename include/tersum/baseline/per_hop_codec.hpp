@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/requantize_array.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/requantizing_sum.hpp>
 #include <tersum/baseline/requantizing_tiles.hpp>
@@ -22,8 +21,6 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
-#include <tersum/rotate/no_rotation.hpp>
-#include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
@@ -205,30 +202,6 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec
 
 static_assert(reduce_op<requantizing_sum<lloyd_max<4>, 1024>>,
               "tersum: must model tersum::reduce_op");
-
-namespace detail {
-
-template <class Quantizer, int Size>
-using hop_rotation = std::conditional_t<codebook<Quantizer>, partial_hadamard<Size>, no_rotation>;
-
-template <class Quantizer, int Size>
-struct codec_of_requantizing<requantizing_sum<Quantizer, Size>> {
-  using type = per_hop_codec<fixed_chunks<Size>, hop_rotation<Quantizer, Size>, Quantizer>;
-};
-
-template <class Quantizer, int Size>
-struct codec_of_requantizing<requantizing_tiles<Quantizer, Size>> {
-  using type = per_hop_codec<fixed_chunks<Size>, hop_rotation<Quantizer, Size>, Quantizer>;
-};
-
-template <class Quantizer, int Size, int First, int... Widths>
-struct codec_of_requantizing<requantizing_tiles<Quantizer, Size, First, Widths...>> {
-  using type = per_hop_codec<allocated_chunks<Size, First, Widths...>,
-                             hop_rotation<Quantizer, Size>,
-                             Quantizer>;
-};
-
-}  // namespace detail
 
 }  // namespace tersum::inline v0
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/baseline/detail/hop_chunk.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
@@ -47,6 +48,7 @@ struct hop_block {
 template <codebook Quantizer, int Size>
 struct requantizing_sum {
   using element                     = hop_block<Quantizer, Size>;
+  using chunker_type                = fixed_chunks<Size>;
   using quantizer_type              = Quantizer;
   using dither                      = no_dither;
   static constexpr bool native      = false;
@@ -85,3 +87,5 @@ struct requantizing_sum {
 };
 
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/requantize_array.hpp>

@@ -10,6 +10,8 @@
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/hop_tile.hpp>
+#include <tersum/chunk/allocated_chunks.hpp>
+#include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
@@ -71,8 +73,10 @@ struct tile_shape_of<Quantizer, Size> {
 //! @tparam Widths     Bits of a code on each level, ascending. Without any, all chunks have the quantizer's width.
 template <class Quantizer, int Size, int... Widths>
 requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_tiles {
-  using shape          = typename detail::tile_shape_of<Quantizer, Size, Widths...>::type;
-  using element        = typename shape::element;
+  using shape        = typename detail::tile_shape_of<Quantizer, Size, Widths...>::type;
+  using element      = typename shape::element;
+  using chunker_type = std::
+    conditional_t<sizeof...(Widths) == 0, fixed_chunks<Size>, allocated_chunks<Size, Widths...>>;
   using quantizer_type = Quantizer;
   using dither =
     typename detail::second_dither_of<typename detail::dither_of<Quantizer>::type>::type;
@@ -157,3 +161,5 @@ static_assert(reduce_op<requantizing_tiles<group_absmax<8, 16>, 256, 2, 4, 8>>,
               "tersum: must model tersum::reduce_op");
 
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/requantize_array.hpp>

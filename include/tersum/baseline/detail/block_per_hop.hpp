@@ -6,26 +6,51 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/exchange_tiles.hpp>
 #include <tersum/baseline/detail/tile_map.hpp>
 #include <tersum/baseline/hop_tile.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/reduce/detail/array_operands.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
-//! @brief The codec of the chunks that a reduction adds; per_hop_codec.hpp says which.
-template <requantizing Op>
-struct codec_of_requantizing;
+//! @brief The chunks that a reduction adds, by the names that codecs give to their policies. Hops do not rotate, but threads
+//! have the coordinates of a chunk that rotations leave them.
+template <requantizing Op, class Quantizer = typename Op::quantizer_type>
+struct hop_coding {
+  using chunker_type = typename Op::chunker_type;
+  using rotator_type = std::
+    conditional_t<codebook<Quantizer>, partial_hadamard<chunker_type::chunk_size>, no_rotation>;
+  using quantizer_type = Quantizer;
+  using feedback_type  = no_feedback;
+  using agreement_kind = agreement::none;
+  using payload_kind   = payload::hops;
+  using payload_op     = Op;
+  using rotation       = typename rotation_of<rotator_type, chunker_type::chunk_size>::type;
 
-template <requantizing Op>
-using codec_of_op = typename codec_of_requantizing<Op>::type;
+  static constexpr int chunk_size         = chunker_type::chunk_size;
+  static constexpr bool rotates_chunks    = transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = false;
+
+  template <int Level>
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr auto at_level() const noexcept
+  {
+    return hop_coding<Op, typename Op::template quantizer_at<Level>>{};
+  }
+};
 
 //! @brief Loads the head of a tile.
 template <class Context>
@@ -73,7 +98,7 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
                                      typename Op::element const* b,
                                      std::size_t count)
 {
-  using codec   = codec_of_op<Op>;
+  using codec   = hop_coding<Op>;
   using element = typename Op::element;
   exchange_args<codec, float> const args{};
   own_part<codec, float, Context> own{ctx, args, tile_map<Op>{}};
@@ -109,8 +134,8 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
 //! @brief The kernel of it, with the blocks of all kernels on parts.
 template <requantizing Op>
 struct requantize_elements_kernel {
-  static constexpr int threads = two_shot_grid<codec_of_op<Op>>.threads;
-  static constexpr int shared  = two_shot_grid<codec_of_op<Op>>.shared;
+  static constexpr int threads = two_shot_grid<hop_coding<Op>>.threads;
+  static constexpr int shared  = two_shot_grid<hop_coding<Op>>.shared;
 
   array_operands<Op> on;
 

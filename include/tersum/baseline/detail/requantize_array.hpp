@@ -50,7 +50,7 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
         key    = Op::key_of(a[i].about, ours, others);
         number = Op::number_of(a[i].about, index);
       }
-      at_level(codec_of_op<Op>{}, place.level, [&](auto const& codec) {
+      at_level(hop_coding<Op>{}, place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
         using codes     = chunk_codes<quantizer, size>;
         codes::add(set, a[i].word + place.word, ours, sum, true);
@@ -73,7 +73,7 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
 template <class Executor, requantizing Op>
 [[nodiscard]] status requantize_array(Executor const& exec, array_operands<Op> const& on)
 {
-  constexpr auto grid        = two_shot_grid<codec_of_op<Op>>;
+  constexpr auto grid        = two_shot_grid<hop_coding<Op>>;
   std::uint64_t const chunks = on.count * std::uint64_t{Op::element::chunks};
   return exec.run(requantize_elements_kernel<Op>{on},
                   (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block);
