@@ -116,11 +116,11 @@ struct codec {
   using payload_kind   = payload::codes;
   using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
-  static constexpr int chunk_size      = Chunker::chunk_size;
-  static constexpr bool rotates_chunks = detail::transforms_registers<rotation>;  //!< In registers.
-  static constexpr bool rotates_in_memory =
-    !has_packed_rotation<Rotator, chunk_size>;  //!< By the rotator's plain form.
-  static constexpr bool rotates_all = Rotator::rotation_size == 0;
+  //! Chunks are rotated in registers; by the rotator's plain form; not, because their tensor was.
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all       = Rotator::rotation_size == 0;
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
