@@ -179,7 +179,6 @@ struct codec {
   static_assert(
     !rotates_all || !Feedback::enabled,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
-
   static_assert(
     chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
     "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");
