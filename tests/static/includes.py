@@ -25,13 +25,6 @@ KNOWN = {
     ("device/detail/quantize.ipp", "codec.hpp"): "the packed forms of policies are templates on codecs",
     ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
     ("device/detail/select_chunks.ipp", "detail/width_costs.hpp"): "the same",
-    # Two-shot codecs take `group_absmax`, whose kernels therefore are among those of the core.
-    ("block/detail/cpu/vector_kernels.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
-    ("exchange/detail/block_parts.hpp", "baseline/detail/block_group_absmax.hpp"): "blocks with scales",
-    ("exchange/detail/cpu/cpu_chunk_codes.hpp", "baseline/group_absmax.hpp"): "blocks with scales",
-    # Per-hop codecs share the arguments and the reductions of all codecs.
-    ("execute/detail/reduce_array.hpp", "baseline/per_hop_codec.hpp"): "sums of coded chunks",
-    ("execute/detail/cuda_kernels.cuh", "baseline/detail/block_per_hop.hpp"): "sums of coded chunks",
 }
 
 

@@ -8,10 +8,10 @@
 
 #include "emulator.hpp"
 
-#include <tersum/baseline/detail/block_per_hop.hpp>
 #include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/exchange_launches.hpp>
 #include <tersum/execute/executor.hpp>
+#include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/status.hpp>
 
 // g++ does not see that vectors are loaded under the condition under which they are used.
@@ -55,12 +55,7 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
                               std::size_t count) const
   {
     if constexpr (requantizing<Op>) {
-      constexpr auto grid = detail::two_shot_grid<detail::codec_of_op<Op>>;
-      launch(blocks_of<grid.chunks_a_block>(count * Op::element::chunks),
-             grid.threads,
-             grid.shared,
-             [&](auto& context) { detail::requantize_elements<Op>(context, to, a, b, count); });
-      return {};
+      return requantize_array(*this, detail::array_operands<Op>{to, a, b, count});
     } else if constexpr (has_combine_at<Op>) {
       launch(blocks_of<tuned.cuda.reduce_threads * 4>(count),
              tuned.cuda.reduce_threads,

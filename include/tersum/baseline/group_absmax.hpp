@@ -6,23 +6,16 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/baseline/levels_and_scales.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/random/philox.hpp>
 
 #include <array>
 #include <cstdint>
 
 namespace tersum::inline v0 {
-
-namespace detail {
-
-inline constexpr std::uint32_t block_one = 1u << 20;  //!< A block's scale in fixed point.
-
-}  // namespace detail
 
 //! @brief Every group of coordinates has a scale near its largest magnitude, and its values are rounded to levels of that
 //! scale.
@@ -123,26 +116,7 @@ struct group_absmax {
 
 static_assert(group_quantizer<group_absmax<4, 16>>, "tersum: must model tersum::group_quantizer");
 
-namespace detail {
-
-//! @brief Groups with a smaller scale decode to zeros, since one over the scale would not be finite.
-inline constexpr float least_block = 0x1p-120f;
-
-//! @brief The threshold beyond which `group_absmax::round` rounds up: from a byte of a draw of sixteen, or, without dither,
-//! half of the distance.
-template <class Dither>
-[[nodiscard]] TERSUM_INLINE std::uint32_t threshold_of(philox_block const& draw,
-                                                       std::uint32_t mask,
-                                                       int byte) noexcept
-{
-  if constexpr (Dither::rounds == 0) {
-    return 256;
-  } else {
-    std::uint32_t const word = draw.word[byte / 4] ^ mask;
-    return ((word >> (8 * (byte % 4))) & 0xffu) * 2 + 1;
-  }
-}
-
-}  // namespace detail
-
 }  // namespace tersum::inline v0
+
+#include <tersum/baseline/detail/block_group_absmax.hpp>
+#include <tersum/baseline/detail/cpu_group_absmax.hpp>

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/requantize_array.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/requantizing_sum.hpp>
 #include <tersum/baseline/requantizing_tiles.hpp>
@@ -207,10 +208,6 @@ static_assert(reduce_op<requantizing_sum<lloyd_max<4>, 1024>>,
 
 namespace detail {
 
-//! @brief The codec of the chunks that a reduction adds.
-template <requantizing Op>
-struct codec_of_requantizing;
-
 template <class Quantizer, int Size>
 using hop_rotation = std::conditional_t<codebook<Quantizer>, partial_hadamard<Size>, no_rotation>;
 
@@ -230,9 +227,6 @@ struct codec_of_requantizing<requantizing_tiles<Quantizer, Size, First, Widths..
                              hop_rotation<Quantizer, Size>,
                              Quantizer>;
 };
-
-template <requantizing Op>
-using codec_of_op = typename codec_of_requantizing<Op>::type;
 
 }  // namespace detail
 

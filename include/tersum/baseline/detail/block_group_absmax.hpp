@@ -9,13 +9,18 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/detail/group_units.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -148,5 +153,68 @@ TERSUM_BODY void add_blocks(Context const& ctx,
     for (int i = 0; i < 8; ++i) { add_level<Quantizer>(ctx, tables, words, 8 * r + i, scaled, v); }
   }
 }
+
+//! @brief The chunk's scale is its largest magnitude: NaN if that is not finite, and zero, as are the codes, if it is next to
+//! nothing.
+template <group_quantizer Quantizer>
+struct part_codes<Quantizer> {
+  template <class Part>
+  TERSUM_BODY static void add(Part const& own,
+                              std::uint32_t const* codes,
+                              float scale,
+                              float (&v)[32])
+  {
+    add_blocks<Quantizer>(own.ctx,
+                          own.tables,
+                          codes + own.mine.thread * Quantizer::bits,
+                          codes + group_scale_word<Quantizer>(Part::size, own.mine.thread),
+                          scale,
+                          v);
+  }
+
+  template <class Dither, class Part>
+  TERSUM_BODY static void encode(Part const& own,
+                                 float const (&v)[32],
+                                 dither_key const& key,
+                                 float share_of,
+                                 std::uint32_t* part)
+  {
+    using context      = typename Part::context_type;
+    constexpr int size = Part::size;
+    std::uint32_t most[4];
+    block_maxima<Quantizer>(own.ctx, v, most);
+    float const whole = context::from_bits(
+      chunk_maximum(own.ctx,
+                    maximum(maximum(most[0], most[1]), maximum(most[2], most[3])),
+                    own.mine,
+                    own.storage));
+    bool const sound = is_finite(whole) && whole >= 0x1p-100f;
+    if (!own.mine.active || own.place.level == 0) { return; }
+    if (own.mine.thread == 0) {
+      float const said = is_finite(whole) ? 0.0f : context::from_bits(0x7fffffffu);
+      own.ctx.store(part + own.map.scale_word(own.place.index),
+                    context::bits(context::multiply(sound ? whole : said, share_of)));
+    }
+    std::uint64_t const draws = own.mine.chunk * (size / 16) + 2 * own.mine.thread;
+    at_level(own.args.codec, own.place.level, [&](auto const& codec) {
+      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      std::uint32_t words[quantizer::bits];
+      std::uint32_t scales[quantizer::scale::bits / 8];
+      code_blocks<quantizer, Dither>(
+        own.ctx, own.tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
+      TERSUM_UNROLL
+      for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+      std::uint32_t* const codes = part + own.place.word;
+      store_codes(own.ctx, codes + own.mine.thread * quantizer::bits, words);
+      if (own.mine.thread % (quantizer::block / 8) == 0) {
+        TERSUM_UNROLL
+        for (int w = 0; w < quantizer::scale::bits / 8; ++w) {
+          own.ctx.store(codes + group_scale_word<quantizer>(size, own.mine.thread) + w,
+                        sound ? scales[w] : 0u);
+        }
+      }
+    });
+  }
+};
 
 }  // namespace tersum::inline v0::detail

@@ -6,14 +6,26 @@
 
 #pragma once
 
-#include <tersum/baseline/per_hop_codec.hpp>
+#include <tersum/baseline/detail/tile_map.hpp>
+#include <tersum/baseline/hop_tile.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/reduce/detail/array_operands.hpp>
+#include <tersum/types.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
+
+//! @brief The codec of the chunks that a reduction adds; per_hop_codec.hpp says which.
+template <requantizing Op>
+struct codec_of_requantizing;
+
+template <requantizing Op>
+using codec_of_op = typename codec_of_requantizing<Op>::type;
 
 //! @brief Loads the head of a tile.
 template <class Context>
@@ -93,5 +105,20 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
   for (int k = 0; k < 32; ++k) { v[k] = Context::add(v[k], other[k]); }
   own.template encode<typename Op::dither>(v, key, 1.0f, to[number].word);
 }
+
+//! @brief The kernel of it, with the blocks of all kernels on parts.
+template <requantizing Op>
+struct requantize_elements_kernel {
+  static constexpr int threads = two_shot_grid<codec_of_op<Op>>.threads;
+  static constexpr int shared  = two_shot_grid<codec_of_op<Op>>.shared;
+
+  array_operands<Op> on;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    requantize_elements<Op>(ctx, on.to, on.a, on.b, on.count);
+  }
+};
 
 }  // namespace tersum::inline v0::detail

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>

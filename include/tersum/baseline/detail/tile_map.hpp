@@ -6,10 +6,10 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 
 #include <cstdint>
 

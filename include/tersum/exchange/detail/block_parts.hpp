@@ -7,8 +7,8 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_group_absmax.hpp>
 #include <tersum/block/block_group.hpp>
+#include <tersum/exchange/detail/block_part_codes.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
@@ -29,8 +29,9 @@ inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunk
 //! @brief What a thread of these kernels works with.
 template <class Codec, class Element, class Context>
 struct own_part {
-  using args_type = exchange_args<Codec, Element>;
-  using hadamard  = typename own_chunk<Codec>::hadamard;
+  using context_type = Context;
+  using args_type    = exchange_args<Codec, Element>;
+  using hadamard     = typename own_chunk<Codec>::hadamard;
 
   static constexpr int size     = Codec::chunk_size;
   static constexpr bool rotates = Codec::rotates_chunks || Codec::rotates_in_memory;
@@ -88,17 +89,7 @@ struct own_part {
     float const scale = Context::multiply(scale_in(part), factor);
     at_level(args.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      std::uint32_t const* const codes = part + place.word;
-      if constexpr (group_quantizer<quantizer>) {
-        add_blocks<quantizer>(ctx,
-                              tables,
-                              codes + mine.thread * quantizer::bits,
-                              codes + group_scale_word<quantizer>(size, mine.thread),
-                              scale,
-                              v);
-      } else {
-        add_codes<quantizer, in_step>(ctx, tables, codes + mine.thread * quantizer::bits, scale, v);
-      }
+      part_codes<quantizer>::add(*this, part + place.word, scale, v);
     });
   }
 
@@ -106,83 +97,12 @@ struct own_part {
   //! `share_of`: by 1 / ranks if the values are sums and the part is to hold their mean.
   template <class Dither>
   TERSUM_BODY void encode(float const (&v)[32],
-                          [[maybe_unused]] dither_key const& key,
+                          dither_key const& key,
                           float share_of,
                           std::uint32_t* part) const
   {
-    if constexpr (group_quantizer<typename Codec::quantizer_type>) {
-      encode_blocks<Dither>(v, key, share_of, part);
-    } else {
-      encode_codebook(v, share_of, part);
-    }
-  }
-
-  TERSUM_BODY void encode_codebook(float const (&v)[32], float share_of, std::uint32_t* part) const
-  {
-    float squares = 0.0f;
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { squares = Context::fma(v[k], v[k], squares); }
-    float const energy = chunk_total(ctx, squares, mine, storage);
-    bool const sound   = energy >= 0x1p-100f && is_finite(energy);
-    float const root =
-      Context::square_root(Context::divide(static_cast<float>(size), sound ? energy : 1.0f));
-    float product = 0.0f;
-    if (in_step || (mine.active && place.level > 0)) {
-      at_level(args.codec, place.level, [&](auto const& codec) {
-        using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-        std::uint32_t words[quantizer::bits];
-        product = code_values<quantizer, in_step>(ctx, tables, root, v, words);
-        TERSUM_UNROLL
-        for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
-        store_codes(ctx, part + (place.word + mine.thread * quantizer::bits), words);
-      });
-    }
-    float const products = chunk_total(ctx, product, mine, storage);
-    float scale          = energy < 0x1p-100f ? 0.0f : Context::from_bits(0x7fffffffu);
-    if (sound) { scale = Context::divide(energy, products); }
-    if (mine.active && place.level > 0 && mine.thread == 0) {
-      ctx.store(part + map.scale_word(place.index),
-                Context::bits(Context::multiply(scale, share_of)));
-    }
-  }
-
-  template <class Dither>
-  TERSUM_BODY void encode_blocks(float const (&v)[32],
-                                 dither_key const& key,
-                                 float share_of,
-                                 std::uint32_t* part) const
-  {
-    std::uint32_t most[4];
-    block_maxima<typename Codec::quantizer_type>(ctx, v, most);
-    float const whole = Context::from_bits(chunk_maximum(
-      ctx, maximum(maximum(most[0], most[1]), maximum(most[2], most[3])), mine, storage));
-    bool const sound  = is_finite(whole) && whole >= 0x1p-100f;
-    if (!mine.active || place.level == 0) { return; }
-    if (mine.thread == 0) {
-      // NaN for what is not finite.
-      float const said = is_finite(whole) ? 0.0f : Context::from_bits(0x7fffffffu);
-      ctx.store(part + map.scale_word(place.index),
-                Context::bits(Context::multiply(sound ? whole : said, share_of)));
-    }
-    std::uint64_t const draws = mine.chunk * (size / 16) + 2 * mine.thread;
-    at_level(args.codec, place.level, [&](auto const& codec) {
-      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      std::uint32_t words[quantizer::bits];
-      std::uint32_t scales[quantizer::scale::bits / 8];
-      code_blocks<quantizer, Dither>(
-        ctx, tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
-      TERSUM_UNROLL
-      for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
-      std::uint32_t* const codes = part + place.word;
-      store_codes(ctx, codes + mine.thread * quantizer::bits, words);
-      if (mine.thread % (quantizer::block / 8) == 0) {
-        TERSUM_UNROLL
-        for (int w = 0; w < quantizer::scale::bits / 8; ++w) {
-          ctx.store(codes + group_scale_word<quantizer>(size, mine.thread) + w,
-                    sound ? scales[w] : 0u);
-        }
-      }
-    });
+    part_codes<typename Codec::quantizer_type>::template encode<Dither>(
+      *this, v, key, share_of, part);
   }
 
   //! Flips signs and rotates, from the loaded arrangement to the order of the wire. Without a rotation nothing changes.

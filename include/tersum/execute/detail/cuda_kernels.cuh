@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_per_hop.hpp>
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
@@ -98,16 +97,6 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
     Op op, std::uint32_t* to, std::uint32_t const* a, std::uint32_t const* b, std::size_t count)
 {
   reduce_segments(kernel_context_t<Of...>{}, op, to, a, b, count);
-}
-
-template <class Op, class... Of>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  threads_per_block<codec_of_op<Op>>) requantize_elements_kernel(typename Op::element* to,
-                                                                 typename Op::element const* a,
-                                                                 typename Op::element const* b,
-                                                                 std::size_t count)
-{
-  requantize_elements<Op>(kernel_context_t<Of...>{}, to, a, b, count);
 }
 
 template <int Bits, int Ranks, class... Of>

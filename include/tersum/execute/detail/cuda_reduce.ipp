@@ -16,16 +16,7 @@ status basic_cuda_executor<Of...>::reduce([[maybe_unused]] Op const& op,
 {
   using element = typename Op::element;
   if constexpr (requantizing<Op>) {
-    constexpr auto grid        = detail::two_shot_grid<detail::codec_of_op<Op>>;
-    std::uint64_t const chunks = count * element::chunks;
-    return launch(detail::requantize_elements_kernel<Op, Of...>,
-                  (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block,
-                  grid.threads,
-                  grid.shared,
-                  to,
-                  a,
-                  b,
-                  count);
+    return requantize_array(*this, detail::array_operands<Op>{to, a, b, count});
   } else if constexpr (has_combine_at<Op>) {
     constexpr std::size_t a_block = tuned.cuda.reduce_threads * 4;
     return launch(detail::reduce_segments_kernel<Op, Of...>,

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
@@ -14,7 +13,6 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
-#include <tersum/quantize/detail/mark_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
@@ -269,27 +267,6 @@ void add_levels(
   instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
   TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
-}
-
-template <class Dither, int Size>
-void draw_bytes(instruction_set set, dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
-{
-  TERSUM_DISPATCH(set, true, draw_bytes<Dither, Size>(key, chunk, to));
-}
-
-template <class Quantizer, int Size>
-[[nodiscard]] float encode_blocks(instruction_set set,
-                                  float const* values,
-                                  std::uint8_t const* random,
-                                  std::uint32_t* to)
-{
-  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, random, to));
-}
-
-template <class Quantizer, int Size>
-void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
-{
-  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size>(from, whole, values));
 }
 
 #undef TERSUM_DISPATCH

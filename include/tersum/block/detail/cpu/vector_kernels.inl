@@ -16,5 +16,4 @@
 #include <tersum/block/detail/cpu/vector_measure.inl>
 #include <tersum/block/detail/cpu/vector_full_rotation.inl>
 #include <tersum/block/detail/cpu/codebook_kernels.inl>
-#include <tersum/block/detail/cpu/group_kernels.inl>
 // clang-format on

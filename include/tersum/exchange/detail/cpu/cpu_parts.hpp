@@ -104,9 +104,9 @@ class cpu_parts : public cpu_stages<Codec, Element> {
                 std::uint32_t* words) const
   {
     at_level(args_.codec, place.level, [&](auto const& codec) {
-      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      float const scale =
-        encode_rows<quantizer, Dither, size>(set_, key, chunk, rows, words + place.word);
+      using quantizer   = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+      float const scale = chunk_codes<quantizer, size>::template encode<Dither>(
+        set_, key, chunk, rows, words + place.word);
       words[map.scale_word(place.index)] = float_bits(scale * share);
     });
   }
@@ -122,7 +122,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
     at_level(args_.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      add_rows<quantizer, size>(set_, words + place.word, scale, rows, fresh);
+      chunk_codes<quantizer, size>::add(set_, words + place.word, scale, rows, fresh);
     });
   }
 

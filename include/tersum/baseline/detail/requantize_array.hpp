@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Hops over whole arrays, on the CPU and as a launch. Executors find these functions by their arguments.
+
+#pragma once
+
+#include <tersum/baseline/detail/block_per_hop.hpp>
+#include <tersum/baseline/detail/tile_map.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/execute/instruction_set.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/reduce/detail/array_operands.hpp>
+#include <tersum/status.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Decodes, adds and encodes again all chunks of arrays of blocks or tiles, on some threads of the host.
+template <requantizing Op>
+void requantize_array(int threads, instruction_set set, array_operands<Op> const& on)
+{
+  using element      = typename Op::element;
+  element* const to  = on.to;
+  element const* a   = on.a;
+  element const* b   = on.b;
+  constexpr int size = Op::chunk_size;
+  parallel_for(threads, on.count, [&](std::uint64_t i) {
+    tile_counts<Op> counts{{0, element::chunks}};
+    if constexpr (Op::tiles) { counts = Op::counts_of(a[i].about); }
+    std::uint32_t const chunks = counts.chunks();
+    for (std::uint32_t index = 0; index < chunks; ++index) {
+      part_place const place = counts.place(index);
+      int const last         = element::scale_of(static_cast<int>(index));
+      float const ours       = bits_float(a[i].word[last]);
+      float const others     = bits_float(b[i].word[last]);
+      alignas(64) float sum[size], other[size];
+      dither_key key{};
+      std::uint64_t number = 0;
+      if constexpr (Op::tiles) {
+        key    = Op::key_of(a[i].about, ours, others);
+        number = Op::number_of(a[i].about, index);
+      }
+      at_level(codec_of_op<Op>{}, place.level, [&](auto const& codec) {
+        using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
+        using codes     = chunk_codes<quantizer, size>;
+        codes::add(set, a[i].word + place.word, ours, sum, true);
+        codes::add(set, b[i].word + place.word, others, other, true);
+        // Both estimates are rounded before they are added, so that ranks with swapped operands get the same bits.
+        fused_add(set, 1.0f, sum, other, size, sum);
+        float const scale = codes::template encode<typename Op::dither>(
+          set, key, number, sum, to[i].word + place.word);
+        to[i].word[last] = float_bits(scale);
+      });
+    }
+    if constexpr (Op::tiles) {
+      to[i].about = a[i].about;
+      std::fill(to[i].word + counts.place(chunks).word, to[i].word + element::room - chunks, 0u);
+    }
+  });
+}
+
+//! @brief The same as a launch, on an executor with `run`.
+template <class Executor, requantizing Op>
+[[nodiscard]] status requantize_array(Executor const& exec, array_operands<Op> const& on)
+{
+  constexpr auto grid        = two_shot_grid<codec_of_op<Op>>;
+  std::uint64_t const chunks = on.count * std::uint64_t{Op::element::chunks};
+  return exec.run(requantize_elements_kernel<Op>{on},
+                  (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block);
+}
+
+}  // namespace tersum::inline v0::detail
