@@ -14,6 +14,7 @@
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -139,32 +140,14 @@ struct codec {
                              stage::finish>;
 
   //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.
-  static constexpr std::uint32_t zero_word =
-    Reducer::biased ? lanes::ones * static_cast<std::uint32_t>(Quantizer::max_level) : 0;
+  static constexpr std::uint32_t zero_word = detail::zero_word_of<Quantizer, Reducer>;
 
   static_assert(Rotator::rotation_size <= 1 || Rotator::rotation_size == chunk_size,
                 "tersum: partial_hadamard<N> rotates whole chunks: make N equal to the chunk size");
-  static_assert(
-    Quantizer::bits >= 2 && Quantizer::bits <= 8 && Quantizer::max_level >= 1 &&
-      Quantizer::max_level < 1 << (Quantizer::bits - 1),
-    "tersum: a quantizer has 2 to 8 bits, and max_level fits them: 1 to 2^(bits - 1) - 1");
-  static_assert(Quantizer::fraction_bits >= 0 && Quantizer::fraction_bits <= 8,
-                "tersum: a quantizer is given eight random bits: fraction_bits is 0 to 8");
-  static_assert(Reducer::lane_bits == 2 || Reducer::lane_bits == 4 || Reducer::lane_bits == 8 ||
-                  Reducer::lane_bits == 16,
-                "tersum: a reducer's lane_bits are 2, 4, 8 or 16");
-  static_assert(Quantizer::bits <= Reducer::lane_bits,
-                "tersum: the reducer's lanes are narrower than the quantizer's codes");
-  static_assert(
-    !requires { requires Reducer::code_bits != Quantizer::bits; },
-    "tersum: widening_sum<q, b> is for a quantizer of q bits");
+  static_assert(detail::suits_lanes<Quantizer, Reducer>());
   static_assert(
     !Range::headroom_type::tracked || (Reducer::saturating && Reducer::lane_bits <= 8),
     "tersum: tracked_correlation is for saturating lanes of up to 8 bits; exact sums need only no_headroom");
-  static_assert(
-    std::is_integral_v<typename Reducer::op::element> && !has_combine_at<typename Reducer::op>,
-    "tersum: a reducer's op adds words of packed codes: its element is an integer, and it takes two of them "
-    "wherever they lie");
   static_assert(
     !detail::has_several_bits<Chunker>() || !detail::has_widths_of<Chunker, Reducer>() ||
       std::is_same_v<typename Reducer::op, saturating_add<Reducer::lane_bits>>,

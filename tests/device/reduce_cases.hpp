@@ -9,7 +9,7 @@
 #include "placed_array.hpp"
 #include "support/same_bytes.hpp"
 
-#include <tersum/baseline/requantizing_sum.hpp>
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/device/reduce.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>

@@ -18,14 +18,7 @@ PAGE = ROOT / "docs" / "developer" / "layers.md"
 INCLUDE = re.compile(r"^\s*#\s*include\s*<tersum/([^>]+)>", re.MULTILINE)
 
 # (file, what it includes): why it still points upward.
-KNOWN = {
-    # A block piece makes a codec of its policies, to call what kernels call.
-    ("quantize/block_codes.hpp", "codec.hpp"): "the packed forms of policies are templates on codecs",
-    # The same on arrays.
-    ("device/detail/quantize.ipp", "codec.hpp"): "the packed forms of policies are templates on codecs",
-    ("device/detail/select_chunks.ipp", "codec.hpp"): "what a width costs and is worth is asked of a codec",
-    ("device/detail/select_chunks.ipp", "detail/width_costs.hpp"): "the same",
-}
+KNOWN = {}
 
 
 def includes_of(folder):

@@ -8,15 +8,11 @@
 
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
-#include <tersum/chunk/fixed_chunks.hpp>
-#include <tersum/codec.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
+#include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
-#include <tersum/range/headroom.hpp>
-#include <tersum/range/rms_range.hpp>
-#include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -62,15 +58,8 @@ struct block_codes {
                           float const (&v)[32],
                           std::uint32_t (&packed)[words]) const
   {
-    detail::encode_words(ctx,
-                         codec_type{.quantizer = quantizer},
-                         key,
-                         mask(key),
-                         number(mine),
-                         scale,
-                         scale,
-                         v,
-                         packed);
+    detail::encode_words(
+      ctx, coding{.quantizer = quantizer}, key, mask(key), number(mine), scale, scale, v, packed);
   }
 
   //! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.
@@ -80,7 +69,7 @@ struct block_codes {
                                  int world,
                                  float (&v)[32])
   {
-    detail::decode_words<codec_type>(ctx, packed, world, v);
+    detail::decode_words<coding>(ctx, packed, world, v);
   }
 
   //! @brief This thread's words of a payload; zeros where the chunk does not exist.
@@ -95,7 +84,7 @@ struct block_codes {
                                std::uint32_t (&packed)[words])
   {
     std::uint32_t squares = 0, at_limit = 0;
-    detail::load_words<codec_type>(
+    detail::load_words<coding>(
       ctx, payload + number(mine) * words, mine.exists(), packed, squares, at_limit);
   }
 
@@ -112,8 +101,7 @@ struct block_codes {
   }
 
  private:
-  using codec_type =
-    codec<fixed_chunks<Size>, partial_hadamard<Size>, rms_range<no_headroom>, Quantizer, Reducer>;
+  using coding = detail::coding<Size, Quantizer, Reducer>;
 
   //! The number of this thread's 32 coordinates, counted over all chunks.
   [[nodiscard]] TERSUM_BODY static std::uint64_t number(chunk const& mine)

@@ -45,13 +45,12 @@ struct dequantize_work {
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
-    using codec_type   = array_codec<Size, Quantizer, Reducer>;
+    using codes        = coding<Size, Quantizer, Reducer>;
     constexpr int room = Size / 32 * Reducer::lane_bits;
     parallel_for(threads, steps.size(), [&](std::uint64_t chunk) {
       write_whole_chunk<Size>(values, chunk, [&](Element* to) {
         chunk_step counts{};
-        decode_chunk<codec_type>(
-          set, world, 0, chunk, steps[chunk], words + chunk * room, to, counts);
+        decode_chunk<codes>(set, world, 0, chunk, steps[chunk], words + chunk * room, to, counts);
       });
     });
     return {};

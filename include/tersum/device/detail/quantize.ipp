@@ -6,26 +6,17 @@
 
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
-#include <tersum/chunk/fixed_chunks.hpp>
-#include <tersum/codec.hpp>
 #include <tersum/config.hpp>
 #include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>
 #include <tersum/device/detail/whole_chunk.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/quantize/block_codes.hpp>
-#include <tersum/range/headroom.hpp>
-#include <tersum/range/rms_range.hpp>
-#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/quantize/detail/coding.hpp>
 
 namespace tersum::inline v0 {
 
 namespace detail {
-
-//! The codec whose codes these are.
-template <int Size, class Quantizer, class Reducer>
-using array_codec =
-  codec<fixed_chunks<Size>, no_rotation, rms_range<no_headroom>, Quantizer, Reducer>;
 
 template <int Size, class Quantizer, class Reducer, class Element>
 struct quantize_kernel : chunk_launch<Size> {
@@ -64,14 +55,13 @@ struct quantize_work {
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
-    using codec_type   = array_codec<Size, Quantizer, Reducer>;
     constexpr int room = Size / 32 * Reducer::lane_bits;
-    codec_type const codec{.quantizer = quantizer};
+    coding<Size, Quantizer, Reducer> const codes{.quantizer = quantizer};
     parallel_for(threads, scales.size(), [&](std::uint64_t chunk) {
       with_whole_chunk<Size>(values, chunk, [&]<class From>(From const* from) {
         chunk_source<From> const source{from, nullptr};
         std::uint32_t* const to = words + chunk * room;
-        encode_chunk(set, codec, key, 0, chunk, scales[chunk], from, source, to, nullptr);
+        encode_chunk(set, codes, key, 0, chunk, scales[chunk], from, source, to, nullptr);
       });
     });
     return {};

@@ -6,14 +6,11 @@
 
 #include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
-#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/device/detail/perform.hpp>
-#include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/range/rms_range.hpp>
-#include <tersum/rotate/partial_hadamard.hpp>
 
 #include <limits>
 #include <type_traits>
@@ -21,6 +18,16 @@
 namespace tersum::inline v0 {
 
 namespace detail {
+
+//! What the costs of widths depend on where codes are summed, by the names that codecs give to their policies.
+template <class Chunker, class Reducer>
+struct summed_widths {
+  using chunker_type = Chunker;
+  using reducer_type = Reducer;
+  using payload_kind = payload::codes;
+
+  static constexpr int chunk_size = Chunker::chunk_size;
+};
 
 //! What the kernels of a selection are given.
 template <class Norm>
@@ -115,18 +122,14 @@ constexpr chunk_rule rule_of(allocated_chunks<Size, Widths...> const& chunker,
                              int world,
                              std::uint64_t words) noexcept
 {
-  using codec_type             = codec<allocated_chunks<Size, Widths...>,
-                           partial_hadamard<Size>,
-                           rms_range<>,
-                           stochastic_quantizer<Bits>,
-                           saturating_sum<Bits>>;
-  constexpr std::uint32_t unit = detail::selection_unit<codec_type>();
+  using widths = detail::summed_widths<allocated_chunks<Size, Widths...>, saturating_sum<Bits>>;
+  constexpr std::uint32_t unit = detail::selection_unit<widths>();
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   chunk_rule rule{};
   rule.exponent   = static_cast<std::uint32_t>(chunker.weighting * 65536.0f);
   rule.capacity   = static_cast<std::uint32_t>(detail::minimum(words / unit, most));
   rule.unit_words = unit;
-  detail::rule_steps<codec_type>(rule, world);
+  detail::rule_steps<widths>(rule, world);
   return rule;
 }
 
