@@ -117,11 +117,11 @@ struct codec {
   using payload_kind   = payload::codes;
   using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
-  static constexpr int chunk_size      = Chunker::chunk_size;
-  static constexpr bool rotates_chunks = detail::transforms_registers<rotation>;  //!< In registers.
-  static constexpr bool rotates_in_memory =
-    !has_packed_rotation<Rotator, chunk_size>;  //!< By the rotator's plain form.
-  static constexpr bool rotates_all = Rotator::rotation_size == 0;
+  //! Chunks are rotated in registers; by the rotator's plain form; not, because their tensor was.
+  static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
+  static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
+  static constexpr bool rotates_all       = Rotator::rotation_size == 0;
+  static constexpr int chunk_size         = Chunker::chunk_size;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
@@ -162,7 +162,6 @@ struct codec {
   static_assert(
     !rotates_all || !Feedback::enabled,
     "tersum: full_hadamard is for comparison and has no feedback: use partial_hadamard");
-
   static_assert(
     chunk_size >= 128 && chunk_size <= 32768 && (chunk_size & (chunk_size - 1)) == 0,
     "tersum: chunk_size must be a power of two from 128 to 32768; cast_codec takes smaller ones");

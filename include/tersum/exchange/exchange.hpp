@@ -27,6 +27,7 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/make_args.hpp>
+#include <tersum/exchange/wires.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
@@ -157,109 +158,6 @@ status decode(Executor const& exec,
               Gradient&& gradient,
               std::span<std::byte> state,
               std::span<std::byte> workspace);
-
-//! @name What a state holds
-//! Pointers into memory of the executor: the host's, or the device's.
-//! @{
-
-//! The first bytes of the state: seed, step and the flag of values that are not finite.
-template <class Codec>
-[[nodiscard]] state_header const* header_of(plan<Codec> const&,
-                                            std::span<std::byte const> state) noexcept
-{
-  return reinterpret_cast<state_header const*>(state.data());
-}
-
-//! @brief All that feedback keeps, in the unit of the gradient.
-//!
-//! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
-//! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns.
-//! Only the same rank of a world of the same size can use those again.
-//! @param plan   The plan of the state.
-//! @param state  plan.state_bytes() bytes, initialized.
-template <class Codec>
-[[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
-                                            std::span<std::byte> state) noexcept
-{
-  static_assert(feeds_back<Codec>,
-                "tersum: this codec has no feedback, so that its state has no residuals");
-  if constexpr (nesting<Codec>) {
-    return residuals_of(plan.factors(), plan.factors_state(state));
-  } else {
-    std::size_t first = plan.residual_offset();
-    if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-    std::size_t const end = plan.residual_offset() + plan.coordinates() * sizeof(float);
-    return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
-  }
-}
-//! @}
-
-//! @name The rounds of an exchange
-//! @{
-
-//! The agreed scalars: the norms or the magnitudes; of paired low-rank factors it is P.
-template <class Codec>
-[[nodiscard]] auto agreed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
-{
-  static_assert(
-    agrees<Codec>,
-    "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
-  using op = typename Codec::agreed_op;
-  return wire<op>{
-    .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
-    .count = plan.agreed_bytes() / sizeof(typename op::element),
-    .ranks = plan.ranks().size};
-}
-
-//! Of a two-shot codec: this rank's codes of all parts, to be sent to the owners of the parts.
-template <scattering Codec>
-[[nodiscard]] scatter_wire<std::uint32_t> scattered_wire(plan<Codec> const& plan,
-                                                         std::span<std::byte> workspace) noexcept
-{
-  return {.sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
-          .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
-          .count    = plan.part_bytes() / sizeof(std::uint32_t),
-          .ranks    = plan.ranks().size};
-}
-
-//! What every rank sends to all others: its part of the mean (two shots), or the coordinates that it chose (TopK).
-template <class Codec>
-requires(gathering<Codec> || scattering<Codec>)
-  [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
-                                                         std::span<std::byte> workspace) noexcept
-{
-  return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
-          .count = plan.part_bytes() / sizeof(std::uint32_t),
-          .ranks = plan.ranks().size};
-}
-
-//! The codes, or the converted coordinates; of low-rank factors it is Q, or the only factor of an alternating exchange.
-template <class Codec>
-[[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
-{
-  using op           = typename Codec::payload_op;
-  std::size_t offset = plan.payload_offset();
-  if constexpr (requantizing<Codec>) { offset = plan.gathered_offset(); }
-  wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
-                   .count = plan.payload_bytes() / sizeof(typename op::element),
-                   .ranks = plan.ranks().size};
-  if constexpr (has_combine_at<op>) {
-    payload.op.parts =
-      reinterpret_cast<detail::selection_header const*>(workspace.data() + plan.selection_offset());
-  }
-  return payload;
-}
-
-//! The coordinates that bypass the codec, summed in float.
-template <class Codec>
-[[nodiscard]] auto bypass_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
-{
-  return wire<native_sum<float>>{
-    .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
-    .count = plan.bypassed(),
-    .ranks = plan.ranks().size};
-}
-//! @}
 
 }  // namespace tersum::inline v0
 
