@@ -197,7 +197,8 @@ template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level
 //! and `per_hop_codec`, which add values instead of codes.
 template <class T> concept codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
 
-//! The same in blocks with scales of their own, for the same codecs: `group_absmax`.
+//! The same in blocks with scales of their own, for the same codecs: `group_absmax`, whose header has the kernels of all
+//! quantizers of this kind.
 template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
                                             && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T> && has_distortion<T>;
 

@@ -7,6 +7,7 @@
 
 #include "support/loopback_run.hpp"
 
+#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>

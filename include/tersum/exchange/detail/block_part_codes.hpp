@@ -25,7 +25,11 @@ namespace tersum::inline v0::detail {
 //! values in wire order, dithered by `key`, as the chunk of a part, and multiplies the chunk's scale by `share_of`. If chunks
 //! have codes of several widths, `encode` is that of the widest.
 template <class Quantizer>
-struct part_codes;
+struct part_codes {
+  static_assert(
+    codebook<Quantizer>,
+    "tersum: include tersum/baseline/group_absmax.hpp, which has the kernels of quantizers of groups");
+};
 
 template <codebook Quantizer>
 struct part_codes<Quantizer> {

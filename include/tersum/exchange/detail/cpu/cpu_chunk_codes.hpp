@@ -19,7 +19,11 @@ namespace tersum::inline v0::detail {
 //! `encode` writes the codes of values, which lie as rotation leaves them, and returns the chunk's scale. `add` adds `scale`
 //! times the decoded codes to values, or overwrites the values if they are `fresh`.
 template <class Quantizer, int Size>
-struct chunk_codes;
+struct chunk_codes {
+  static_assert(
+    codebook<Quantizer>,
+    "tersum: include tersum/baseline/group_absmax.hpp, which has the kernels of quantizers of groups");
+};
 
 template <codebook Quantizer, int Size>
 struct chunk_codes<Quantizer, Size> {
