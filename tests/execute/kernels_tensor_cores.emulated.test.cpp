@@ -38,7 +38,7 @@ using fast = rotated<tensor_core_hadamard, Size, stochastic_quantizer<Bits>, Bit
 template <int Size, int Bits = 4>
 using plain = rotated<partial_hadamard, Size, stochastic_quantizer<Bits>, Bits, no_feedback>;
 
-// The spread of the presets.
+// The clip of the presets.
 template <int Bits>
 constexpr float clip = Bits == 2   ? 1.1F
                        : Bits == 4 ? 1.9F
@@ -155,10 +155,10 @@ void check_fast()
         shape{several_chunks<fast<Size>>(), 2, false, -1},
         shape{several_chunks<fast<Size>>(), 3, true, -1},
         shape{several_chunks<fast<Size>>(), 2, false, 0}}) {
-    exchange_case<fast<Size, Bits>, Element> const c{.codec    = {.range = {.clip = spread<Bits>}},
-                                                     .gradient = {.coordinates = coordinates},
-                                                     .world    = world,
-                                                     .misaligned      = misaligned,
+    exchange_case<fast<Size, Bits>, Element> const c{.codec      = {.range = {.clip = clip<Bits>}},
+                                                     .gradient   = {.coordinates = coordinates},
+                                                     .world      = world,
+                                                     .misaligned = misaligned,
                                                      .non_finite_step = non_finite_step};
     CAPTURE(Size);
     CAPTURE(c);
@@ -186,7 +186,7 @@ TEST_CASE("[kernels] on tensor cores codes differ by a step where rounding expla
 
 TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vector")
 {
-  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = spread<4>}},
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = clip<4>}},
                                        .gradient = odd_bucket().gradient()};
   for (bool const misaligned : {false, true}) {
     CAPTURE(misaligned);
@@ -198,7 +198,7 @@ TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vect
 
 TEST_CASE("[kernels] whether a pointer is aligned does not show in what tensor cores encode")
 {
-  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = spread<4>}},
+  exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = clip<4>}},
                                        .gradient = {.coordinates = 5000}};
   auto const aligned = exchange_once(c, emulator::forward, all_gpu);
   c.misaligned       = true;
@@ -208,7 +208,7 @@ TEST_CASE("[kernels] whether a pointer is aligned does not show in what tensor c
 TEST_CASE("[kernels] ranks with tensor cores and ranks without end with equal bits")
 {
   exchange_case<fast<1024>, bfloat16> const c{
-    .codec = {.range = {.clip = spread<4>}}, .gradient = {.coordinates = 5000}, .world = 4};
+    .codec = {.range = {.clip = clip<4>}}, .gradient = {.coordinates = 5000}, .world = 4};
   auto const mixed = exchange_once(c, emulator::forward, [](int rank) { return rank % 2 == 1; });
   for (std::size_t rank = 1; rank < 4; ++rank) {
     CAPTURE(rank);
@@ -235,9 +235,9 @@ TEST_CASE("[kernels] on the CPU tensor_core_hadamard is partial_hadamard")
 TEST_CASE(
   "[kernels] tensor_core_hadamard is partial_hadamard for float, with feedback, and for other sizes")
 {
-  compare_orders<float>(fast<1024>{.range = {.clip = spread<4>}});
-  compare_orders<half>(fast<128>{.range = {.clip = spread<4>}});
-  compare_orders<bfloat16>(fast<2048>{.range = {.clip = spread<4>}});
+  compare_orders<float>(fast<1024>{.range = {.clip = clip<4>}});
+  compare_orders<half>(fast<128>{.range = {.clip = clip<4>}});
+  compare_orders<bfloat16>(fast<2048>{.range = {.clip = clip<4>}});
   compare_orders<half>(
     rotated<tensor_core_hadamard, 1024, nearest_quantizer<4>, 4, error_feedback>{});
 }

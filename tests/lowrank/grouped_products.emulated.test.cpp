@@ -90,9 +90,10 @@ TEST_CASE("[kernels] grouped products are those of all matrices with their facto
   detail::grouped_launch<codec_type, decltype(launch), decltype(product)> const grouped{
     plan, launch, pointers, product};
 
-  REQUIRE(detail::encode_low_rank(plan, grouped).ok());
+  REQUIRE(detail::launch_low_rank(stage::measure{}, plan, grouped).ok());
   CHECK(tests::product_error(plan, 0, gradient, residual, args.warm, args.wire[0]) <= 1);
-  REQUIRE(detail::advance_low_rank(plan, grouped).ok());
+  REQUIRE(detail::launch_low_rank(stage::orthonormalize{}, plan, grouped).ok());
+  REQUIRE(detail::launch_low_rank(stage::encode{}, plan, grouped).ok());
   CHECK(tests::product_error(plan, 1, gradient, residual, args.factor[0], args.wire[1]) <= 1);
   CHECK(calls == 4);
   // The reference tells other products from these.
