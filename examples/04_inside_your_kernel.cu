@@ -12,6 +12,7 @@
 
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/range/chunk_step.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -72,14 +73,14 @@ int main()
 
   // One step for all chunks, from a root mean square that the ranks know, of the last mean for instance. The sum of
   // independent ranks is sqrt(ranks) times as large. No rotated coordinate exceeds the norm of its chunk.
-  float const reach = reducer::best_clip(ranks) * std::sqrt(float{ranks}) * rms;
+  float const range = reducer::best_clip(ranks) * std::sqrt(float{ranks}) * rms;
   float const bound = clip * std::sqrt(float{chunk::size});
   using rotator     = tersum::partial_hadamard<chunk::size>;
   step_settings now{.unscale = 1 / loss_scale,
                     .clip    = clip,
                     .rate    = rate,
                     .scale   = tersum::make_chunk_step<rotator, quantizer>(
-                      reach / quantizer::max_level, bound, ranks),
+                      range / quantizer::max_level, bound, ranks),
                     .draws = {.seed = 42, .step = 0},
                     .signs = tersum::sign_key(0, 42)};
   auto const blocks = static_cast<unsigned>(chunk::blocks(count));

@@ -11,6 +11,7 @@
 #include <tersum/interop/transport.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/status.hpp>
 #include <tersum/version.hpp>
 
