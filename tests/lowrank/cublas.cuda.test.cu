@@ -33,7 +33,7 @@ TEST_CASE("[cublas_executor] grouped products are those of all matrices with the
   auto const r     = ranks[0];
   auto const& mine = ranks.memory()[0];
   device_buffer const table(cublas_executor::table_bytes(r.plan), 0, std::byte{0xff});
-  cublas_executor const exec{{on.get()}, handle, table.contents()};
+  cublas_executor const exec{cuda_executor{on.get()}, handle, table.contents()};
   CHECK(exec.check().code == error_code::invalid_argument);
   REQUIRE(cublasSetStream(handle, on.get()) == CUBLAS_STATUS_SUCCESS);
   REQUIRE(initialize(exec, r.plan, r.state, 3).ok());
@@ -60,7 +60,11 @@ TEST_CASE("[cublas_executor] grouped products are those of all matrices with the
     CHECK(product_error(r.plan, 1, gradient, kept, orthonormal.data(), q.data()) <= 1);
     REQUIRE(decode(exec, r.plan, r.gradient, r.state, r.workspace).ok());
   }
-  CHECK(measure(cublas_executor{{on.get()}, handle, {}}, r.plan, r.gradient, r.state, r.workspace)
+  CHECK(measure(cublas_executor{cuda_executor{on.get()}, handle, {}},
+                r.plan,
+                r.gradient,
+                r.state,
+                r.workspace)
           .code == error_code::invalid_argument);
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
 }

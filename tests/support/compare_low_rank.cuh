@@ -34,7 +34,7 @@ void compare_factors(Codec const& codec)
 {
   layout const gradients = odd_matrices().gradient();
   stream const on;
-  loopback_ranks<Codec> device{{on.get()}, codec, gradients, 3};
+  loopback_ranks<Codec> device{cuda_executor{on.get()}, codec, gradients, 3};
   loopback_ranks<Codec, cpu_executor, host_buffer> host{{}, codec, gradients, 3};
   exchange_trace got, want;
   for (int step = 0; step < 3; ++step) {

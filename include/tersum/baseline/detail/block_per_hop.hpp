@@ -134,6 +134,8 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
 //! @brief The kernel of it, with the blocks of all kernels on parts.
 template <requantizing Op>
 struct requantize_elements_kernel {
+  using element = typename Op::element;
+
   static constexpr int threads = two_shot_grid<hop_coding<Op>>.threads;
   static constexpr int shared  = two_shot_grid<hop_coding<Op>>.shared;
 

@@ -102,11 +102,10 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
                                    : 0.0f;
     float given[32];
     load_coordinates<Edge>(ctx, args, mine, given);
-    if (!step_is_poisoned(args)) {
-      keep_lost<Edge>(ctx, args, mine, given, [&](int i, float& value) {
-        if (!selects<Codec> || place.level > 0) { value = Context::fma(-step, v[i], value); }
-      });
-    }
+    auto const lose = [&](int i, float& value) {
+      if (!selects<Codec> || place.level > 0) { value = Context::fma(-step, v[i], value); }
+    };
+    keep_lost<Edge>(ctx, args, mine, given, lose, !step_is_poisoned(args));
   }
 }
 

@@ -183,14 +183,16 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
 }
 
 //! @brief Writes what feedback keeps to the residual, loaded arrangement.
-//! @param v     The values.
-//! @param lose  lose(i, value) takes from value i what was decoded of it.
+//! @param v      The values.
+//! @param lose   lose(i, value) takes from value i what was decoded of it.
+//! @param keeps  Whether the residual changes in this step.
 template <bool Edge, class Codec, class Element, class Context, class Lose>
 TERSUM_BODY void keep_lost(Context const& ctx,
                            exchange_args<Codec, Element> const& args,
                            own_chunk<Codec> const& mine,
                            float (&v)[32],
-                           Lose const& lose)
+                           Lose const& lose,
+                           bool keeps = true)
 {
   [[maybe_unused]] constexpr int quarter    = Codec::chunk_size / 4;
   [[maybe_unused]] float const* const first = args.residual + mine.offset + mine.thread * 8;
@@ -204,7 +206,7 @@ TERSUM_BODY void keep_lost(Context const& ctx,
       v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], kept);
     }
   }
-  store_coordinates<Edge>(ctx, args.residual, mine, v);
+  if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }
 }
 
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.

@@ -83,11 +83,18 @@ template <tuning_holder... Of>
 template <class Kernel>
 status basic_cuda_executor<Of...>::run(Kernel const& kernel, std::uint64_t blocks) const
 {
-  return launch(detail::block_kernel<Kernel, Of...>,
-                blocks,
-                detail::block_kernel_threads<Kernel, Of...>,
-                Kernel::shared,
-                kernel);
+  auto const start = [&](auto const&... arguments) {
+    return launch(detail::block_kernel<Kernel, Of...>,
+                  blocks,
+                  detail::block_kernel_threads<Kernel, Of...>,
+                  Kernel::shared,
+                  arguments...);
+  };
+  if constexpr (detail::has_operands<Kernel>) {
+    return start(kernel.on.to, kernel.on.a, kernel.on.b, kernel.on.count);
+  } else {
+    return start(kernel);
+  }
 }
 
 }  // namespace tersum::inline v0
