@@ -28,13 +28,14 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   if (number >= args.blocks[turn]) { return; }
   auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
+  float const* const by  = from + m.slot[1 - turn];
   auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
     load_values(on, args, at, count, v);
   };
   product_shape const shape{
     m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
   block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, (number - first(m)) * 64}
-    .run(from + m.slot[1 - turn], args.wire[turn] + m.slot[turn]);
+    .run(by, args.wire[turn] + m.slot[turn]);
 }
 
 }  // namespace tersum::inline v0::detail
