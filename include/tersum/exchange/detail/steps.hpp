@@ -82,7 +82,8 @@ template <class Codec>
   if constexpr (per_tensor<Codec>) {
     coordinates = static_cast<float>(tensor_chunks * Codec::chunk_size);
   }
-  auto const range      = codec.range;  // a copy: through a reference nvcc 13.0 takes two registers more
+  // A copy: through a reference nvcc 13.0 takes two registers more.
+  auto const range      = codec.range;
   float const own_range = range.rank_range(measured, world, coordinates);
   float const bound     = range.bound(measured, world, coordinates);
   float const headroom  = range.headroom.factor(world, ratio);
