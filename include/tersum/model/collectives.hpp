@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Seconds that collectives take: latency of the messages in a row, bytes over bandwidth, bytes to add.
+//!
+//! With p ranks and n bytes that each rank gives to the collective, a is the latency of a message, B the bandwidth and A
+//! the rate at which a rank adds. The forms are those of Thakur, Rabenseifner and Gropp (Optimization of collective
+//! communication operations in MPICH, 2005), the tree is that of Sanders, Speck and Traeff (Two-tree algorithms for full
+//! bandwidth broadcast, reduction and scan, 2009). One rank takes no time.
+
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+namespace tersum::inline v0 {
+
+//! The performance model: plain functions of numbers that a plan gives or a user measures. Times are seconds, sizes bytes.
+namespace model {
+
+inline constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+//! @brief What connects the ranks, as one of them sees it while all of them send.
+struct network {
+  double latency   = 0;          //!< Seconds of one message, whatever its size.
+  double bandwidth = unlimited;  //!< Bytes per second that a rank sends.
+  double burst     = 0;  //!< Bytes that pass at once, before the limit of a token bucket is felt.
+  double add_rate =
+    unlimited;  //!< Bytes per second that a rank adds; unlimited where the codec's costs have it.
+};
+
+//! @brief Seconds until bytes have left a rank in some messages, one after the other.
+[[nodiscard]] constexpr double send_seconds(network const& net,
+                                            double messages,
+                                            double bytes) noexcept
+{
+  return messages * net.latency + std::max(0.0, bytes - net.burst) / net.bandwidth;
+}
+
+//! @brief Which collective sums a payload.
+enum class route : unsigned char {
+  ring,    //!< From neighbour to neighbour.
+  direct,  //!< All-to-all to the owners of blocks, a sum there, all-gather.
+  tree,    //!< Two binary trees, each for one half, pipelined.
+};
+
+//! @brief Messages in a row of an all-reduce: ring 2 (p - 1), direct 2, tree 2 ceil(log2 p).
+[[nodiscard]] constexpr int all_reduce_messages(route way, int ranks) noexcept
+{
+  if (ranks < 2) { return 0; }
+  if (way == route::ring) { return 2 * (ranks - 1); }
+  if (way == route::direct) { return 2; }
+  int levels = 0;
+  while ((1LL << levels) < ranks) { ++levels; }
+  return 2 * levels;
+}
+
+//! @brief Bytes that a rank sends in an all-reduce of n: 2 (p - 1) / p n, and 2 n in a tree.
+[[nodiscard]] constexpr double all_reduce_traffic(route way, double bytes, int ranks) noexcept
+{
+  if (ranks < 2) { return 0; }
+  return way == route::tree ? 2 * bytes : 2.0 * (ranks - 1) / ranks * bytes;
+}
+
+//! @brief Bytes that a rank adds in an all-reduce of n: (p - 1) / p n, and n in a tree.
+[[nodiscard]] constexpr double all_reduce_sums(route way, double bytes, int ranks) noexcept
+{
+  return all_reduce_traffic(way, bytes, ranks) / 2;
+}
+
+//! @brief An all-reduce of n bytes. Ring: 2 (p - 1) a + 2 (p - 1) / p n / B + (p - 1) / p n / A.
+[[nodiscard]] constexpr double all_reduce_seconds(network const& net,
+                                                  route way,
+                                                  double bytes,
+                                                  int ranks) noexcept
+{
+  return send_seconds(net, all_reduce_messages(way, ranks), all_reduce_traffic(way, bytes, ranks)) +
+         all_reduce_sums(way, bytes, ranks) / net.add_rate;
+}
+
+//! @name Halves of an all-reduce
+//! What sharded training does with gradients and with parameters.
+//! @{
+
+//! @brief A reduce-scatter: half of the messages and bytes of an all-reduce, and all of its sums. Not as a tree.
+[[nodiscard]] constexpr double reduce_scatter_seconds(network const& net,
+                                                      route way,
+                                                      double bytes,
+                                                      int ranks) noexcept
+{
+  return send_seconds(
+           net, all_reduce_messages(way, ranks) / 2, all_reduce_traffic(way, bytes, ranks) / 2) +
+         all_reduce_sums(way, bytes, ranks) / net.add_rate;
+}
+
+//! @brief An all-gather to n bytes, of which each rank has n / p: a half of an all-reduce, without the sums.
+[[nodiscard]] constexpr double all_gather_seconds(network const& net,
+                                                  route way,
+                                                  double bytes,
+                                                  int ranks) noexcept
+{
+  return send_seconds(
+    net, all_reduce_messages(way, ranks) / 2, all_reduce_traffic(way, bytes, ranks) / 2);
+}
+//! @}
+
+//! @brief An all-gather of n bytes from each rank: (p - 1) n / B. What cannot be summed is exchanged like this (Agarwal et
+//! al., On the utility of gradient compression in distributed training systems, 2022), and its time grows with p.
+[[nodiscard]] constexpr double gather_seconds(network const& net,
+                                              route way,
+                                              double bytes,
+                                              int ranks) noexcept
+{
+  return all_gather_seconds(net, way, bytes * ranks, ranks);
+}
+
+//! @brief An all-reduce within hosts and between them: reduce-scatter inside, all-reduce of a host's parts outside, where
+//! each rank has its own share of the host's link, all-gather inside.
+//! @param outer  As one rank sees it while all ranks of its host send.
+[[nodiscard]] constexpr double two_level_all_reduce_seconds(network const& inner,
+                                                            network const& outer,
+                                                            route way,
+                                                            double bytes,
+                                                            int ranks_of_host,
+                                                            int hosts) noexcept
+{
+  return reduce_scatter_seconds(inner, way, bytes, ranks_of_host) +
+         all_reduce_seconds(outer, way, bytes / std::max(1, ranks_of_host), hosts) +
+         all_gather_seconds(inner, way, bytes, ranks_of_host);
+}
+
+}  // namespace model
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Seconds of one exchange of a codec: coding, and the collectives of its rounds; whole, or in pieces that overlap.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/model/collectives.hpp>
+
+#include <algorithm>
+
+namespace tersum::inline v0 {
+
+namespace model {
+
+//! @brief How a payload meets the payloads of other ranks.
+enum class meeting : unsigned char {
+  summed,     //!< It is all-reduced.
+  scattered,  //!< Its parts go to owners, which decode, add and encode them again.
+  gathered,   //!< All ranks get all of it.
+};
+
+//! @brief What one rank gives to the collectives.
+struct volume {
+  double coordinates = 0;
+  double agreed      = 0;  //!< Bytes that the ranks agree on first: norms, or P of factors.
+  double payload     = 0;  //!< Bytes of codes, or Q of factors.
+  double bypass      = 0;  //!< Bytes of coordinates that are not compressed.
+  meeting meets      = meeting::summed;
+
+  [[nodiscard]] constexpr double bytes() const noexcept { return agreed + payload + bypass; }
+};
+
+//! @brief The volume of a plan, which is exact.
+template <class Plan>
+[[nodiscard]] constexpr volume volume_of(Plan const& plan) noexcept
+{
+  using codec = typename Plan::codec_type;
+  return {.coordinates = static_cast<double>(plan.coordinates()),
+          .agreed      = static_cast<double>(plan.agreed_bytes()),
+          .payload     = static_cast<double>(plan.payload_bytes()),
+          .bypass      = static_cast<double>(plan.bypass_bytes()),
+          .meets       = gathering<codec>    ? meeting::gathered
+                         : scattering<codec> ? meeting::scattered
+                                             : meeting::summed};
+}
+
+//! @brief What coding costs one rank that has a core, or a device, for itself: seconds for each coordinate of the gradient.
+struct coding {
+  double encode = 0;  //!< From the gradient to the payload, what is agreed on included.
+  double reduce =
+    0;  //!< Adding another rank's payload, or decoding, adding and encoding the parts that a rank owns.
+  double decode =
+    0;  //!< From the reduced payload to the mean; of a gathered one, the payload of one rank.
+};
+
+//! @brief The same work done so many times as fast.
+[[nodiscard]] constexpr coding faster_coding(coding const& costs, double times) noexcept
+{
+  return {costs.encode / times, costs.reduce / times, costs.decode / times};
+}
+
+//! @brief Who computes where. On a device of its own each rank has one core.
+struct host {
+  int ranks        = 1;          //!< Ranks that compute at the same time on this host.
+  int cores        = 1;          //!< Cores (or devices) that they share.
+  double copy_rate = unlimited;  //!< Bytes per second that one core carries through the transport.
+
+  //! @brief How much longer computing takes where ranks share cores.
+  [[nodiscard]] constexpr double slowdown() const noexcept
+  {
+    return ranks > cores ? static_cast<double>(ranks) / cores : 1.0;
+  }
+};
+
+//! @brief The parts of an exchange, one rank's seconds.
+struct exchange_time {
+  double encode  = 0;
+  double network = 0;
+  double reduce  = 0;
+  double decode  = 0;
+
+  [[nodiscard]] constexpr double coding() const noexcept { return encode + reduce + decode; }
+  [[nodiscard]] constexpr double whole() const noexcept { return coding() + network; }
+};
+
+//! @brief Messages in a row of all rounds. A round without bytes is not made.
+[[nodiscard]] constexpr int exchange_messages(volume const& sent, route way, int ranks) noexcept
+{
+  int const round = all_reduce_messages(way, ranks);
+  int messages    = (sent.agreed > 0 ? round : 0) + (sent.bypass > 0 ? round : 0);
+  if (sent.payload > 0) { messages += sent.meets == meeting::gathered ? round / 2 : round; }
+  return messages;
+}
+
+//! @brief Bytes that one rank sends in all rounds.
+[[nodiscard]] constexpr double exchange_traffic(volume const& sent, route way, int ranks) noexcept
+{
+  double const reduced = sent.agreed + sent.bypass;
+  double const payload = sent.meets == meeting::gathered
+                           ? (ranks - 1) * sent.payload
+                           : all_reduce_traffic(way, sent.payload, ranks);
+  return all_reduce_traffic(way, reduced, ranks) + payload;
+}
+
+//! @brief The parts of one exchange. A rank adds (p - 1) / p of a summed payload, and decodes p gathered ones.
+[[nodiscard]] constexpr exchange_time exchange_parts(volume const& sent,
+                                                     coding const& costs,
+                                                     network const& net,
+                                                     host const& on,
+                                                     route way,
+                                                     int ranks) noexcept
+{
+  double const unit = sent.coordinates * on.slowdown();
+  double const adds = sent.meets == meeting::summed ? 1.0 - 1.0 / std::max(1, ranks) : 1.0;
+  double const many = sent.meets == meeting::gathered ? ranks : 1.0;
+  return {.encode  = costs.encode * unit,
+          .network = send_seconds(
+            net, exchange_messages(sent, way, ranks), exchange_traffic(sent, way, ranks)),
+          .reduce = costs.reduce * unit * adds,
+          .decode = costs.decode * unit * many};
+}
+
+//! @brief Seconds of an exchange whose gradient is cut into pieces, of which one computes while others are on the network.
+//!
+//! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954): the
+//! longer of what computing takes, and what the network takes with the coding of one piece before and after it. Where the
+//! transport takes processor time (`host::copy_rate`), coding and copying of all ranks share the cores.
+//!
+//! @param whole             What the exchange would take in one piece.
+//! @param messages_seconds  The latency that `whole.network` contains: pieces wait for it beside each other.
+//! @param bytes             That a rank sends.
+//! @param on                The host of the ranks.
+//! @param pieces            Equal ones, at least 1.
+[[nodiscard]] constexpr double exchange_seconds_in_pieces(exchange_time const& whole,
+                                                          double messages_seconds,
+                                                          double bytes,
+                                                          host const& on,
+                                                          int pieces) noexcept
+{
+  double const sends    = whole.coding() / std::max(1, pieces) + whole.network;
+  double const copies   = bytes / on.copy_rate * on.slowdown();
+  double const computes = messages_seconds + whole.coding() + copies;
+  return std::max(computes, sends);
+}
+
+//! @brief The bandwidth at which two exchanges take the same time, bytes per second: below it the one that sends less is
+//! faster. Both cost `fixed` seconds and send `traffic` bytes. Infinite where the one that sends less costs no more either, 0
+//! where none sends less.
+[[nodiscard]] constexpr double break_even_bandwidth(double reference_fixed,
+                                                    double reference_traffic,
+                                                    double fixed,
+                                                    double traffic) noexcept
+{
+  double const saved = reference_traffic - traffic;
+  double const costs = fixed - reference_fixed;
+  if (saved <= 0) { return 0; }
+  return costs <= 0 ? unlimited : saved / costs;
+}
+
+}  // namespace model
+
+}  // namespace tersum::inline v0

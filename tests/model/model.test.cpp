@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The performance model against closed forms, published worked values and simulations of single messages.
+
+#include <tersum/model/collectives.hpp>
+#include <tersum/model/exchange.hpp>
+#include <tersum/model/fit.hpp>
+#include <tersum/model/step.hpp>
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using model::route;
+
+constexpr model::network ten_gigabits{.bandwidth = 1.25e9};
+
+// A ring of p ranks, message by message: each waits for what its neighbour sent before it sends on.
+double simulated_ring(model::network const& net, double bytes, int ranks, int rounds)
+{
+  std::vector<double> ready(static_cast<std::size_t>(ranks), 0);
+  for (int step = 0; step < rounds; ++step) {
+    auto next = ready;
+    for (std::size_t r = 0; r < ready.size(); ++r) {
+      auto const from = (r + ready.size() - 1) % ready.size();
+      next[r] = std::max(ready[r], ready[from]) + net.latency + bytes / ranks / net.bandwidth;
+    }
+    ready = next;
+  }
+  return *std::max_element(ready.begin(), ready.end());
+}
+
+// One piece after the other through two machines, and back through the first: the schedule that threads with a mutex find.
+double simulated_pieces(double encode, double send, double decode, int pieces)
+{
+  double computes = 0, sends = 0;
+  std::vector<double> arrives;
+  for (int k = 0; k < pieces; ++k) {
+    computes += encode;
+    sends = std::max(sends, computes) + send;
+    arrives.push_back(sends);
+  }
+  for (double const at : arrives) { computes = std::max(computes, at) + decode; }
+  return computes;
+}
+
+}  // namespace
+
+TEST_CASE("a ring takes the time of its messages, one by one")
+{
+  model::network const net{.latency = 3e-5, .bandwidth = 1e9};
+  for (int const ranks : {2, 3, 4, 7, 64}) {
+    for (double const bytes : {0.0, 1.0, 1e6, 3e8}) {
+      CHECK(model::all_reduce_seconds(net, route::ring, bytes, ranks) ==
+            doctest::Approx(simulated_ring(net, bytes, ranks, 2 * (ranks - 1))).epsilon(1e-12));
+      CHECK(model::reduce_scatter_seconds(net, route::ring, bytes, ranks) ==
+            doctest::Approx(simulated_ring(net, bytes, ranks, ranks - 1)).epsilon(1e-12));
+      // Of n bytes from each rank, p n are cut into p blocks.
+      CHECK(model::gather_seconds(net, route::ring, bytes, ranks) ==
+            doctest::Approx(simulated_ring(net, bytes * ranks, ranks, ranks - 1)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("ring all-reduces take the published times")
+{
+  // Gradients of ResNet-50, ResNet-101 and BERT-base at 10 Gbit/s without latency, milliseconds to a tenth: 2 (p - 1) / p S / B.
+  struct row {
+    double bytes;
+    double milliseconds[3];  // 16, 64, 96 ranks
+  };
+  constexpr row rows[]  = {{97.5e6, {146.2, 153.6, 154.4}},
+                           {170e6, {255.0, 267.8, 269.2}},
+                           {420e6, {630.0, 661.5, 665.0}}};
+  constexpr int ranks[] = {16, 64, 96};
+  for (row const& r : rows) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      double const ms =
+        1e3 * model::all_reduce_seconds(ten_gigabits, route::ring, r.bytes, ranks[k]);
+      CHECK(std::abs(ms - r.milliseconds[k]) <= .0501);
+    }
+  }
+}
+
+TEST_CASE("a collective of one rank takes no time, and more ranks never take less")
+{
+  model::network const net{.latency = 1e-5, .bandwidth = 1e9, .burst = 100, .add_rate = 1e10};
+  for (route const way : {route::ring, route::direct, route::tree}) {
+    CHECK(model::all_reduce_seconds(net, way, 1e6, 1) == 0);
+    CHECK(model::gather_seconds(net, way, 1e6, 1) == 0);
+    double before = 0;
+    for (int ranks = 2; ranks < 70; ++ranks) {
+      double const now = model::all_reduce_seconds(net, way, 1e6, ranks);
+      CHECK(now >= before);
+      before = now;
+    }
+  }
+  static_assert(model::all_reduce_messages(route::tree, 64) == 12);
+  static_assert(model::all_reduce_messages(route::tree, 65) == 14);
+  static_assert(model::all_reduce_messages(route::direct, 64) == 2);
+}
+
+TEST_CASE("gathering moves less than reducing below 32 / p bits against 16")
+{
+  // c bits gathered against 16 bits reduced: (p - 1) c = 2 16 (p - 1) / p, so c = 32 / p; signs tie with fp16 at 32 ranks.
+  for (int const ranks : {2, 8, 32, 96}) {
+    double const reduced = model::all_reduce_seconds(ten_gigabits, route::ring, 16e6, ranks);
+    double const tie     = 32.0 / ranks * 1e6;
+    CHECK(model::gather_seconds(ten_gigabits, route::ring, tie, ranks) ==
+          doctest::Approx(reduced).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("two levels move a share of the bytes between hosts")
+{
+  model::network const inner{.bandwidth = 100e9};
+  model::network const outer{.latency = 1e-5, .bandwidth = 1e9};
+  // 8 ranks a host, 4 hosts, 8e8 bytes: 7/8 n / 100e9 twice inside; 2 3/4 n / 8 / 1e9 and 6 messages outside.
+  CHECK(model::two_level_all_reduce_seconds(inner, outer, route::ring, 8e8, 8, 4) ==
+        doctest::Approx(2 * 7e-3 + .15 + 6e-5).epsilon(1e-12));
+  CHECK(model::two_level_all_reduce_seconds(inner, outer, route::ring, 8e8, 8, 1) ==
+        doctest::Approx(model::all_reduce_seconds(inner, route::ring, 8e8, 8)).epsilon(1e-12));
+}
+
+TEST_CASE("volumes are those of plans")
+{
+  constexpr std::size_t d = 1'000'003;
+  auto const check        = [&](auto const& codec, model::meeting meets) {
+    auto const plan = codec.plan(layout{d}, {.size = 4});
+    auto const sent = model::volume_of(plan);
+    CHECK(sent.bytes() == static_cast<double>(plan.wire_bytes()));
+    CHECK(sent.coordinates == static_cast<double>(d));
+    CHECK(sent.meets == meets);
+  };
+  check(presets::fp16, model::meeting::summed);
+  check(presets::rotated_sat4, model::meeting::summed);
+  check(presets::two_shot_4, model::meeting::scattered);
+}
+
+TEST_CASE("an exchange is its coding, shared cores included, and its messages and bytes")
+{
+  model::volume const sent{.coordinates = 1e6, .agreed = 1e3, .payload = 5e5};
+  model::coding const costs{.encode = 1e-9, .reduce = 2e-9, .decode = 4e-9};
+  model::network const net{.latency = 1e-4, .bandwidth = 1e8, .burst = 1e4};
+  auto const parts =
+    model::exchange_parts(sent, costs, net, {.ranks = 4, .cores = 2}, route::direct, 4);
+  CHECK(parts.encode == doctest::Approx(2e-3));
+  CHECK(parts.reduce == doctest::Approx(3e-3));  // 3/4 of the coordinates
+  CHECK(parts.decode == doctest::Approx(8e-3));
+  CHECK(parts.network == doctest::Approx(4e-4 + (1.5 * 501e3 - 1e4) / 1e8));
+  CHECK(parts.whole() == doctest::Approx(parts.coding() + parts.network));
+
+  auto gathered  = sent;
+  gathered.meets = model::meeting::gathered;
+  CHECK(model::exchange_traffic(gathered, route::direct, 4) ==
+        doctest::Approx(1.5 * 1e3 + 3 * 5e5));
+  CHECK(model::exchange_messages(gathered, route::direct, 4) == 3);
+  auto const many =
+    model::exchange_parts(gathered, costs, net, {.ranks = 4, .cores = 4}, route::direct, 4);
+  CHECK(many.decode == doctest::Approx(16e-3));  // what four ranks sent
+}
+
+TEST_CASE("pieces take what a schedule of two machines takes")
+{
+  for (double const send : {.001, .01, .1}) {
+    for (int const pieces : {1, 2, 12, 100}) {
+      model::exchange_time const whole{.encode = .02, .network = send, .decode = .01};
+      double const predicted = model::exchange_seconds_in_pieces(whole, 0, 0, {}, pieces);
+      double const simulated = simulated_pieces(.02 / pieces, send / pieces, .01 / pieces, pieces);
+      // The formula is a lower bound of any schedule, and this one is at most a piece of each kind above it.
+      CHECK(predicted <= simulated * (1 + 1e-12));
+      CHECK(simulated <= predicted + (.02 + send + .01) / pieces);
+      if (pieces == 1) { CHECK(predicted == doctest::Approx(whole.whole())); }
+    }
+  }
+  // Four ranks on two cores: what all of them compute and copy is the bound.
+  model::exchange_time const whole{.encode = .02, .network = .01, .decode = .01};
+  CHECK(model::exchange_seconds_in_pieces(
+          whole, .01, 1e8, {.ranks = 4, .cores = 2, .copy_rate = 1e9}, 10) ==
+        doctest::Approx(.01 + .03 + .2));
+}
+
+TEST_CASE("at the break-even bandwidth two exchanges take the same time")
+{
+  double const at = model::break_even_bandwidth(.01, 1e8, .05, 2e7);
+  CHECK(.01 + 1e8 / at == doctest::Approx(.05 + 2e7 / at));
+  CHECK(model::break_even_bandwidth(.01, 1e8, .01, 2e7) == model::unlimited);
+  CHECK(model::break_even_bandwidth(.01, 1e8, .05, 1e8) == 0);
+}
+
+TEST_CASE("a step hides what is ready before the end of the backward pass")
+{
+  model::computing const work{.forward = .1, .backward = .2, .overlap_slowdown = 1.1};
+  constexpr std::array<double, 4> sizes{1, 1, 1, 1};
+  // Buckets are ready at .055, .11, .165, .22.
+  constexpr std::array<double, 4> fast{.01, .01, .01, .01};
+  CHECK(model::overlapped_step_seconds(work, sizes, fast) == doctest::Approx(.1 + .22 + .01));
+  constexpr std::array<double, 4> slow{.1, .1, .1, .1};
+  CHECK(model::overlapped_step_seconds(work, sizes, slow) == doctest::Approx(.1 + .055 + .4));
+  constexpr std::array<double, 4> one_slow{.3, .01, .01, .01};
+  CHECK(model::overlapped_step_seconds(work, sizes, one_slow) == doctest::Approx(.1 + .355 + .03));
+  CHECK(model::overlapped_step_seconds(work, {}, {}) == doctest::Approx(.1 + .22));
+
+  // The closed form: max(gamma T, (k - 1) t) + t_last.
+  CHECK(model::overlapped_step_seconds(work, 5, .01, .02) == doctest::Approx(.1 + .22 + .02));
+  CHECK(model::overlapped_step_seconds(work, 5, .1, .02) == doctest::Approx(.1 + .4 + .02));
+  CHECK(model::step_seconds(work, .4) == doctest::Approx(.7));
+  CHECK(model::scaling_efficiency(work, .6) == doctest::Approx(.5));
+}
+
+TEST_CASE("the required ratio makes the ring as long as the backward pass")
+{
+  model::computing const work{.backward = .05, .overlap_slowdown = 1.07};
+  model::network const net{.latency = 1e-5, .bandwidth = 1.25e9};
+  for (int const ranks : {2, 16, 96}) {
+    double const ratio = model::required_ratio(work, net, 4e8, ranks);
+    CHECK(model::all_reduce_seconds(net, route::ring, 4e8 / ratio, ranks) ==
+          doctest::Approx(.0535));
+  }
+  CHECK(model::required_ratio(work, net, 1e6, 16) == 1);
+  CHECK(model::required_ratio(work, {.latency = .1, .bandwidth = 1e9}, 1e6, 16) ==
+        model::unlimited);
+  // Twice the batch needs half the ratio, and so does twice the network; processors twice as fast need twice.
+  model::network const free{.bandwidth = 1.25e9};
+  double const ratio = model::required_ratio(work, free, 4e8, 16);
+  CHECK(model::required_ratio(model::larger_batch(work, 2), free, 4e8, 16) ==
+        doctest::Approx(ratio / 2));
+  CHECK(model::required_ratio(work, model::faster_network(free, 2), 4e8, 16) ==
+        doctest::Approx(ratio / 2));
+  CHECK(model::required_ratio(model::faster_computing(work, 2), free, 4e8, 16) ==
+        doctest::Approx(2 * ratio));
+  CHECK(model::faster_coding({2, 4, 8}, 2).reduce == 2);
+}
+
+TEST_CASE("the fit finds the network that made the times")
+{
+  for (double const burst : {0.0, 32768.0}) {
+    model::network const made{.latency = 5e-5, .bandwidth = 1.2e8, .burst = burst};
+    std::vector<model::timing> timings;
+    for (double const bytes : {0.0, 65536.0, 131072.0, 393216.0, 1179648.0}) {
+      timings.push_back({bytes, model::send_seconds(made, 6, bytes)});
+    }
+    auto const found = model::fit_network(timings, 6);
+    CHECK(found.latency == doctest::Approx(made.latency));
+    CHECK(found.bandwidth == doctest::Approx(made.bandwidth));
+    CHECK(found.burst == doctest::Approx(made.burst).epsilon(1e-6).scale(1));
+  }
+  // Too little to fit, or times that do not grow: no limit, and whatever latency there is.
+  CHECK(model::fit_network({}, 2).bandwidth == model::unlimited);
+  constexpr std::array<model::timing, 3> level{{{0, 1e-3}, {1e6, 1e-3}, {2e6, 1e-3}}};
+  CHECK(model::fit_network(level, 2).bandwidth == model::unlimited);
+  CHECK(model::fit_network(level, 2).latency == doctest::Approx(5e-4));
+}
