@@ -86,8 +86,13 @@ class plan : public Codec::counts_type {
  public:
   using codec_type = Codec;
 
-  constexpr plan(Codec const& codec, layout const& gradient, world const& ranks)
-    : counts(codec, gradient, ranks)
+  //! @param more  What the codec's own plan() takes besides, such as the boundaries of shards.
+  template <class... More>
+  constexpr plan(Codec const& codec,
+                 layout const& gradient,
+                 world const& ranks,
+                 More const&... more)
+    : counts(codec, gradient, ranks, more...)
   {
   }
 
@@ -162,6 +167,7 @@ class plan : public Codec::counts_type {
   {
     return kept(name::records);
   }
+  [[nodiscard]] constexpr std::size_t shards_offset() const noexcept { return kept(name::shards); }
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
   [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept

@@ -57,4 +57,12 @@ struct chunk_entry {
 };
 static_assert(sizeof(chunk_entry) == 16);
 
+//! @brief Which chunks a rank is sent under a sharded codec, and where they lie in what is sent.
+struct shard_record {
+  std::uint64_t word;    //!< First word of the rank's part.
+  std::uint32_t first;   //!< Its first chunk.
+  std::uint32_t chunks;  //!< Its chunks: those that its shard has a coordinate of.
+};
+static_assert(sizeof(shard_record) == 16);
+
 }  // namespace tersum::inline v0

@@ -15,6 +15,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/device/device.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -33,6 +34,8 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/sharded_codec.hpp>
+#include <tersum/sharded_presets.hpp>
 #include <tersum/status.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>

@@ -64,6 +64,36 @@ struct scatter_wire {
   [[nodiscard]] constexpr std::size_t bytes() const noexcept { return count * sizeof(element); }
 };
 
+//! @brief A round that scatters parts of unlike sizes: part r of what a rank sends is the size(r) elements from `sent` +
+//! begin(r) on. A rank sends part r to rank r, and receives its own part from every rank, in the order of the ranks, one
+//! after the other. An all-to-all of which every rank knows all sizes.
+//! @tparam Parts  What says where the parts lie: the counts of a plan.
+template <class T, class Parts>
+struct shards_wire_of {
+  using element = T;
+
+  element const* sent = nullptr;  //!< In the memory of the executor.
+  element* received   = nullptr;  //!< ranks * size(own rank) elements; must not overlap `sent`.
+  std::size_t count   = 0;        //!< Elements of all parts together, the same on every rank.
+  int ranks           = 0;        //!< Those of the plan's world.
+  Parts parts;
+
+  //! The first element of a part in `sent`. Between parts there may be elements that do not travel.
+  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
+  {
+    return parts.part_word(rank);
+  }
+  //! Elements of a part.
+  [[nodiscard]] constexpr std::size_t size(int rank) const noexcept
+  {
+    return parts.part_words(rank);
+  }
+  [[nodiscard]] constexpr std::size_t bytes(int rank) const noexcept
+  {
+    return size(rank) * sizeof(element);
+  }
+};
+
 //! @brief Some words of a rank's part under a two-shot codec; by default all.
 struct part_range {
   std::uint64_t begin = 0;

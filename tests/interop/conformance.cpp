@@ -139,6 +139,18 @@ expectation const& expected_of(
   return at->second;
 }
 
+//! Shards that cut chunks and tensors, of which the first is empty.
+std::vector<std::uint64_t> uneven_cuts(std::uint64_t size, int world)
+{
+  std::vector<std::uint64_t> cuts{0};
+  for (int k = 1; k < world; ++k) {
+    auto const r = static_cast<std::uint64_t>(k);
+    cuts.push_back(size / 3 * (r - 1) / static_cast<std::uint64_t>(world) + (r > 1 ? 7 : 0));
+  }
+  cuts.push_back(size);
+  return cuts;
+}
+
 class suite {
  public:
   explicit suite(any_transport const& over, bool brief = false) : over_(over), brief_(brief) {}
@@ -203,6 +215,52 @@ class suite {
     }
     // What this rank has decoded since it began: one round of messages for all of it.
     expect(same_on_all(over_, decoded_.result()), "the ranks differ", name, "any way", 0);
+  }
+
+  //! reduce_scatter_mean: equal and uneven shards, a vector and a bucket.
+  void shards()
+  {
+    using codec_type = std::remove_cvref_t<decltype(presets::sharded_2_ef)>;
+    int const n      = over_.size();
+    auto const me    = static_cast<std::size_t>(over_.rank());
+    for (layout const& shape : {layout{.coordinates = 5003}, layout{4097, bucket}}) {
+      for (bool const uneven : {false, true}) {
+        auto cuts = uneven_cuts(shape.coordinates, n);
+        if (!uneven) { cuts.clear(); }
+        std::vector<rank_memory<codec_type>> ranks;
+        std::vector<std::vector<float>> shards;
+        std::vector<loopback_shard<codec_type, float>> all;
+        bool ok = true;
+        for (int k = 0; k < n; ++k) {
+          auto const plan = presets::sharded_2_ef.plan(shape, {.size = n, .rank = k}, cuts);
+          ranks.emplace_back(plan);
+          ok                    = ranks.back().begin().ok() && ok;
+          ranks.back().gradient = make_gradient(shape.coordinates, n, k, 0);
+          shards.emplace_back(plan.shard_size());
+        }
+        for (std::size_t k = 0; k < ranks.size(); ++k) {
+          auto& r = ranks[k];
+          all.push_back({r.plan, r.gradient, shards[k], r.state(), r.workspace()});
+        }
+        std::span<loopback_shard<codec_type, float> const> const spans{all};
+        ok = ok && loopback_reduce_scatter_mean(cpu_executor{}, spans).ok();
+        rank_memory<codec_type> mine{ranks[me].plan};
+        std::vector<float> shard(mine.plan.shard_size());
+        std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
+        cpu_executor const exec;
+        auto const over =
+          reduce_over<schedule::direct>(over_, exec, std::as_writable_bytes(std::span{scratch}));
+        ok                   = ok && mine.begin().ok();
+        status const outcome = reduce_scatter_mean(
+          exec, mine.plan, ranks[me].gradient, shard, mine.state(), mine.workspace(), over);
+        expect(ok && outcome.ok(), outcome.message.data(), "shards", "direct", shape.coordinates);
+        expect(same(shard, shards[me]),
+               "differs from the loopback",
+               "shards",
+               uneven ? "uneven" : "equal",
+               shape.coordinates);
+      }
+    }
   }
 
  private:
@@ -280,6 +338,7 @@ int check_presets(any_transport const& over, bool brief)
   suite s(over, brief);
   if (!over.check().ok()) { s.expect(false, over.check().message.data(), "the transport", "", 0); }
   for_each_preset([&](char const* name, auto const& codec) { s.preset(name, codec); });
+  s.shards();
   return s.failures();
 }
 
@@ -315,6 +374,14 @@ int check_agreement(any_transport const& over)
     agree_on(over, odd ? presets::rotated_sat4.plan(shape, {.size = n + 1, .rank = me}) : good, 7),
     error_code::invalid_argument == refused || odd ? error_code::invalid_argument : refused,
     "another world is not seen");
+  auto const cuts = uneven_cuts(4097, n);
+  world const here{.size = n, .rank = me};
+  expect(agree_on(over,
+                  odd ? presets::sharded_4.plan(shape, here)
+                      : presets::sharded_4.plan(shape, here, cuts),
+                  7),
+         refused,
+         "other boundaries of shards are not seen");
   expect(agree_on(over, good, 7), error_code::ok, "refused after plans that differed");
   return s.failures();
 }

@@ -32,6 +32,7 @@ enum class section {
   // State
   header,          //!< The `state_header`.
   records,         //!< A `tensor_record` per tensor.
+  shards,          //!< Sharded: a `shard_record` per rank.
   table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.

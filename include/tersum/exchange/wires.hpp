@@ -83,6 +83,18 @@ template <scattering Codec>
           .ranks    = plan.ranks().size};
 }
 
+//! Of a sharded codec: this rank's codes of all shards, to be sent to the ranks whose shards they are.
+template <sharding Codec>
+[[nodiscard]] auto shards_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  return shards_wire_of<std::uint32_t, typename Codec::counts_type>{
+    .sent     = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.payload_offset()),
+    .received = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.received_offset()),
+    .count    = plan.payload_bytes() / sizeof(std::uint32_t),
+    .ranks    = plan.ranks().size,
+    .parts    = plan};
+}
+
 //! What every rank sends to all others: its part of the mean (two shots), or the coordinates that it chose (TopK).
 template <class Codec>
 requires(gathering<Codec> || scattering<Codec>)

@@ -50,6 +50,10 @@ class nccl_pieces {
   template <class Element>
   [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
 
+  //! Exchanges parts that differ in size, whole.
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
+
   //! Exchanges the parts of a two-shot codec, recompresses them and gathers them.
   template <class Element, class Recompress>
   [[nodiscard]] status operator()(scatter_wire<Element> const& scattered,

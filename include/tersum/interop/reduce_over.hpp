@@ -60,6 +60,10 @@ class transport_reduce {
   template <class Element>
   [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
 
+  //! Exchanges the parts of a round, which differ in size.
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
+
  private:
   // The ranks' parts of a round, all of the same size.
   template <class Round>

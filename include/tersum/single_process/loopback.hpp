@@ -10,6 +10,8 @@
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
+#include <tersum/exchange/reduce_scatter_mean.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/status.hpp>
 #include <tersum/wire.hpp>
@@ -53,6 +55,23 @@ template <class Executor, class Codec, class Element>
 [[nodiscard]] status loopback_all_reduce_mean(Executor const& exec,
                                               std::span<loopback_rank<Codec, Element> const> ranks,
                                               reduction_order order = reduction_order::ring);
+
+//! @brief One rank of a loopback exchange of shards: its plan and its memory, as for `reduce_scatter_mean`.
+template <class Codec, class Element, class ShardElement = Element>
+struct loopback_shard {
+  using codec_type = Codec;
+
+  tersum::plan<Codec> plan;
+  std::span<Element> gradient;
+  std::span<ShardElement> shard;
+  std::span<std::byte> state;      //!< Of this rank alone.
+  std::span<std::byte> workspace;  //!< Of this rank alone.
+};
+
+//! @brief `reduce_scatter_mean` for all ranks in one call, round by round. The ranks' states must be initialized.
+template <class Executor, class Codec, class Element, class ShardElement>
+[[nodiscard]] status loopback_reduce_scatter_mean(
+  Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks);
 
 }  // namespace tersum::inline v0
 

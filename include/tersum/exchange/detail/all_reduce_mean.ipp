@@ -69,6 +69,14 @@ template <class Codec>
 }
 
 template <class Codec>
+[[nodiscard]] auto wire_of(rounds::scatter_shards,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return shards_wire(plan, workspace);
+}
+
+template <class Codec>
 [[nodiscard]] auto wire_of(rounds::gather_parts,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
@@ -153,6 +161,8 @@ status all_reduce_mean(Executor const& exec,
                        std::span<std::byte> workspace,
                        Reduce&& reduce)
 {
+  static_assert(!sharding<Codec>,
+                "tersum: all_reduce_mean takes no sharded_codec: call reduce_scatter_mean");
   if constexpr (nesting<Codec>) {
     return detail::all_reduce_factors(exec, plan, gradient, state, workspace, reduce);
   } else {

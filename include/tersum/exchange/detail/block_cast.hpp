@@ -160,8 +160,14 @@ TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element
     } else {
       float const sum = ctx.load(args.bypass + record.bypass + i);
       flag_non_finite(args, sum);
-      ctx.store(args.gradient + record.offset + i,
-                Context::template element<Element>(Context::multiply(sum, share)));
+      Element const mean = Context::template element<Element>(Context::multiply(sum, share));
+      if constexpr (sharding<Codec>) {
+        std::uint64_t const at = record.offset + i;
+        if (at < args.parts.begin || at >= args.parts.end) { continue; }
+        ctx.store(args.gradient + (at - args.parts.begin), mean);
+      } else {
+        ctx.store(args.gradient + record.offset + i, mean);
+      }
     }
   }
 }

@@ -139,8 +139,7 @@ struct own_part {
     mine        = number_chunk<Codec>(ctx, 0);
     mine.active = mine.chunk < map.chunks_of(args.rank);
     if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
-    mine.chunk =
-      place.index * map.world + args.rank;  // under fixed chunks; otherwise no other has it
+    mine.chunk = map.chunk_of(args.rank, place.index);
   }
 
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.

@@ -106,14 +106,24 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   own_part<Codec, Element, Context> own{ctx, args};
   own.template find<Edge>(first_chunk);
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
-  float v[32] = {};
-  own.add(own.part_of(args.payload, own.place.part), 1.0f, v);
+  float v[32]                     = {};
+  std::uint32_t const* const part = own.part_of(args.payload, own.place.part);
+  own.add(part, 1.0f, v);
   own.rotate_back(v);
   float given[32];
   load_coordinates<Edge>(ctx, args, own.mine, given);
-  keep_lost<Edge>(ctx, args, own.mine, given, [&](int i, float& value) {
-    if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
-  });
+  // No rank of a sharded exchange knows of values in all shards that are not finite.
+  bool keeps = true;
+  if constexpr (sharding<Codec>) { keeps = own.mine.active && is_finite(own.scale_in(part)); }
+  keep_lost<Edge>(
+    ctx,
+    args,
+    own.mine,
+    given,
+    [&](int i, float& value) {
+      if (own.place.level > 0) { value = Context::subtract(value, v[i]); }
+    },
+    keeps);
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual.

@@ -10,6 +10,7 @@
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -30,6 +31,14 @@ struct part_args {
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
   std::uint32_t tiles;       // of per_hop: elements of the payload
+};
+
+//! @brief What kernels of a sharded codec are given besides. From `stage::decode` on, `gradient` is the rank's shard.
+struct shard_args {
+  std::uint32_t* received;
+  shard_record* records;  // one a rank
+  std::uint64_t begin;    // coordinates of this rank's shard
+  std::uint64_t end;
 };
 
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
@@ -62,7 +71,10 @@ struct exchange_args {
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
   std::conditional_t<selects<Codec>, selection_args, nothing> selection;
-  std::conditional_t<has_parts<Codec>, part_args, nothing> parts;
+  std::conditional_t<sharding<Codec>,
+                     shard_args,
+                     std::conditional_t<has_parts<Codec>, part_args, nothing>>
+    parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
 
@@ -135,6 +147,14 @@ template <scattering Codec, class Element>
     map.words[1] = code_words<typename Codec::quantizer_type>(Codec::chunk_size);
   }
   return map;
+}
+
+template <sharding Codec, class Element>
+[[nodiscard]] TERSUM_INLINE shard_map make_part_map(exchange_args<Codec, Element> const& args)
+{
+  return {.records     = args.parts.records,
+          .world       = static_cast<std::uint32_t>(args.world),
+          .chunk_words = code_words<typename Codec::quantizer_type>(Codec::chunk_size)};
 }
 
 //! @brief Where a chunk lies among the parts.

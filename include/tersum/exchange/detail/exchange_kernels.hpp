@@ -17,6 +17,7 @@
 #include <tersum/exchange/detail/block_magnitudes.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_norms.hpp>
+#include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
 #include <tersum/tuning.hpp>
@@ -136,6 +137,23 @@ struct recompress_kernel : kernel_of_parts {
 
 struct keep_owner_residual_kernel : kernel_of_parts {
   TERSUM_RUNS(keep_owner_residual(ctx, args))
+};
+//! @}
+
+//! @name Kernels of sharded codecs
+//! @{
+struct initialize_shards_kernel : kernel_of_threads<shard_batch::capacity> {
+  shard_batch batch;
+  TERSUM_RUNS(initialize_shards(ctx, args, batch))
+};
+
+//! One block a part.
+struct share_cut_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
+  TERSUM_RUNS(share_cut_chunk(ctx, args))
+};
+
+struct add_shard_kernel : kernel_of_parts {
+  TERSUM_RUNS(add_shard(ctx, args))
 };
 //! @}
 

@@ -31,6 +31,18 @@ namespace tersum::inline v0::detail {
     }
   }
   initialize_kernel kernel{{}, {}, stage.seed, plan.coordinates(), plan.state_fingerprint()};
+  if constexpr (sharding<codec>) {
+    auto const ranks = static_cast<std::uint32_t>(plan.ranks().size);
+    initialize_shards_kernel shards{};
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      shards.batch.records[shards.batch.count++] = plan.shard(static_cast<int>(rank));
+      if (shards.batch.count == shard_batch::capacity || rank + 1 == ranks) {
+        launches(shards, 1);
+        shards.batch.first += shards.batch.count;
+        shards.batch.count = 0;
+      }
+    }
+  }
   unsigned filled  = 0;
   auto const flush = [&] {
     launches(kernel, maximum(filled, 1u));
@@ -121,7 +133,9 @@ namespace tersum::inline v0::detail {
 [[nodiscard]] status run_stage(stage::decode, launching auto& launches)
 {
   using codec = codec_of<decltype(launches)>;
-  if constexpr (has_parts<codec>) {
+  if constexpr (sharding<codec>) {
+    launches.owned(add_shard_kernel{});
+  } else if constexpr (has_parts<codec>) {
     launches.decode_parts();
   } else if constexpr (has_steps<codec>) {
     launches.template chunks<decode_kernel>();

@@ -141,6 +141,10 @@ class launch_list {
       (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
     }
     chunks<encode_parts_kernel>();
+    if constexpr (sharding<Codec>) {
+      (*this)(share_cut_kernel{}, static_cast<std::uint64_t>(plan_.ranks().size));
+      if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    }
   }
 
   void decode_parts()

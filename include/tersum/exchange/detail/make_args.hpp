@@ -64,7 +64,12 @@ template <class Codec, class Element>
                       .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
                       .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
   }
-  if constexpr (has_parts<Codec>) {
+  if constexpr (sharding<Codec>) {
+    args.parts = {.received = place_in<std::uint32_t>(workspace, plan.received_offset()),
+                  .records  = place_in<shard_record>(state, plan.shards_offset()),
+                  .begin    = plan.shard_begin(plan.ranks().rank),
+                  .end      = plan.shard_begin(plan.ranks().rank + 1)};
+  } else if constexpr (has_parts<Codec>) {
     args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
   }
   if constexpr (scattering<Codec>) {

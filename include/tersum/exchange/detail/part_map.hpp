@@ -76,6 +76,12 @@ struct part_map {
     return place;
   }
 
+  //! @brief A number that number `index` of a part alone has: under fixed chunks that of the chunk in the gradient.
+  [[nodiscard]] TERSUM_INLINE std::uint64_t chunk_of(std::uint32_t part, std::uint32_t index) const
+  {
+    return index * world + part;
+  }
+
   //! @brief Chunks of a part.
   [[nodiscard]] TERSUM_INLINE std::uint32_t chunks_of(std::uint32_t part) const
   {

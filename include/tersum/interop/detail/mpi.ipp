@@ -101,7 +101,8 @@ inline status mpi_transport::all_to_all(std::byte const* data,
                                         rank_blocks const& blocks,
                                         std::byte* received) const noexcept
 {
-  if (blocks.count > most - static_cast<std::size_t>(size_)) { return too_large(); }
+  auto const ranks = static_cast<std::size_t>(size_);
+  if (blocks.count > most - ranks || blocks.size(rank_) > most / ranks) { return too_large(); }
   mpi_element_type const element(blocks.element_bytes);
   if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
   int* const sizes   = counts_.get();

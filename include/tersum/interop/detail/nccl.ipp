@@ -132,7 +132,7 @@ inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blo
 {
   auto const block = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
   auto const own   = block(rank_);
-  if (blocks.count % static_cast<std::size_t>(size_) == 0) {
+  if (blocks.place == nullptr && blocks.count % static_cast<std::size_t>(size_) == 0) {
     return await_result(ncclAllGather(own.data(), data, own.size(), ncclUint8, comm_, stream_));
   }
   return exchange([&](int) { return own; }, block);

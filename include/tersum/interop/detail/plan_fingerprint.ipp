@@ -249,6 +249,9 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
     hash.add(t.offset);
     hash.add(t.weight);
   }
+  if constexpr (sharding<Codec>) {
+    for (int rank = 0; rank <= plan.ranks().size; ++rank) { hash.add(plan.shard_begin(rank)); }
+  }
   detail::add_codec(hash, plan.codec());
   return hash.result();
 }

@@ -47,6 +47,20 @@ template <class Transport, class Executor>
     scratch, needed, too_small, "scratch is a null pointer", "scratch is not aligned to 16 bytes");
 }
 
+//! @brief The parts of a round that differ in size, as blocks that transports move. The round must outlive them.
+template <class Round>
+[[nodiscard]] rank_blocks blocks_of_shards(Round const& round) noexcept
+{
+  return {.count         = round.begin(round.ranks),
+          .element_bytes = sizeof(typename Round::element),
+          .ranks         = round.ranks,
+          .place         = [](void const* of, int block) -> rank_blocks::extent {
+            auto const& parts = *static_cast<Round const*>(of);
+            return {parts.begin(block), parts.size(block)};
+          },
+          .of = &round};
+}
+
 //! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
 //! @param op        The reduction, whose positions count from the block's first element.
 //! @param sum       The block's place in the array.
@@ -81,8 +95,9 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
   } else if constexpr (gathering<Codec>) {
     return 0;
   } else {
-    // The parts of a two-shot codec need no scratch memory: the workspace has room for them.
-    std::uint64_t const payload = scattering<Codec> ? 0 : std::uint64_t{plan.payload_bytes()};
+    // The parts of two-shot and sharded codecs need no scratch memory: the workspace has room for them.
+    constexpr bool has_room     = scattering<Codec> || sharding<Codec>;
+    std::uint64_t const payload = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
                       std::uint64_t{plan.bypass_bytes()});
@@ -147,6 +162,24 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
   if (over_->size() == 1) { return exec_.copy(round.received, round.sent, round.count); }
   return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
                            parts_of(round),
+                           reinterpret_cast<std::byte*>(round.received));
+}
+
+template <schedule Schedule, transport Transport, class Executor>
+template <class Element, class Parts>
+status transport_reduce<Schedule, Transport, Executor>::operator()(
+  shards_wire_of<Element, Parts> const& round) const
+{
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+  if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
+  if (round.count == 0) { return {}; }
+  int const me = over_->rank();
+  if (over_->size() == 1) {
+    return exec_.copy(round.received, round.sent + round.begin(me), round.size(me));
+  }
+  return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
+                           detail::blocks_of_shards(round),
                            reinterpret_cast<std::byte*>(round.received));
 }
 

@@ -110,15 +110,12 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
   }
 }
 
-}  // namespace detail
-
-template <class Executor, class Codec, class Element>
-status loopback_all_reduce_mean(Executor const& exec,
-                                std::span<loopback_rank<Codec, Element> const> ranks,
-                                reduction_order order)
+//! Whether the ranks' plans are of these ranks.
+template <class Ranks>
+[[nodiscard]] status check_loopback(Ranks const& ranks) noexcept
 {
   if (ranks.empty()) { return {error_code::invalid_argument, "ranks is empty"}; }
-  if (ranks.size() > detail::max_loopback_ranks) {
+  if (ranks.size() > max_loopback_ranks) {
     return {error_code::invalid_argument,
             "ranks.size() is above 256, the most of a loopback exchange"};
   }
@@ -130,7 +127,52 @@ status loopback_all_reduce_mean(Executor const& exec,
               "ranks: the plan of number i is not of the world {.size = ranks.size(), .rank = i}"};
     }
   }
+  return {};
+}
+
+}  // namespace detail
+
+template <class Executor, class Codec, class Element>
+status loopback_all_reduce_mean(Executor const& exec,
+                                std::span<loopback_rank<Codec, Element> const> ranks,
+                                reduction_order order)
+{
+  if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
   return detail::loopback_exchange(exec, ranks, order);
+}
+
+template <class Executor, class Codec, class Element, class ShardElement>
+status loopback_reduce_scatter_mean(
+  Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks)
+{
+  if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  for (auto const& r : ranks) {
+    if (status const s = detail::check_arguments(r.plan, r.gradient, r.state, r.workspace);
+        !s.ok()) {
+      return s;
+    }
+    if (status const s = detail::check_shard(r.plan, r.shard, r.state, r.workspace); !s.ok()) {
+      return s;
+    }
+  }
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (std::is_same_v<Entry, rounds::scatter_shards>) {
+      return detail::scatter_loopback_shards(exec, ranks);
+    } else if constexpr (is_round<Entry>) {
+      return detail::loopback_round(exec, entry, ranks, reduction_order::direct);
+    } else {
+      return detail::for_each_rank(ranks, [&](auto const& r) {
+        if constexpr (Entry::part == exchange_part::decode) {
+          return exec.perform(
+            entry, r.plan, detail::make_args(r.plan, r.shard.data(), r.state, r.workspace));
+        } else {
+          return exec.perform(
+            entry, r.plan, detail::make_args(r.plan, r.gradient.data(), r.state, r.workspace));
+        }
+      });
+    }
+  });
 }
 
 }  // namespace tersum::inline v0

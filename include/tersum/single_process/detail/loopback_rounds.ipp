@@ -129,6 +129,30 @@ template <class Executor, class Ranks>
   return {};
 }
 
+//! Every rank receives the parts of its own shard from every rank.
+template <class Executor, class Ranks>
+[[nodiscard]] status scatter_loopback_shards(Executor const& exec, Ranks const& ranks)
+{
+  for (std::size_t to = 0; to < ranks.size(); ++to) {
+    auto const received    = shards_wire(ranks[to].plan, ranks[to].workspace);
+    int const part         = static_cast<int>(to);
+    std::size_t const size = received.size(part);
+    for (std::size_t from = 0; from < ranks.size(); ++from) {
+      auto const sent = shards_wire(ranks[from].plan, ranks[from].workspace);
+      if (sent.begin(part) != received.begin(part) || sent.size(part) != size) {
+        return {error_code::invalid_argument,
+                "ranks: wires differ in their parts, so they are of unlike plans"};
+      }
+      if (status const s =
+            exec.copy(received.received + from * size, sent.sent + sent.begin(part), size);
+          !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace detail
 
 }  // namespace tersum::inline v0

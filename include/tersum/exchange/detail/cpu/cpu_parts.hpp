@@ -29,6 +29,9 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
   void recompress() const;
 
+  //! Decodes what all ranks sent of this rank's part, adds it up, and writes the mean to the shard.
+  void add_shard() const;
+
   //! Decodes all parts of the mean to the gradient. With feedback it writes what this rank's encodings lost to the
   //! residuals.
   void decode() const;
@@ -144,9 +147,9 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
   //! The chunk's number in the gradient under fixed chunks, otherwise a number that no other chunk has.
-  [[nodiscard]] std::uint64_t chunk_of(part_place const& place) const
+  [[nodiscard]] static std::uint64_t chunk_of(map_type const& map, part_place const& place)
   {
-    return place.index * static_cast<std::uint64_t>(args_.world) + place.part;
+    return map.chunk_of(place.part, place.index);
   }
 
   //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
@@ -160,6 +163,9 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     }
     return 0.0f;
   }
+
+  //! Copies chunks that a boundary cuts from the part of their first rank to the others.
+  void share_cut_chunks(map_type const& map) const;
 
   void keep_residual(map_type const& map) const;
   void keep_owner_residual(map_type const& map) const;

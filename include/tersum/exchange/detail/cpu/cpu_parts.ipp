@@ -23,6 +23,56 @@ void cpu_parts<Codec, Element>::encode() const
       quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, part);
     });
   });
+  if constexpr (sharding<Codec>) {
+    share_cut_chunks(map);
+    if constexpr (feeds_back<Codec>) { keep_residual(map); }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_parts<Codec, Element>::share_cut_chunks(map_type const& map) const
+{
+  for (std::uint32_t part = 0; part < map.parts(); ++part) {
+    if (map.chunks_of(part) == 0) { continue; }
+    auto const chunk      = static_cast<std::uint32_t>(map.chunk_of(part, 0));
+    part_place const from = map.of_slot(1, chunk);
+    if (from.part == part) { continue; }
+    std::uint32_t* const to            = args_.payload + map.begin(part);
+    std::uint32_t const* const encoded = args_.payload + map.begin(from.part);
+    std::copy_n(encoded + from.word, map.chunk_words, to + map.of_index(part, 0).word);
+    to[map.scale_word(0)] = encoded[map.scale_word(from.index)];
+  }
+}
+
+template <class Codec, class Element>
+void cpu_parts<Codec, Element>::add_shard() const
+{
+  map_type const map        = make_part_map(args_);
+  float const share         = 1.0f / static_cast<float>(args_.world);
+  std::uint64_t const begin = args_.parts.begin;
+  std::uint64_t const end   = args_.parts.end;
+  parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
+    part_place const place    = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
+    std::uint64_t const chunk = chunk_of(map, place);
+    alignas(64) float rows[size]{};
+    for (std::uint32_t rank = 0; rank < map.world; ++rank) {
+      std::uint32_t const* const part = args_.parts.received + map.received(rank, args_.rank);
+      if (!is_finite(bits_float(part[map.scale_word(place.index)]))) { raise_flag(args_); }
+      add_estimate(map, place, part, share, rows);
+    }
+    chunk_entry const entry   = args_.table[chunk];
+    std::uint64_t const first = std::max(entry.offset, begin);
+    std::uint64_t const last  = std::min(entry.offset + entry.length, end);
+    if (last - first == static_cast<std::uint64_t>(size)) {
+      from_rows(chunk, rows, args_.gradient + (first - begin));
+    } else {
+      Element copy[size];
+      from_rows(chunk, rows, copy);
+      std::copy(copy + (first - entry.offset),
+                copy + (last - entry.offset),
+                args_.gradient + (first - begin));
+    }
+  });
 }
 
 template <class Codec, class Element>
@@ -33,7 +83,7 @@ void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
   if constexpr (owner_feeds_back<Codec>) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
-    to_rows(chunk_of(place), kept, rows);
+    to_rows(chunk_of(map, place), kept, rows);
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
     bool const fresh = rank == 0 && !owner_feeds_back<Codec>;
@@ -55,7 +105,7 @@ void cpu_parts<Codec, Element>::recompress() const
     if (!is_at_hand(args_, place.word)) { return; }
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
-    quantize<second_dither>(map, place, chunk_of(place), key, rows, share, own);
+    quantize<second_dither>(map, place, chunk_of(map, place), key, rows, share, own);
   });
 }
 
@@ -105,6 +155,11 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
     part_place const place  = find_part(args_, map, chunk);
     chunk_entry const entry = args_.table[chunk];
     float* const residual   = args_.residual + entry.offset;
+    if constexpr (sharding<Codec>) {
+      // No rank of a sharded exchange knows of values in all shards that are not finite.
+      std::uint32_t const* const part = args_.payload + map.begin(place.part);
+      if (!is_finite(bits_float(part[map.scale_word(place.index)]))) { return; }
+    }
     with_chunk(chunk, [&](float const* whole) {
       alignas(64) float own[size]{};
       if (place.level > 0) {
@@ -127,7 +182,7 @@ void cpu_parts<Codec, Element>::keep_owner_residual(map_type const& map) const
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
-    from_rows(chunk_of(place), rows, args_.parts.owner_residual + index * size);
+    from_rows(chunk_of(map, place), rows, args_.parts.owner_residual + index * size);
   });
 }
 

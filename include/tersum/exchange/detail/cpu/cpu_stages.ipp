@@ -24,6 +24,11 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     ++number;
   });
   if constexpr (feeds_back<Codec>) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
+  if constexpr (sharding<Codec>) {
+    for (int rank = 0; rank < plan.ranks().size; ++rank) {
+      args_.parts.records[rank] = plan.shard(rank);
+    }
+  }
   if constexpr (scattering<Codec>) {
     if (owner_feeds_back<Codec>) {
       std::fill_n(args_.parts.owner_residual, plan.owned_chunks() * size, 0.0f);
@@ -449,7 +454,12 @@ void cpu_stages<Codec, Element>::decode_bypass() const
     for (std::uint64_t i = 0; i < record.size; ++i) {
       float const sum = args_.bypass[record.bypass + i];
       if (!is_finite(sum)) { raise_flag(args_); }
-      args_.gradient[record.offset + i] = from_float<Element>(sum * share);
+      std::uint64_t at = record.offset + i;
+      if constexpr (sharding<Codec>) {
+        if (at < args_.parts.begin || at >= args_.parts.end) { continue; }
+        at -= args_.parts.begin;
+      }
+      args_.gradient[at] = from_float<Element>(sum * share);
     }
   }
 }

@@ -121,7 +121,9 @@ concept working_on_cpu = is_cpu_work<T>;
 
 [[nodiscard]] status run_stage(stage::decode, working_on_cpu auto const& work)
 {
-  if constexpr (has_parts<codec_of<decltype(work)>>) {
+  if constexpr (sharding<codec_of<decltype(work)>>) {
+    work.parts().add_shard();
+  } else if constexpr (has_parts<codec_of<decltype(work)>>) {
     work.parts().decode();
   } else {
     work.chunks().decode();

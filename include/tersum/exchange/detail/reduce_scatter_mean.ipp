@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of reduce_scatter_mean.hpp.
+
+#include <cstdint>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! The values of a gradient as a span, which kernels take as one that they could write.
+template <class Gradient>
+[[nodiscard]] auto values_of(Gradient&& gradient)
+{
+  if constexpr (viewed_memory<Gradient>) {
+    return span_of(gradient);
+  } else {
+    using element = std::remove_cv_t<std::ranges::range_value_t<Gradient>>;
+    return std::span<element>{const_cast<element*>(std::ranges::data(gradient)),
+                              std::ranges::size(gradient)};
+  }
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_shard(plan<Codec> const& plan,
+                                 std::span<Element> shard,
+                                 std::span<std::byte const> state,
+                                 std::span<std::byte const> workspace) noexcept
+{
+  if (status const made = plan.check(); !made.ok()) { return made; }
+  if (shard.size() != plan.shard_size()) {
+    return {error_code::invalid_argument, "shard.size() differs from plan.shard_size()"};
+  }
+  if (shard.data() == nullptr && !shard.empty()) {
+    return {error_code::invalid_argument, "shard is a null pointer"};
+  }
+  if (reinterpret_cast<std::uintptr_t>(shard.data()) % alignof(Element) != 0) {
+    return {error_code::invalid_argument, "shard is not aligned to its element type"};
+  }
+  std::size_t const kept    = plan.state_bytes();
+  std::size_t const scratch = plan.workspace_bytes();
+  if (status const s = check_state(state, kept); !s.ok()) { return s; }
+  if (status const s = check_workspace(workspace, scratch); !s.ok()) { return s; }
+  if (!are_apart(shard.data(), shard.size_bytes(), state.data(), kept) ||
+      !are_apart(shard.data(), shard.size_bytes(), workspace.data(), scratch)) {
+    return {error_code::invalid_argument, "shard overlaps state or workspace"};
+  }
+  return {};
+}
+
+}  // namespace detail
+
+template <executor Executor,
+          sharding Codec,
+          gradient_values Gradient,
+          gradient_memory Shard,
+          class Reduce>
+status reduce_scatter_mean(Executor const& exec,
+                           plan<Codec> const& plan,
+                           Gradient&& gradient,
+                           Shard&& shard,
+                           std::span<std::byte> state,
+                           std::span<std::byte> workspace,
+                           Reduce&& reduce)
+{
+  auto const values = detail::values_of(gradient);
+  auto const means  = detail::span_of(shard);
+  if (status const s = detail::check_arguments(plan, values, state, workspace); !s.ok()) {
+    return s;
+  }
+  if (status const s = detail::check_shard(plan, means, state, workspace); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const sent     = detail::make_args(plan, values.data(), state, workspace);
+  auto const received = detail::make_args(plan, means.data(), state, workspace);
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry>) {
+      return detail::reduce_round(reduce, detail::wire_of(entry, plan, workspace));
+    } else if constexpr (Entry::part == exchange_part::decode) {
+      return exec.perform(entry, plan, received);
+    } else {
+      return exec.perform(entry, plan, sent);
+    }
+  });
+}
+
+template <executor Executor, sharding Codec, gradient_memory Shard>
+status decode_shard(Executor const& exec,
+                    plan<Codec> const& plan,
+                    Shard&& shard,
+                    std::span<std::byte> state,
+                    std::span<std::byte> workspace)
+{
+  auto const means = detail::span_of(shard);
+  if (status const s = detail::check_shard(plan, means, state, workspace); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const args = detail::make_args(plan, means.data(), state, workspace);
+  return walk_part<exchange_part::decode>(
+    typename Codec::stages{}, [&](auto stage) { return exec.perform(stage, plan, args); });
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Named codecs for `reduce_scatter_mean`: values to make plans from.
+
+#pragma once
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
+#include <tersum/sharded_codec.hpp>
+
+namespace tersum::inline v0::presets {
+
+// clang-format off
+
+//! @name Shards: rotated chunks in Lloyd-Max codes, decoded and added by the ranks whose shards they lie in
+//! The codes are those of `two_shot_*`; the mean is not encoded again. Bits of a code in the name, a scale for every 1024.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using sharded = sharded_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr sharded<1> sharded_1{};
+inline constexpr sharded<2> sharded_2{};
+inline constexpr sharded<3> sharded_3{};
+inline constexpr sharded<4> sharded_4{};
+inline constexpr sharded<8> sharded_8{};
+inline constexpr sharded<2, error_feedback> sharded_2_ef{};
+inline constexpr sharded<4, error_feedback> sharded_4_ef{};
+//! @}
+
+// clang-format on
+
+}  // namespace tersum::inline v0::presets

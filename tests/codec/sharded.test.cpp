@@ -1,0 +1,387 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a sharded codec puts on the wire and makes of it, against its formulas in double, and what it refuses.
+
+#include "support/bad_input.hpp"
+#include "support/chunk_rotation.hpp"
+#include "support/coded_chunk.hpp"
+#include "support/mismatches.hpp"
+#include "support/normal_gradients.hpp"
+#include "support/shard_run.hpp"
+
+#include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace tersum;
+using tests::boundaries;
+using tests::mentions;
+
+namespace {
+
+constexpr double epsilon = 0x1p-24;
+
+template <int Bits, int Size = 256, class Feedback = no_feedback>
+using shards = sharded_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+
+template <class Codec, class Element = float, class ShardElement = Element>
+using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
+
+// A chunk of a part as the wire format says: scales in front, zeros up to whole 16 bytes, codes.
+template <class Codec>
+tests::coded_chunk read(std::uint32_t const* part, std::size_t chunks, std::size_t index)
+{
+  tests::coded_chunk out{static_cast<double>(std::bit_cast<float>(part[index])), {}};
+  std::uint32_t const* const codes = part + (chunks + 3) / 4 * 4;
+  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
+    out.codes.push_back(
+      tests::code_at(codes, Codec::quantizer_type::bits, index * Codec::chunk_size + p));
+  }
+  return out;
+}
+
+// The mean of what the ranks' codes say, in double, and that each of them is the nearest code and the scale of EDEN's formula.
+template <class Codec>
+void check_against_formulas(Codec const& codec,
+                            std::size_t d,
+                            int world,
+                            boundaries const& cuts = {})
+{
+  CAPTURE(d);
+  CAPTURE(world);
+  using quantizer            = typename Codec::quantizer_type;
+  constexpr auto half        = static_cast<std::uint32_t>(quantizer::magnitudes);
+  constexpr std::size_t size = Codec::chunk_size;
+  auto const in              = tests::normal_gradients(world, d, 17);
+  auto const ranks           = static_cast<std::size_t>(world);
+  run_of<Codec> run{cpu_executor{},
+                    {.codec = codec, .gradient = {d}, .world = world, .cuts = cuts}};
+  auto const out = run.exchange(cpu_executor{}, in);
+  tests::mismatches wrong;
+  std::size_t reached = 0;
+  for (std::size_t me = 0; me < ranks; ++me) {
+    auto const& plan        = run[me].plan;
+    std::size_t const begin = plan.shard_begin(static_cast<int>(me));
+    std::size_t const end   = begin + plan.shard_size();
+    CHECK(begin == (cuts.empty() ? d * me / ranks : cuts[me]));
+    CHECK(out[me].size() == end - begin);
+    if (begin == end) {
+      CHECK(plan.part_words(static_cast<int>(me)) == 0);
+      continue;
+    }
+    std::size_t const first = begin / size, chunks = (end + size - 1) / size - first;
+    std::size_t const words = (chunks + 3) / 4 * 4 + chunks * size / 32 * quantizer::bits;
+    CHECK(plan.part_words(static_cast<int>(me)) == words);
+    auto const* const received = shards_wire(plan, run[me].workspace).received;
+    for (std::size_t index = 0; index < chunks; ++index) {
+      std::size_t const chunk = first + index;
+      tests::chunk_rotation<size> const turn{chunk, sign_key(0, 77)};
+      std::vector<double> mean(size);
+      double scales = 0;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        std::vector<double> x(size);
+        for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
+          x[j] = static_cast<double>(in[r][chunk * size + j]);
+        }
+        auto const v    = turn.forward(x.data());
+        auto const sent = read<Codec>(received + r * words, chunks, index);
+        double energy = 0, product = 0;
+        for (double const value : v) { energy += value * value; }
+        for (std::size_t p = 0; p < size; ++p) {
+          std::uint32_t const cell = sent.codes[p] & (half - 1);
+          double const value       = std::abs(v[p]) / std::sqrt(energy / static_cast<double>(size));
+          double const low = cell == 0 ? 0 : static_cast<double>(quantizer::boundaries()[cell - 1]);
+          double const high = static_cast<double>(quantizer::boundaries()[cell]);
+          // As for two shots: 40 roundings of 16 root mean squares.
+          double const room = 40 * 16 * epsilon;
+          wrong.expect(value >= low - room && value <= high + room, true, value, chunk, p);
+          wrong.expect((sent.codes[p] >= half) == (v[p] < 0) || value < room, true, v[p], p);
+          product += std::abs(v[p]) * static_cast<double>(quantizer::levels()[cell]);
+        }
+        wrong.expect(
+          std::abs(sent.scale * product / energy - 1) <= 200 * epsilon, true, sent.scale);
+        auto const part = tests::estimate<Codec>(sent);
+        for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }
+        scales += sent.scale / world;
+      }
+      auto const back = turn.backward(mean);
+      for (std::size_t at = std::max(begin, chunk * size); at < std::min(end, (chunk + 1) * size);
+           ++at) {
+        double const want = back[at - chunk * size] / static_cast<double>(size);
+        double const got  = static_cast<double>(out[me][at - begin]);
+        // Levels are below five root mean squares; a rounding for each rank, ten of the way back.
+        double const room = (40 + world) * 16 * epsilon * scales / 16;
+        wrong.expect(std::abs(got - want) <= room, true, got, want, at);
+        ++reached;
+      }
+    }
+  }
+  CHECK(reached == d);
+  if (d > 0) { CHECK(wrong.report() == ""); }
+}
+
+}  // namespace
+
+TEST_CASE("[sharded] codes, scales and shards of the mean are those of the formulas")
+{
+  check_against_formulas(shards<1>{}, 1000, 3);
+  check_against_formulas(shards<4>{}, 2500, 4);
+  check_against_formulas(shards<8>{}, 1000, 5);
+  check_against_formulas(shards<2, 1024>{}, 4096, 4);
+  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 1009u}) {
+    check_against_formulas(shards<3>{}, d, 2);
+  }
+  // A boundary in a chunk, several in one chunk, empty shards, all of it for one rank.
+  check_against_formulas(shards<3>{}, 1000, 4, {0, 10, 300, 301, 1000});
+  check_against_formulas(shards<3>{}, 1000, 6, {0, 0, 512, 512, 600, 601, 1000});
+  check_against_formulas(shards<3>{}, 1000, 3, {0, 0, 1000, 1000});
+}
+
+TEST_CASE("[sharded] the error is that of one encoding, averaged")
+{
+  // Independent gradients: each estimate has the error D of its own energy, and errors of different ranks are nearly
+  // uncorrelated, so the mean's error over the mean's energy is D. Over 2^18 coordinates five deviations are .02 of it, as
+  // for two shots of one rank; signs shared by the ranks add of the order of one coordinate's share of a chunk.
+  auto const error_of = [](auto const& codec, int world) {
+    using codec_type = std::remove_cvref_t<decltype(codec)>;
+    auto const in    = tests::normal_gradients<std::mt19937_64>(world, std::size_t{1} << 18, 23);
+    run_of<codec_type> run{cpu_executor{},
+                           {.codec = codec, .gradient = {in[0].size()}, .world = world}};
+    double lost = 0, all = 0;
+    std::size_t at = 0;
+    for (auto const& shard : run.exchange(cpu_executor{}, in)) {
+      for (float const value : shard) {
+        double mean = 0;
+        for (auto const& g : in) { mean += static_cast<double>(g[at]) / world; }
+        lost += (mean - static_cast<double>(value)) * (mean - static_cast<double>(value));
+        all += mean * mean;
+        ++at;
+      }
+    }
+    CHECK(at == in[0].size());
+    return lost / all;
+  };
+  for (int const world : {1, 2, 8}) {
+    CAPTURE(world);
+    CHECK(error_of(presets::sharded_3, world) == doctest::Approx(.035784).epsilon(.02));
+    CHECK(error_of(presets::sharded_4, world) == doctest::Approx(.0095921).epsilon(.02));
+  }
+}
+
+TEST_CASE(
+  "[sharded] what bypasses is summed in float, and shards of other elements are rounded once")
+{
+  layout const bucket = tests::odd_bucket().gradient();
+  auto const d        = static_cast<std::size_t>(bucket.coordinates);
+  std::vector<std::vector<bfloat16>> in;
+  for (int rank = 0; rank < 3; ++rank) {
+    in.push_back(tests::make_gradient<bfloat16>(d, rank, 0, false));
+  }
+  boundaries const cuts{0, 1025, 1050, d};
+  using codec = shards<8>;
+  run_of<codec, bfloat16, float> floats{cpu_executor{},
+                                        {.gradient = bucket, .world = 3, .cuts = cuts}};
+  run_of<codec, bfloat16, half> halves{cpu_executor{},
+                                       {.gradient = bucket, .world = 3, .cuts = cuts}};
+  auto const want   = floats.exchange(cpu_executor{}, in);
+  auto const got    = halves.exchange(cpu_executor{}, in);
+  std::size_t exact = 0, at = 0;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    for (std::size_t i = 0; i < want[rank].size(); ++i, ++at) {
+      REQUIRE(got[rank][i] == to_half(want[rank][i]));
+      auto const holds = [&](tensor const& t) {
+        return at >= t.offset && at < t.offset + t.size();
+      };
+      auto const t = std::find_if(bucket.tensors.begin(), bucket.tensors.end(), holds);
+      if (!bucket.bypasses(*t)) { continue; }
+      float const sum = to_float(in[0][at]) + to_float(in[1][at]) + to_float(in[2][at]);
+      REQUIRE(want[rank][i] == sum * (1.0f / 3.0f));
+      ++exact;
+    }
+  }
+  CHECK(at == d);
+  CHECK(exact > 20);
+}
+
+TEST_CASE("[sharded] feedback keeps what a rank's codes lost, of all shards")
+{
+  // Sum of the estimates over T steps = T mean + what the residuals began with - the mean of what they hold.
+  using codec             = shards<2, 256, error_feedback>;
+  constexpr std::size_t d = 1000;
+  constexpr int world = 3, steps = 64;
+  auto const in = tests::normal_gradients(world, d, 23);
+  run_of<codec> run{cpu_executor{}, {.gradient = {d}, .world = world, .cuts = {0, 100, 700, d}}};
+  std::vector<double> sum(d);
+  for (int t = 1; t <= steps; ++t) {
+    std::size_t at = 0;
+    for (auto const& shard : run.exchange(cpu_executor{}, in)) {
+      for (float const value : shard) { sum[at++] += static_cast<double>(value); }
+    }
+    for (std::size_t i = 0; i < d; ++i) {
+      double mean = 0, kept = 0;
+      for (std::size_t r = 0; r < world; ++r) {
+        mean += static_cast<double>(in[r][i]) / world;
+        kept += static_cast<double>(residuals_of(run[r].plan, run[r].state)[i]) / world;
+      }
+      // Every step rounds some ten times values below 64.
+      REQUIRE(std::abs(sum[i] - t * mean + kept) <= t * 10 * 64 * epsilon);
+    }
+  }
+}
+
+TEST_CASE(
+  "[sharded] a value that is not finite stays in its chunk, its shard's rank is told, residuals stay finite")
+{
+  using codec = shards<4, 256, error_feedback>;
+  auto in     = tests::normal_gradients(2, 1024, 23);
+  run_of<codec> run{cpu_executor{}, {.gradient = {1024}, .world = 2}};
+  static_cast<void>(run.exchange(cpu_executor{}, in));
+  std::vector<float> const before{residuals_of(run[1].plan, run[1].state).begin(),
+                                  residuals_of(run[1].plan, run[1].state).end()};
+  in[1][300]     = std::numeric_limits<float>::infinity();
+  auto const out = run.exchange(cpu_executor{}, in);
+  for (std::size_t i = 0; i < 512; ++i) { REQUIRE(std::isnan(out[0][i]) == (i >= 256)); }
+  for (float const value : out[1]) { REQUIRE(std::isfinite(value)); }
+  CHECK(header_of(run[0].plan, run[0].state)->last_was_non_finite());
+  CHECK_FALSE(header_of(run[1].plan, run[1].state)->last_was_non_finite());
+  auto const after = residuals_of(run[1].plan, run[1].state);
+  for (std::size_t i = 0; i < 1024; ++i) {
+    bool const unchanged =
+      std::bit_cast<std::uint32_t>(after[i]) == std::bit_cast<std::uint32_t>(before[i]);
+    REQUIRE(std::isfinite(after[i]));
+    if (i >= 256 && i < 512) { REQUIRE(unchanged); }
+  }
+}
+
+TEST_CASE("[sharded] zeros stay zeros")
+{
+  run_of<shards<1>> run{cpu_executor{}, {.gradient = {1000}, .world = 3}};
+  tests::gradients const zeros(3, std::vector<float>(1000));
+  for (auto const& shard : run.exchange(cpu_executor{}, zeros)) {
+    for (float const value : shard) { REQUIRE(value == 0); }
+  }
+}
+
+TEST_CASE("[sharded] the plan says what travels and what memory it takes")
+{
+  // Forty chunks of 512 + 4 bytes, ten for each rank; its ten scales lie in twelve words.
+  auto const plan = presets::sharded_4.plan(layout{40960}, {.size = 4, .rank = 1});
+  CHECK(plan.payload_bytes() == 4 * (10 * 512 + 48));
+  CHECK(plan.wire_bytes() == plan.payload_bytes());
+  CHECK(plan.owned_chunks() == 10);
+  CHECK(plan.shard_size() == 10240);
+  // What is sent, with a slot of 132 words and 4 more for each rank, and four parts received.
+  CHECK(plan.workspace_bytes() <= 2 * plan.payload_bytes() + 4 * 4 * 140);
+  // A bucket that belongs to one rank: the others get nothing.
+  boundaries const of_one{0, 0, 40960, 40960, 40960};
+  auto const whole = presets::sharded_4.plan(layout{40960}, {.size = 4, .rank = 3}, of_one);
+  CHECK(whole.payload_bytes() == 40 * 516);
+  CHECK(whole.owned_chunks() == 0);
+  // A thousand ranks share a chunk: each gets it.
+  auto const crowd = presets::sharded_4.plan(layout{1000}, {.size = 1000, .rank = 0});
+  CHECK(crowd.payload_bytes() == 1000 * (512 + 16));
+  // Whatever the boundaries, parts lie one after the other, at multiples of 16 bytes.
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    layout const bucket = round % 2 == 0 ? layout{9973} : tests::odd_bucket().gradient();
+    boundaries cuts{0, bucket.coordinates};
+    for (int k = 0; k < 12; ++k) { cuts.push_back(random() % (bucket.coordinates + 1)); }
+    if (round % 3 == 0) { cuts[5] = cuts[6] = cuts[7]; }
+    std::sort(cuts.begin(), cuts.end());
+    auto const p = shards<1>{}.plan(bucket, {.size = 13, .rank = 7}, cuts);
+    CHECK(p.check() == status{});
+    for (int rank = 0; rank < 13; ++rank) {
+      REQUIRE(p.part_word(rank) % 4 == 0);
+      REQUIRE(p.part_word(rank) + p.part_words(rank) <= p.part_word(rank + 1));
+    }
+    REQUIRE(p.received_offset() >= 4 * p.part_word(13));
+  }
+}
+
+TEST_CASE("[sharded] a wrong argument is named, and no memory is written")
+{
+  layout const d{3000};
+  world const two{.size = 2, .rank = 0};
+  auto const refuses = [&](boundaries const& cuts) {
+    return mentions(presets::sharded_2_ef.plan(d, two, cuts).check(), "boundaries");
+  };
+  CHECK(refuses({0, 3000}));
+  CHECK(refuses({0, 1, 2, 3000}));
+  CHECK(refuses({1, 10, 3000}));
+  CHECK(refuses({0, 10, 2999}));
+  CHECK(refuses({0, 3001, 3000}));
+  CHECK_FALSE(refuses({0, 3000, 3000}));
+  CHECK(mentions(presets::sharded_4.plan(d, {.size = 2, .rank = 2}).check(), "world.rank"));
+
+  boundaries const cuts{0, 1000, 3000};
+  auto const plan = presets::sharded_2_ef.plan(d, two, cuts);
+  std::vector<float> gradient(3000, 1.0f), shard(1001, 5.0f);
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s = std::as_writable_bytes(std::span{state});
+  auto const w = std::as_writable_bytes(std::span{workspace});
+  REQUIRE(initialize(cpu_executor{}, plan, s, 1) == status{});
+  auto const state_before = state;
+  auto const never        = [](auto const&) { FAIL("no round was due"); };
+  auto const mean_of      = [&](auto const& p, auto in, auto to, auto st, auto wk) {
+    return reduce_scatter_mean(cpu_executor{}, p, in, to, st, wk, never);
+  };
+  std::span<float const> const in{gradient};
+  std::span<float> const to{shard.data(), 1000};
+  CHECK(mentions(mean_of(plan, in.first(2999), to, s, w), "gradient.size()"));
+  CHECK(mentions(mean_of(plan, in, std::span{shard}, s, w), "shard.size()"));
+  CHECK(mentions(mean_of(plan, in, std::span<float>{static_cast<float*>(nullptr), 1000}, s, w),
+                 "shard is a null"));
+  auto* const odd = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(shard.data()) + 2);
+  CHECK(mentions(mean_of(plan, in, std::span<float>{odd, 1000}, s, w), "shard is not aligned"));
+  CHECK(mentions(mean_of(plan, in, to, s.first(16), w), "state"));
+  CHECK(mentions(mean_of(plan, in, to, s, w.first(16)), "workspace"));
+  auto* const inside = reinterpret_cast<float*>(w.data());
+  CHECK(mentions(mean_of(plan, in, std::span<float>{inside, 1000}, s, w), "shard overlaps"));
+  // A state of other boundaries is another state.
+  boundaries const others{0, 1001, 3000};
+  auto const other = presets::sharded_2_ef.plan(d, two, others);
+  std::vector<word4> more(other.workspace_bytes() / 16 + 1);
+  CHECK(mentions(mean_of(other, in, std::span{shard}, s, std::as_writable_bytes(std::span{more})),
+                 "state"));
+  CHECK(state == state_before);
+  CHECK(std::all_of(shard.begin(), shard.end(), [](float v) { return v == 5.0f; }));
+}
+
+TEST_CASE("[sharded] the shard may lie in the gradient, and the parts of a call give its bytes")
+{
+  using codec   = shards<4>;
+  auto const in = tests::normal_gradients(1, 3000, 17);
+  run_of<codec> run{cpu_executor{}, {.gradient = {3000}, .world = 1}};
+  auto const want = run.exchange(cpu_executor{}, in)[0];
+  auto const plan = codec{}.plan(layout{3000}, {});
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s    = std::as_writable_bytes(std::span{state});
+  auto const w    = std::as_writable_bytes(std::span{workspace});
+  auto const move = [](auto const& round) {
+    if constexpr (requires { round.sent; }) {
+      std::memcpy(round.received, round.sent + round.begin(0), round.bytes(0));
+    }
+  };
+  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  std::vector<float> values = in[0];
+  REQUIRE(reduce_scatter_mean(cpu_executor{}, plan, values, values, s, w, move) == status{});
+  CHECK(values == want);
+  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  values = in[0];
+  std::vector<float> shard(3000);
+  REQUIRE(measure(cpu_executor{}, plan, values, s, w) == status{});
+  REQUIRE(encode(cpu_executor{}, plan, values, s, w) == status{});
+  move(shards_wire(plan, w));
+  REQUIRE(decode_shard(cpu_executor{}, plan, shard, s, w) == status{});
+  CHECK(shard == want);
+  CHECK(values == in[0]);
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: shards.
+
+#include "support/compare_executors.cuh"
+#include "support/shard_run.hpp"
+
+#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+namespace {
+
+template <class Element, class ShardElement, class Codec>
+void compare_shards(Codec const& codec)
+{
+  for_each_shard_case<Element, ShardElement>(codec, prime_from(9000), [](auto const& c) {
+    CAPTURE(c.gradient.coordinates);
+    CAPTURE(c.world);
+    stream const on;
+    auto const got  = record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+    auto const want = record_shards<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
+    CHECK(difference(got, want) == "");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("[cuda_executor] shards equal the CPU executor")
+{
+  SUBCASE("sharded_4") { compare_shards<float, float>(presets::sharded_4); }
+  SUBCASE("sharded_2_ef of bfloat16 in float")
+  {
+    compare_shards<tersum::bfloat16, float>(presets::sharded_2_ef);
+  }
+}

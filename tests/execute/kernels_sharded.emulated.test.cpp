@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Exchanges of shards have the same bytes on every instruction set and number of threads, and as kernel bodies.
+
+#include "support/compare_kernels.hpp"
+#include "support/shard_run.hpp"
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/sharded_presets.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class Element, class ShardElement, class Codec>
+void compare_shards(Codec const& codec)
+{
+  for_each_shard_case<Element, ShardElement>(codec, several_chunks<Codec>(), [](auto const& c) {
+    CAPTURE(c.gradient.coordinates);
+    CAPTURE(c.world);
+    auto const on = [&](auto const& exec) {
+      return record_shards<host_buffer>(exec, c, std::byte{0xa5});
+    };
+    auto const reference = record_shards<host_buffer>(reference_executor, c, std::byte{0x5a});
+    check_instruction_sets(on, reference);
+    CHECK(difference(on(cpu_executor{.threads = 3}), reference) == "");
+    for (emulator::thread_order const order : emulator::thread_orders) {
+      CAPTURE(order);
+      CHECK(difference(on(emulated_executor{order}), reference) == "");
+    }
+  });
+}
+
+template <int Size, int Bits, class Feedback = no_feedback>
+using shards = sharded_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+
+TEST_CASE("[kernels] shards")
+{
+  SUBCASE("1024, 4 bits") { compare_shards<float, float>(presets::sharded_4); }
+  SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
+  {
+    compare_shards<bfloat16, float>(shards<256, 3, error_feedback>{});
+  }
+  SUBCASE("2048, 1 bit, of float in half") { compare_shards<float, half>(shards<2048, 1>{}); }
+  SUBCASE("blocks with scales of their own")
+  {
+    using quantizer = group_absmax<4, 32, linear_levels, byte_scale>;
+    compare_shards<half, half>(
+      sharded_codec<fixed_chunks<512>, no_rotation, quantizer, error_feedback>{});
+  }
+}
+
+}  // namespace

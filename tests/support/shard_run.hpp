@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Exchanges of shards among several ranks on any executor, recorded byte by byte.
+
+#pragma once
+
+#include "exchange_fixture.hpp"
+
+#include <tersum/exchange/reduce_scatter_mean.hpp>
+#include <tersum/single_process/loopback.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace tersum::tests {
+
+using boundaries = std::vector<std::uint64_t>;
+
+//! @brief What is exchanged, and how often. `ShardElement` is what the mean is written as.
+template <class Codec, class Element, class ShardElement = Element>
+struct shard_case {
+  Codec codec{};
+  layout gradient{};
+  int world = 2;
+  boundaries cuts{};  //!< None: equal parts.
+  bool misaligned =
+    false;  //!< Gradients and shards begin one element after a multiple of 16 bytes.
+  int steps           = 2;
+  int non_finite_step = -1;
+};
+
+//! @brief The ranks and their memory.
+template <class Buffer, class Codec, class Element, class ShardElement>
+class shard_run {
+ public:
+  using rank_type = loopback_shard<Codec, Element, ShardElement>;
+
+  template <class Executor>
+  shard_run(Executor const& exec,
+            shard_case<Codec, Element, ShardElement> const& c,
+            std::byte fill     = {},
+            std::uint64_t seed = 77)
+    : case_(c)
+  {
+    for (int rank = 0; rank < c.world; ++rank) {
+      auto const plan = plan_of(rank);
+      require_ok(plan.check());
+      auto const memory = [&](std::deque<Buffer>& of, std::size_t bytes, std::size_t misplaced) {
+        return of.emplace_back(bytes, c.misaligned ? misplaced : 0, fill).contents();
+      };
+      auto const given = memory(gradients_, plan.coordinates() * sizeof(Element), sizeof(Element));
+      auto const mean =
+        memory(shards_, plan.shard_size() * sizeof(ShardElement), sizeof(ShardElement));
+      auto const state     = memory(states_, plan.state_bytes(), 0);
+      auto const workspace = memory(workspaces_, plan.workspace_bytes(), 0);
+      ranks_.push_back({plan,
+                        {reinterpret_cast<Element*>(given.data()), plan.coordinates()},
+                        {reinterpret_cast<ShardElement*>(mean.data()), plan.shard_size()},
+                        state,
+                        workspace});
+      require_ok(initialize(exec, plan, state, seed));
+    }
+  }
+
+  //! One step: every rank's gradient in, every rank's shard out.
+  template <class Executor>
+  std::vector<std::vector<ShardElement>> exchange(Executor const& exec,
+                                                  std::vector<std::vector<Element>> const& in)
+  {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      gradients_[rank].write(std::as_bytes(std::span{in[rank]}));
+    }
+    require_ok(loopback_reduce_scatter_mean(exec, std::span<rank_type const>{ranks_}));
+    std::vector<std::vector<ShardElement>> out;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      auto const bytes = shards_[rank].read(0, shards_[rank].contents().size());
+      auto& values     = out.emplace_back(bytes.size() / sizeof(ShardElement));
+      if (!bytes.empty()) { std::memcpy(values.data(), bytes.data(), bytes.size()); }
+    }
+    return out;
+  }
+
+  [[nodiscard]] rank_type const& operator[](std::size_t rank) const { return ranks_[rank]; }
+  [[nodiscard]] std::size_t size() const { return ranks_.size(); }
+  [[nodiscard]] byte_string workspace(std::size_t rank, std::size_t offset, std::size_t bytes) const
+  {
+    return workspaces_[rank].read(offset, bytes);
+  }
+  [[nodiscard]] byte_string state(std::size_t rank) const
+  {
+    return states_[rank].read(0, states_[rank].contents().size());
+  }
+
+ private:
+  [[nodiscard]] auto plan_of(int rank) const
+  {
+    return case_.codec.plan(case_.gradient, {.size = case_.world, .rank = rank}, case_.cuts);
+  }
+
+  shard_case<Codec, Element, ShardElement> case_;
+  std::deque<Buffer> gradients_, shards_, states_, workspaces_;
+  std::vector<rank_type> ranks_;
+};
+
+//! @brief All that the ranks sent to each other and ended with.
+template <class Buffer, class Executor, class Codec, class Element, class ShardElement>
+[[nodiscard]] exchange_trace record_shards(Executor const& exec,
+                                           shard_case<Codec, Element, ShardElement> const& c,
+                                           std::byte fill)
+{
+  exchange_trace trace;
+  shard_run<Buffer, Codec, Element, ShardElement> run{exec, c, fill};
+  for (int step = 0; step < c.steps; ++step) {
+    std::vector<std::vector<Element>> in;
+    for (int rank = 0; rank < c.world; ++rank) {
+      in.push_back(
+        make_gradient<Element>(c.gradient.coordinates, rank, step, step == c.non_finite_step));
+    }
+    auto const out = run.exchange(exec, in);
+    for (int rank = 0; rank < c.world; ++rank) {
+      auto const r    = static_cast<std::size_t>(rank);
+      auto const wire = shards_wire(run[r].plan, run[r].workspace);
+      for (int part = 0; part < c.world; ++part) {
+        std::size_t const first = run[r].plan.payload_offset() + 4 * wire.begin(part);
+        trace.push_back({"part", step, rank, run.workspace(r, first, wire.bytes(part))});
+      }
+      auto const shard = std::as_bytes(std::span{out[r]});
+      trace.push_back(
+        {"shard", step, rank, with_one_nan<ShardElement>({shard.begin(), shard.end()})});
+      trace.push_back({"state", step, rank, run.state(r)});
+    }
+  }
+  return trace;
+}
+
+//! @brief Calls check(case) for sizes about a chunk's, for shards that cut chunks and tensors anywhere, and for shards that
+//! are empty.
+template <class Element, class ShardElement, class Codec, class Check>
+void for_each_shard_case(Codec const& codec, std::uint64_t several, Check const& check)
+{
+  using a_case                 = shard_case<Codec, Element, ShardElement>;
+  constexpr std::uint64_t size = Codec::chunk_size;
+  for (std::uint64_t const d : {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1}) {
+    check(a_case{.codec = codec, .gradient = {d}, .world = 3});
+  }
+  check(a_case{.codec = codec, .gradient = {several}, .world = 1});
+  check(a_case{.codec = codec, .gradient = {several}, .world = 4, .misaligned = true});
+  // Whole chunks; a boundary within one; three within one; empty shards at both ends and between.
+  std::uint64_t const end = 4 * size + 17;
+  check(
+    a_case{.codec    = codec,
+           .gradient = {end},
+           .world    = 8,
+           .cuts  = {0, 0, size, 2 * size + 5, 2 * size + 5, 3 * size + 1, 3 * size + 9, end, end},
+           .steps = 3,
+           .non_finite_step = 1});
+  // Tensors, of which some bypass, cut anywhere.
+  layout const bucket       = odd_bucket().gradient();
+  std::uint64_t const whole = bucket.coordinates;
+  check(a_case{.codec      = codec,
+               .gradient   = bucket,
+               .world      = 5,
+               .cuts       = {0, 700, 1026, 1027, whole - 3, whole},
+               .misaligned = true});
+}
+
+}  // namespace tersum::tests
