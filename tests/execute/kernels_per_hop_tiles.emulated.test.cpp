@@ -14,8 +14,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
+#include <span>
 #include <vector>
 
 namespace {
@@ -71,6 +74,42 @@ TEST_CASE("[kernels] a hop of tiles writes what the definition says, all of it")
   }
 }
 
+// Before the tile and behind it lies what must not change; ASan sees what is read there.
+TEST_CASE(
+  "[kernels] a tile whose head names more chunks than fit holds none, and nothing beside it is touched")
+{
+  using op         = dynamiq::payload_op;
+  using element    = op::element;
+  element const as = draw_tiles<op>(1)[2], bs = draw_tiles<op>(2)[2];
+  int empty = 0;
+  for (unsigned bit = 0; bit < 128; ++bit) {
+    CAPTURE(bit);
+    host_buffer const a{sizeof(element), 0, std::byte{0}}, b{sizeof(element), 0, std::byte{0}},
+      to{sizeof(element), 0, std::byte{0x77}};
+    element wrong = as;
+    wrong.about.word[4 + bit / 32] ^= 1u << bit % 32;
+    // The wire format's words of a chunk: 21, 37 and 69 with 2, 4 and 8 bits, of 2148 behind the head.
+    bool const fits =
+      21 * wrong.about.count(1) + 37 * wrong.about.count(2) + 69 * wrong.about.count(3) <= 2148;
+    a.write(std::as_bytes(std::span{&wrong, 1}));
+    b.write(std::as_bytes(std::span{&bs, 1}));
+    auto const at = [](host_buffer const& buffer) {
+      return reinterpret_cast<element*>(buffer.contents().data());
+    };
+    element const want = op{}(*at(a), *at(b));
+    CHECK(std::memcmp(&want.about, &wrong.about, sizeof(tile_head)) == 0);
+    if (!fits) {
+      ++empty;
+      CHECK(std::all_of(std::begin(want.word), std::end(want.word), [](auto w) { return w == 0; }));
+    }
+    REQUIRE(cpu_executor{}.reduce(op{}, at(to), at(a), at(b), 1) == status{});
+    CHECK(std::memcmp(at(to), &want, sizeof(element)) == 0);
+    REQUIRE(emulated_executor{}.reduce(op{}, at(to), at(a), at(b), 1) == status{});
+    CHECK(std::memcmp(at(to), &want, sizeof(element)) == 0);
+  }
+  CHECK(empty > 24);  // those of 2^7 chunks and above, of three levels
+}
+
 TEST_CASE("[kernels] chunks of several widths that every hop decodes, adds and encodes")
 {
   // All chunks have 8 bits where the budget is large, some 4 and none where it is not.
@@ -84,6 +123,9 @@ TEST_CASE("[kernels] chunks of several widths that every hop decodes, adds and e
                                   .gradient = {.coordinates = 20'011},
                                   .world    = 2,
                                   .steps    = 1});
+  compare_kernels<dynamiq, float>({.codec    = dynamiq{.chunker = {.bits = 6}},
+                                   .gradient = {.coordinates = 20'011},
+                                   .hostile  = true});
 }
 
 TEST_CASE("[kernels] blocks with scales of their own in hops")

@@ -106,10 +106,20 @@ void compare_sizes(Codec const& codec)
   }
 }
 
+//! @brief Whatever arrives in any round, kernel bodies and CPU read and write the memory of the plan alone, and alike.
+template <class Element, class Codec>
+void compare_hostile(Codec const& codec)
+{
+  compare_kernels<Codec, Element>(
+    {.codec = codec, .gradient = {.coordinates = several_chunks<Codec>()}, .hostile = true});
+}
+
 //! @brief More chunks than a block takes, in all thread orders; with `non_finite` a NaN and an Inf in the middle step.
+//! Then once more among hostile ranks.
 template <class Element, class Codec>
 void compare_orders(Codec const& codec, int world = 2, bool non_finite = false)
 {
+  compare_hostile<Element>(codec);
   compare_kernels<Codec, Element>({.codec           = codec,
                                    .gradient        = {.coordinates = several_chunks<Codec>()},
                                    .world           = world,

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "host_buffer.hpp"
+
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
 
@@ -19,7 +21,6 @@
 #include <deque>
 #include <iomanip>
 #include <limits>
-#include <new>
 #include <ostream>
 #include <random>
 #include <set>
@@ -31,43 +32,6 @@
 
 namespace tersum::tests {
 
-using byte_string = std::vector<std::byte>;
-
-//! @brief Host memory that ends where its contents end, so that an overrun is one of the heap, which ASan sees.
-class host_buffer {
- public:
-  //! @param bytes      Its size; every byte holds `fill`.
-  //! @param misplaced  How far after a multiple of 16 it begins.
-  host_buffer(std::size_t bytes, std::size_t misplaced, std::byte fill)
-    : memory_{static_cast<std::byte*>(::operator new(bytes + misplaced, alignment))},
-      contents_{memory_ + misplaced, bytes}
-  {
-    std::fill(contents_.begin(), contents_.end(), fill);
-  }
-  host_buffer(host_buffer const&)            = delete;
-  host_buffer& operator=(host_buffer const&) = delete;
-  ~host_buffer() { ::operator delete(memory_, alignment); }
-
-  [[nodiscard]] std::span<std::byte> contents() const { return contents_; }
-
-  void write(std::span<std::byte const> from)
-  {
-    std::copy(from.begin(), from.end(), contents_.begin());
-  }
-
-  [[nodiscard]] byte_string read(std::size_t offset, std::size_t bytes) const
-  {
-    auto const part = contents_.subspan(offset, bytes);
-    return {part.begin(), part.end()};
-  }
-
- private:
-  static constexpr std::align_val_t alignment{16};
-
-  std::byte* memory_;
-  std::span<std::byte> contents_;
-};
-
 //! @brief What is exchanged, and how often.
 template <class Codec, class Element>
 struct exchange_case {
@@ -78,14 +42,15 @@ struct exchange_case {
   bool misaligned       = false;  //!< Gradients begin one element after a multiple of 16 bytes.
   int non_finite_step   = -1;     //!< The step, from 0, in which gradients hold a NaN and an Inf.
   reduction_order order = reduction_order::ring;
-  std::uint64_t seed    = 0x0123456789abcdef;
+  bool hostile       = false;  //!< What arrives in every round is not what was sent: see `disturb`.
+  std::uint64_t seed = 0x0123456789abcdef;
 
   friend std::ostream& operator<<(std::ostream& out, exchange_case const& c)
   {
     return out << c.gradient.coordinates << " coordinates, " << c.gradient.tensors.size()
                << " tensors, " << c.world << " ranks, " << c.steps << " steps, "
                << (c.misaligned ? "misaligned" : "aligned") << ", not finite in step "
-               << c.non_finite_step;
+               << c.non_finite_step << (c.hostile ? ", hostile" : "");
   }
 };
 
@@ -142,6 +107,14 @@ struct rank_memory {
   {
     auto const begin = reinterpret_cast<std::byte const*>(wire.data) - workspace.contents().data();
     return workspace.read(static_cast<std::size_t>(begin), wire.bytes());
+  }
+
+  //! Puts bytes in the place of those of a wire.
+  template <class Wire>
+  void write(Wire const& wire, byte_string const& bytes) const
+  {
+    auto const begin = reinterpret_cast<std::byte const*>(wire.data) - workspace.contents().data();
+    workspace.write(bytes, static_cast<std::size_t>(begin));
   }
 
   Buffer gradient;
@@ -285,10 +258,37 @@ inline void require_ok(status const& s)
   REQUIRE(s == status{});
 }
 
+//! @brief Puts what no rank would send in the place of what the ranks have sent or received.
+template <class Buffer, class Wire>
+void disturb(std::deque<rank_memory<Buffer>> const& memory,
+             std::vector<Wire> const& wires,
+             int step)
+{
+  std::size_t rank = 0;
+  for (byte_string bytes : read_wires(memory, wires)) {
+    disturb(bytes, step + 16 * static_cast<int>(rank));
+    memory[rank].write(wires[rank], bytes);
+    ++rank;
+  }
+}
+
 template <class Executor, class Wire>
 void reduce_wires(Executor const& exec, reduction_order order, std::vector<Wire> const& wires)
 {
   require_ok(loopback_all_reduce(exec, std::span<Wire const>{wires}, order));
+}
+
+//! @brief One round of a case.
+template <class Buffer, class Codec, class Element, class Executor, class Wire>
+void exchange_round(Executor const& exec,
+                    exchange_case<Codec, Element> const& c,
+                    std::deque<rank_memory<Buffer>> const& memory,
+                    int step,
+                    std::vector<Wire> const& wires)
+{
+  if (c.hostile) { disturb(memory, wires, step); }
+  reduce_wires(exec, c.order, wires);
+  if (c.hostile) { disturb(memory, wires, step); }
 }
 
 //! @brief The values with every NaN the same: which bits a NaN has is not specified.
@@ -343,7 +343,7 @@ template <class Buffer, class Executor, class Codec, class Element>
     if constexpr (agrees<Codec>) {
       auto const agreed = ranks.agreed();
       record_wires(trace, "agreed scalars", step, ranks.memory(), agreed);
-      reduce_wires(exec, c.order, agreed);
+      exchange_round(exec, c, ranks.memory(), step, agreed);
     }
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       auto const r = ranks[rank];
@@ -352,7 +352,8 @@ template <class Buffer, class Executor, class Codec, class Element>
     if constexpr (scattering<Codec>) {
       record_wires(trace, "payload", step, ranks.memory(), ranks.scattered());
       record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
-      reduce_wires(exec, c.order, ranks.bypass());
+      exchange_round(exec, c, ranks.memory(), step, ranks.bypass());
+      if (c.hostile) { disturb(ranks.memory(), ranks.scattered(), step); }
       require_ok(detail::scatter_loopback_round(exec, ranks));
       for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         auto const r = ranks[rank];
@@ -362,13 +363,14 @@ template <class Buffer, class Executor, class Codec, class Element>
     if constexpr (gathering<Codec> || scattering<Codec>) {
       require_ok(detail::gather_loopback_round(exec, ranks));
       record_wires(trace, "gathered", step, ranks.memory(), ranks.gathered());
+      if (c.hostile) { disturb(ranks.memory(), ranks.gathered(), step); }
     } else {
       auto const payload = ranks.payload();
       auto const bypass  = ranks.bypass();
       record_wires(trace, "payload", step, ranks.memory(), payload);
       record_wires(trace, "bypass", step, ranks.memory(), bypass);
-      reduce_wires(exec, c.order, payload);
-      reduce_wires(exec, c.order, bypass);
+      exchange_round(exec, c, ranks.memory(), step, payload);
+      exchange_round(exec, c, ranks.memory(), step, bypass);
     }
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       auto const r = ranks[rank];

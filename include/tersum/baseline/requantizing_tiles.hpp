@@ -120,12 +120,16 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_
 
   //! @name What a head says of its tile
   //! @{
+
+  //! The chunks of the tile. A head that names more than fit has not come from a codec: its tile holds none, so that no
+  //! head leads out of it.
   [[nodiscard]] TERSUM_INLINE static detail::tile_counts<requantizing_tiles> counts_of(
     tile_head const& head) noexcept
   {
     detail::tile_counts<requantizing_tiles> out{};
     TERSUM_UNROLL
     for (int level = 1; level <= levels; ++level) { out.count[level] = head.count(level); }
+    if (out.words() > element::room) { out = {}; }
     return out;
   }
 

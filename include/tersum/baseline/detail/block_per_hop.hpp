@@ -80,7 +80,8 @@ TERSUM_BODY void write_rest(Context const& ctx,
     ctx.store(to.about.word + thread, ctx.load(head.word + thread));
   }
   std::uint32_t const chunks = counts.chunks();
-  for (std::uint64_t at = counts.place(chunks).word + thread; at < Op::element::room - chunks;
+  auto const end             = static_cast<int>(Op::element::room - chunks);
+  for (int at = static_cast<int>(counts.words() - chunks + thread); at < end;
        at += Op::chunk_size / 32) {
     ctx.store(to.word + at, 0u);
   }

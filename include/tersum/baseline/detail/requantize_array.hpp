@@ -64,7 +64,7 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
     }
     if constexpr (Op::tiles) {
       to[i].about = a[i].about;
-      std::fill(to[i].word + counts.place(chunks).word, to[i].word + element::room - chunks, 0u);
+      std::fill(to[i].word + counts.words() - chunks, to[i].word + element::room - chunks, 0u);
     }
   });
 }

@@ -34,6 +34,18 @@ struct tile_counts {
     return all;
   }
 
+  //! @brief What they take, scales included. Counts below 2^16 do not overflow it.
+  template <int Level = Op::levels>
+  [[nodiscard]] TERSUM_INLINE std::uint32_t words() const
+  {
+    std::uint32_t const own = count[Level] * requantized_words<Op, Level>;
+    if constexpr (Level > 1) {
+      return own + words<Level - 1>();
+    } else {
+      return own;
+    }
+  }
+
   //! @brief The place of chunk number `index`. Behind the last chunk it is of level 0, at the end of the codes.
   template <int Level = Op::levels>
   [[nodiscard]] TERSUM_INLINE part_place place(std::uint32_t index,
