@@ -54,6 +54,7 @@ class any_transport : public can_reduce_all<native_sum<float>,
   [[nodiscard]] virtual int rank() const                                                    = 0;
   [[nodiscard]] virtual int size() const                                                    = 0;
   [[nodiscard]] virtual status check() const                                                = 0;
+  virtual void refuse(status const& why) const                                              = 0;
   [[nodiscard]] virtual status exchange_word(int to,
                                              std::uint64_t value,
                                              int from,
@@ -71,6 +72,7 @@ class any_transport : public can_reduce_all<native_sum<float>,
 };
 
 static_assert(transport<any_transport>);
+static_assert(has_refusal<any_transport>);
 static_assert(reduces_in_wire<any_transport, saturating_add<4>>);
 
 namespace detail {
@@ -85,6 +87,7 @@ class forwards : public any_transport {
   int rank() const override { return to_.rank(); }
   int size() const override { return to_.size(); }
   status check() const override { return to_.check(); }
+  void refuse(status const& why) const override { to_.refuse(why); }
   status exchange_word(int to,
                        std::uint64_t value,
                        int from,

@@ -32,6 +32,9 @@ struct nccl_rank {
 //! The suite of all transports, its host memory staged in device memory.
 [[nodiscard]] int check_nccl_transport(nccl_rank const& on);
 
+//! @brief The last rank is gone and nobody has noticed: a transport can be destroyed all the same, without waiting.
+[[nodiscard]] int check_nccl_unnoticed_absence(nccl_rank const& on, std::chrono::milliseconds away);
+
 //! Presets on the device, each schedule, whole and in pieces, from a CUDA graph too, against a loopback on the CPU.
 [[nodiscard]] int check_nccl_codecs(nccl_rank const& on);
 

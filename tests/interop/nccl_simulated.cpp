@@ -170,6 +170,14 @@ TEST_CASE("[nccl] a rank stays away")
   }
 }
 
+TEST_CASE("[nccl] a transport ends although a rank is gone and nobody has noticed")
+{
+  CHECK(on_all_ranks(2, true, [](tests::nccl_rank& on) {
+          simulator::postpone(on.stream);
+          return tests::check_nccl_unnoticed_absence(on, 500ms);
+        }) == 0);
+}
+
 TEST_CASE("[nccl] the communicator fails because a rank stays away")
 {
   patience const short_one{300ms};

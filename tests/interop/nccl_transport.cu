@@ -29,6 +29,7 @@ class staged_nccl {
   [[nodiscard]] int rank() const noexcept { return over_.rank(); }
   [[nodiscard]] int size() const noexcept { return over_.size(); }
   [[nodiscard]] status check() const noexcept { return over_.check(); }
+  void refuse(status const& why) const noexcept { over_.refuse(why); }
 
   [[nodiscard]] status exchange_word(int to,
                                      std::uint64_t value,
@@ -217,6 +218,33 @@ int check_nccl_absence(nccl_rank const& on,
            "another round is begun");
   }
   if (!nccl.aborted()) { ncclCommAbort(on.communicator); }
+  return failures;
+}
+
+int check_nccl_unnoticed_absence(nccl_rank const& on, std::chrono::milliseconds away)
+{
+  int failures = 0;
+  {
+    nccl_transport const nccl{on.communicator, on.stream, std::chrono::seconds(60)};
+    failures += nccl.check().ok() ? 0 : 1;
+    if (on.rank == on.ranks - 1) {
+      std::this_thread::sleep_for(away);
+    } else {
+      std::byte* memory = nullptr;
+      failures += cudaMalloc(&memory, 64) == cudaSuccess ? 0 : 1;
+      failures += cudaMemsetAsync(memory, 0, 64, on.stream) == cudaSuccess ? 0 : 1;
+      auto* const values = reinterpret_cast<float*>(memory);
+      failures +=
+        nccl.all_reduce(wire<native_sum<float>>{.data = values, .count = 16}).ok() ? 0 : 1;
+    }
+  }
+  if (on.rank != on.ranks - 1 && cudaStreamQuery(on.stream) != cudaErrorNotReady) {
+    std::printf(
+      "rank %d of %d: the destructor has waited for a rank that is gone\n", on.rank, on.ranks);
+    ++failures;
+  }
+  (void)cudaGetLastError();
+  ncclCommAbort(on.communicator);
   return failures;
 }
 

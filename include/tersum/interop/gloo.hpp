@@ -16,6 +16,7 @@
 #include <gloo/transport/unbound_buffer.h>
 #include <gloo/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,9 @@ namespace tersum::inline v0 {
 //!
 //! Gloo applies a reduction as a function of two arrays, so all operations go in the wire, in Gloo's ring; the function
 //! runs on the executor given here. Exceptions of Gloo come back as a status: a peer died or did not come within the
-//! timeout. After that, connect a new context. Ignore SIGPIPE in the program, because Gloo writes to sockets whose
+//! timeout. Then the connections of the context are closed, so that those who wait for this rank are told at once, and
+//! every further call fails: connect a new context. Messages of unlike sizes never meet; ranks that wait for another
+//! size end with their timeouts. Ignore SIGPIPE in the program, because Gloo writes to sockets whose
 //! other end may be gone. Use a transport from one thread at a time; several transports need a context each.
 class gloo_transport {
  public:
@@ -43,6 +46,7 @@ class gloo_transport {
   [[nodiscard]] int rank() const noexcept { return context_ ? context_->rank : 0; }
   [[nodiscard]] int size() const noexcept { return context_ ? context_->size : 1; }
   [[nodiscard]] status check() const noexcept;
+  void refuse(status const& why) const noexcept { refused_ = why; }
 
   [[nodiscard]] status exchange_word(int to,
                                      std::uint64_t value,
@@ -72,8 +76,9 @@ class gloo_transport {
     std::size_t begin, bytes;
   };
 
-  // None of Gloo's collectives has this prefix.
-  [[nodiscard]] static std::uint64_t slot_of(std::uint32_t kind);
+  // What a message is: the kind of its call and its bytes. None of Gloo's collectives has this prefix. A message that is
+  // longer than the memory for it would end the process in a thread of Gloo's.
+  [[nodiscard]] static std::uint64_t slot_of(std::uint32_t kind, std::size_t bytes);
 
   // Sends sent(k) to each other rank k and receives received(k) from it, all at once. Gloo's own collectives go from rank
   // to rank, or in rounds, and leave the network idle between them.
@@ -84,13 +89,16 @@ class gloo_transport {
                                 std::byte* to,
                                 Received const& received) const noexcept;
 
-  // Gloo tells errors by exceptions; nothing of tersum throws.
+  // Gloo tells errors by exceptions; nothing of tersum throws. After one the transport is done with.
   template <class Body>
-  [[nodiscard]] static status caught(Body const& body) noexcept;
+  [[nodiscard]] status caught(Body const& body) const noexcept;
 
   std::shared_ptr<::gloo::Context> context_;
   std::chrono::milliseconds timeout_;
   cpu_executor exec_;
+  // Written by calls that are const: a transport is used by one thread.
+  mutable status refused_;
+  mutable bool failed_ = false;
 };
 
 static_assert(transport<gloo_transport>, "tersum: must model tersum::transport");

@@ -44,6 +44,7 @@ class mpi_transport {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] status check() const noexcept;
+  void refuse(status const& why) const noexcept { refused_ = why; }
 
   [[nodiscard]] status exchange_word(int to,
                                      std::uint64_t value,
@@ -97,6 +98,7 @@ class mpi_transport {
   // Written by calls that are const: a transport is used by one thread.
   std::unique_ptr<int[]> counts_;
   std::unique_ptr<std::uint64_t[]> words_;  // sent and received
+  mutable status refused_;
   mutable bool failed_ = false;  // whether a call has failed: MPI may still use its memory
 };
 

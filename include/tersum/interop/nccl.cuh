@@ -50,17 +50,20 @@ inline constexpr bool nccl_knows = nccl_type<typename Op::element> != ncclNumTyp
 //! status::native.
 class nccl_transport {
  public:
-  //! Waits for the communicator to be ready. Allocates 16 bytes of device memory, once.
+  //! Waits for the communicator to be ready. Allocates 16 bytes of device memory on the stream, once.
   nccl_transport(ncclComm_t comm,
                  cudaStream_t stream,
                  std::chrono::milliseconds timeout = std::chrono::seconds(30)) noexcept;
   nccl_transport(nccl_transport const&)            = delete;
   nccl_transport& operator=(nccl_transport const&) = delete;
-  ~nccl_transport() { cudaFree(words_); }
+  //! Waits for nothing: its memory is freed in the order of the stream, which must still be there. (cudaFree would wait for
+  //! the device, and so for ever where a rank is dead and the communicator is not aborted.)
+  ~nccl_transport();
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
-  [[nodiscard]] status check() const noexcept { return ready_; }
+  [[nodiscard]] status check() const noexcept { return ready_.ok() ? refused_ : ready_; }
+  void refuse(status const& why) const noexcept { refused_ = why; }
 
   //! The stream on which collectives are enqueued.
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
@@ -125,7 +128,7 @@ class nccl_transport {
   std::uint64_t* words_ = nullptr;
   int rank_             = 0;
   int size_             = 1;
-  mutable status ready_;
+  mutable status ready_, refused_;
   mutable bool aborted_ = false;
 };
 

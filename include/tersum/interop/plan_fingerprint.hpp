@@ -32,7 +32,8 @@ template <class Codec>
 //! exchange.
 //!
 //! Every rank must call it, whatever plan it has. It sends n - 1 messages of 8 bytes and blocks until those of the
-//! others are there.
+//! others are there. After a refusal the transports of this library refuse every exchange, until agree_on accepts one:
+//! a program that goes on all the same hangs nobody, and adds up nothing that does not belong together.
 //! @return  The same class on every rank: ok, or invalid_argument if the plan of any rank differs, cannot be made, or
 //!          does not name its rank in the transport. Ranks that a message did not reach get transport_failed.
 template <transport Transport, class Codec>

@@ -85,6 +85,16 @@ concept reduces_in_wire = requires(T const& t, wire<Op> const& round)
     t.all_reduce(round)
     } -> std::same_as<status>;
 };
+
+//! @brief Optional: `refuse(why)` lets `check()` and all that moves or reduces return `why`, until it is called with a
+//! status that is ok. `agree_on` calls it with what it found, so that ranks whose plans differ exchange nothing.
+template <class T>
+concept has_refusal = requires(T const& t, status const& why)
+{
+  {
+    t.refuse(why)
+    } -> std::same_as<void>;
+};
 //! @}
 
 //! A communicator of a communication library, wrapped.

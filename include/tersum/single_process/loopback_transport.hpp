@@ -91,8 +91,9 @@ class loopback_transport {
       return {error_code::invalid_argument,
               "rank must be between 0 and group.ranks() - 1, and group.ranks() between 1 and 256"};
     }
-    return {};
+    return refused_;
   }
+  void refuse(status const& why) const noexcept { refused_ = why; }
 
   [[nodiscard]] status exchange_word(int to,
                                      std::uint64_t value,
@@ -162,6 +163,7 @@ class loopback_transport {
 
   loopback_group* group_;
   int rank_;
+  mutable status refused_;  // a transport is used by one thread
 };
 
 static_assert(transport<loopback_transport>, "tersum: must model tersum::transport");

@@ -42,6 +42,7 @@ cudaError_t release(void* memory)
 {
   if (memory == nullptr) { return cudaSuccess; }
   if (auto const error = not_while_capturing(); error != cudaSuccess) { return error; }
+  wait_for_own_streams();
   return global_memory::get().free(memory) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -111,6 +112,19 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned)
 }
 
 cudaError_t cudaFree(void* memory) { return result(release(memory)); }
+
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t stream)
+{
+  if (stream_of(stream) == nullptr) { return result(cudaErrorInvalidResourceHandle); }
+  return cudaMalloc(memory, bytes);
+}
+
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream)
+{
+  return result(enqueue(stream, [=] {
+    return global_memory::get().free(memory) ? cudaSuccess : cudaErrorInvalidValue;
+  }));
+}
 
 cudaError_t cudaFreeHost(void* memory) { return result(release(memory)); }
 

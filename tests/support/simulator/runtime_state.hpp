@@ -63,6 +63,9 @@ cudaError_t catch_up(CUstream_st* stream, std::size_t pieces);
 //! From now on this stream works as late as it may, and says so when it is asked. It is used by one thread.
 void postpone(cudaStream_t stream);
 
+//! Does all that late streams of the calling thread were given: its device does not free memory before that.
+void wait_for_own_streams();
+
 //! Does work of a stream, or records it.
 cudaError_t enqueue(cudaStream_t stream, work one);
 
@@ -78,9 +81,10 @@ cudaError_t copy_memory(void* to, void const* from, std::size_t bytes, cudaMemcp
 struct CUstream_st {
   unsigned flags = cudaStreamDefault;
   std::shared_ptr<tersum::simulator::capture> captured{};
-  std::size_t recorded = 0;  //!< pieces of work in this capture
-  std::size_t joined   = 0;  //!< of them, those that another stream waits for
-  bool late            = false;
+  std::size_t recorded  = 0;  //!< pieces of work in this capture
+  std::size_t joined    = 0;  //!< of them, those that another stream waits for
+  bool late             = false;
+  std::thread::id owner = std::this_thread::get_id();
   std::deque<tersum::simulator::work> waiting{};  //!< of one that is late
   std::size_t done = 0;                           //!< pieces of work that waited once
   std::thread worker{};  //!< does what waits while the stream's own thread only asks

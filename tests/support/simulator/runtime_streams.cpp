@@ -135,6 +135,20 @@ void postpone(cudaStream_t stream)
   stream->late = true;
 }
 
+void wait_for_own_streams()
+{
+  std::vector<CUstream_st*> own;
+  {
+    lock const held{runtime_state::get().guard};
+    for (auto* const stream : runtime_state::get().streams) {
+      if (stream->late && !stream->captured && stream->owner == std::this_thread::get_id()) {
+        own.push_back(stream);
+      }
+    }
+  }
+  for (auto* const stream : own) { (void)finish(stream); }
+}
+
 cudaError_t enqueue(cudaStream_t handle, work one)
 {
   auto& state = runtime_state::get();

@@ -19,6 +19,11 @@ inline status gloo_transport::check() const noexcept
   if (timeout_.count() <= 0) {
     return {error_code::invalid_argument, "timeout must be above zero"};
   }
+  if (failed_) {
+    return {error_code::transport_failed,
+            "an earlier call of Gloo failed or did not end in time: connect a new context"};
+  }
+  if (!refused_.ok()) { return refused_; }
   return exec_.check();
 }
 
@@ -43,11 +48,10 @@ inline status gloo_transport::send_receive(int to,
                                            std::size_t received_bytes) const noexcept
 {
   return caught([&] {
-    std::uint64_t const slot = slot_of(0);
-    auto const in            = context_->createUnboundBuffer(received, received_bytes);
+    auto const in  = context_->createUnboundBuffer(received, received_bytes);
     auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(sent), sent_bytes);
-    if (received_bytes > 0) { in->recv(from, slot); }
-    if (sent_bytes > 0) { out->send(to, slot); }
+    if (received_bytes > 0) { in->recv(from, slot_of(0, received_bytes)); }
+    if (sent_bytes > 0) { out->send(to, slot_of(0, sent_bytes)); }
     return (sent_bytes == 0 || out->waitSend(timeout_)) &&
            (received_bytes == 0 || in->waitRecv(timeout_));
   });
@@ -92,14 +96,17 @@ const noexcept
                                      count));
     });
     options.setTimeout(timeout_);
+    std::uint64_t const bytes = round.bytes();
+    options.setTag(static_cast<std::uint32_t>(bytes ^ bytes >> 32));  // for the reason of slot_of
     ::gloo::allreduce(options);
     return true;
   });
 }
 
-inline std::uint64_t gloo_transport::slot_of(std::uint32_t kind)
+inline std::uint64_t gloo_transport::slot_of(std::uint32_t kind, std::size_t bytes)
 {
-  return ::gloo::Slot::build(0x7e, kind);
+  std::uint64_t const prefix = ::gloo::Slot::build(0x7e, 0);
+  return prefix + (std::uint64_t{kind} << 52) + std::uint64_t{bytes};
 }
 
 template <class Sent, class Received>
@@ -110,8 +117,7 @@ status gloo_transport::with_all(std::uint32_t kind,
                                 Received const& received) const noexcept
 {
   return caught([&] {
-    int const n              = size();
-    std::uint64_t const slot = slot_of(kind);
+    int const n = size();
     auto const in =
       context_->createUnboundBuffer(to, received(n - 1).begin + received(n - 1).bytes);
     auto const out = context_->createUnboundBuffer(const_cast<std::byte*>(from),
@@ -121,36 +127,44 @@ status gloo_transport::with_all(std::uint32_t kind,
       int const peer = (rank() + n - k) % n;
       block const b  = received(peer);
       if (b.bytes == 0) { continue; }
-      in->recv(peer, slot, b.begin, b.bytes);
+      in->recv(peer, slot_of(kind, b.bytes), b.begin, b.bytes);
       ++arriving;
     }
     for (int k = 1; k < n; ++k) {
       int const peer = (rank() + k) % n;
       block const b  = sent(peer);
       if (b.bytes == 0) { continue; }
-      out->send(peer, slot, b.begin, b.bytes);
+      out->send(peer, slot_of(kind, b.bytes), b.begin, b.bytes);
       ++leaving;
     }
-    auto const end  = std::chrono::steady_clock::now() + timeout_;
+    auto const end = std::chrono::steady_clock::now() + timeout_;
+    // Never less than a millisecond: Gloo, which ends a wait that was too long, then forgets all messages under way.
     auto const left = [&] {
-      return std::chrono::duration_cast<std::chrono::milliseconds>(
+      auto const rest = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
+      return std::max(rest, std::chrono::milliseconds(1));
     };
     for (; arriving > 0; --arriving) {
-      if (left().count() <= 0 || !in->waitRecv(left())) { return false; }
+      if (!in->waitRecv(left())) { return false; }
     }
     for (; leaving > 0; --leaving) {
-      if (left().count() <= 0 || !out->waitSend(left())) { return false; }
+      if (!out->waitSend(left())) { return false; }
     }
     return true;
   });
 }
 
 template <class Body>
-status gloo_transport::caught(Body const& body) noexcept
+status gloo_transport::caught(Body const& body) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   try {
     if (body()) { return {}; }
+  } catch (...) {
+  }
+  failed_ = true;
+  try {
+    context_->closeConnections();
   } catch (...) {
   }
   return {error_code::transport_failed,

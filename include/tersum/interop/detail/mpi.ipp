@@ -60,7 +60,7 @@ inline status mpi_transport::check() const noexcept
     return {error_code::transport_failed,
             "an earlier call of MPI failed or did not end in time: make a new transport"};
   }
-  return {};
+  return refused_;
 }
 
 inline status mpi_transport::exchange_word(int to,
@@ -68,6 +68,7 @@ inline status mpi_transport::exchange_word(int to,
                                            int from,
                                            std::uint64_t& received) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   // Into memory that stays: otherwise a word that comes after the timeout would be written to the caller's stack.
   words_[0]      = value;
   status const s = send_receive(to,
@@ -87,6 +88,7 @@ inline status mpi_transport::send_receive(int to,
                                           std::byte* received,
                                           std::size_t received_bytes) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   if (sent_bytes > most || received_bytes > most) { return too_large(); }
   MPI_Request both[2]{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   int error =
@@ -101,6 +103,7 @@ inline status mpi_transport::all_to_all(std::byte const* data,
                                         rank_blocks const& blocks,
                                         std::byte* received) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   auto const ranks = static_cast<std::size_t>(size_);
   if (blocks.count > most - ranks || blocks.size(rank_) > most / ranks) { return too_large(); }
   mpi_element_type const element(blocks.element_bytes);
@@ -127,6 +130,7 @@ inline status mpi_transport::all_to_all(std::byte const* data,
 
 inline status mpi_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   if (blocks.count > most - static_cast<std::size_t>(size_)) { return too_large(); }
   mpi_element_type const element(blocks.element_bytes);
   if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
@@ -150,6 +154,7 @@ template <reduce_op Op>
 requires(!has_combine_at<Op>) status mpi_transport::all_reduce(wire<Op> const& round)
 const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   if constexpr (mpi_knows<Op>) {
     return reduce(round, mpi_native_type<typename Op::element>(), mpi_native_op<Op>());
   } else {

@@ -32,9 +32,18 @@ inline nccl_transport::nccl_transport(ncclComm_t comm,
   ready_ = await_result(ncclInProgress);
   if (ready_.ok()) { ready_ = await_result(ncclCommUserRank(comm_, &rank_)); }
   if (ready_.ok()) { ready_ = await_result(ncclCommCount(comm_, &size_)); }
-  if (ready_.ok() && cudaMalloc(&words_, 2 * sizeof *words_) != cudaSuccess) {
-    ready_ = {error_code::execution_failed, "no device memory for two words"};
+  if (!ready_.ok()) { return; }
+  if (cudaError_t const e = cudaMallocAsync(&words_, 2 * sizeof *words_, stream_);
+      e != cudaSuccess) {
+    ready_ = {error_code::execution_failed,
+              "no device memory for two words in the order of the stream",
+              static_cast<int>(e)};
   }
+}
+
+inline nccl_transport::~nccl_transport()
+{
+  if (words_ != nullptr) { cudaFreeAsync(words_, stream_); }
 }
 
 inline status nccl_transport::check_stream(cudaStream_t executors) const noexcept
@@ -76,7 +85,7 @@ inline status nccl_transport::exchange_word(int to,
                                             int from,
                                             std::uint64_t& received) const noexcept
 {
-  if (!ready_.ok()) { return ready_; }
+  if (status const s = check(); !s.ok()) { return s; }
   constexpr std::size_t bytes = sizeof value;
   auto* const words           = reinterpret_cast<std::byte*>(words_);
   if (cudaError_t const e = cudaMemcpyAsync(words, &value, bytes, cudaMemcpyDefault, stream_);
@@ -101,6 +110,7 @@ inline status nccl_transport::send_receive(int to,
                                            std::byte* received,
                                            std::size_t received_bytes) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   group together;
   if (sent_bytes > 0) { together.add(ncclSend(sent, sent_bytes, ncclUint8, to, comm_, stream_)); }
   if (received_bytes > 0) {
@@ -113,6 +123,7 @@ inline status nccl_transport::all_to_all(std::byte const* data,
                                          rank_blocks const& blocks,
                                          std::byte* received) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   std::size_t const mine = blocks.bytes(rank_);
   auto const sent = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
   auto const arriving = [&](int k) {
@@ -130,6 +141,7 @@ inline status nccl_transport::all_to_all(std::byte const* data,
 
 inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blocks) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   auto const block = [&](int k) { return std::span{data + blocks.begin_byte(k), blocks.bytes(k)}; };
   auto const own   = block(rank_);
   if (blocks.place == nullptr && blocks.count % static_cast<std::size_t>(size_) == 0) {
@@ -141,6 +153,7 @@ inline status nccl_transport::all_gather(std::byte* data, rank_blocks const& blo
 template <class Sent, class Received>
 status nccl_transport::exchange(Sent const& sent, Received const& received) const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   group together;
   for (int k = 0; k < size_; ++k) {
     if (k == rank_) { continue; }
@@ -158,6 +171,7 @@ template <reduce_op Op>
 requires nccl_knows<Op> status nccl_transport::all_reduce(wire<Op> const& round)
 const noexcept
 {
+  if (status const s = check(); !s.ok()) { return s; }
   using element                   = typename Op::element;
   constexpr ncclRedOp_t operation = std::same_as<Op, native_max<element>> ? ncclMax : ncclSum;
   return await_result(ncclAllReduce(

@@ -227,6 +227,16 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
   }
 }
 
+template <transport Transport>
+void refuse([[maybe_unused]] Transport const& over, [[maybe_unused]] status const& why) noexcept
+{
+  if constexpr (has_refusal<Transport>) { over.refuse(why); }
+}
+
+//! agree_on, but for what the transport remembers of it.
+template <transport Transport, class Codec>
+[[nodiscard]] status ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed);
+
 }  // namespace detail
 
 template <class Codec>
@@ -258,6 +268,21 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
 
 template <transport Transport, class Codec>
 status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
+{
+  detail::refuse(over, {});
+  status const outcome = detail::ask_all(over, plan, seed);
+  if (!outcome.ok()) {
+    detail::refuse(
+      over,
+      {outcome.code,
+       "agree_on has refused the plans of these ranks: until it accepts, nothing is exchanged",
+       outcome.native});
+  }
+  return outcome;
+}
+
+template <transport Transport, class Codec>
+status detail::ask_all(Transport const& over, plan<Codec> const& plan, std::uint64_t seed)
 {
   if (status const s = over.check(); !s.ok()) { return s; }
   int const n             = over.size();

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of faults.hpp.
+
+#include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/interop/reduce_over.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/tersum.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <interop/faults.hpp>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace tersum::tests {
+
+namespace {
+
+// Messages of these are longer than what transports send ahead; those of the other plan are longer still.
+constexpr std::size_t coordinates = 200003, other_coordinates = 300007;
+
+struct exchange_memory {
+  std::vector<word4> state, workspace, scratch;
+  std::vector<float> gradient;
+};
+
+//! Memory for ever.
+exchange_memory& new_memory()
+{
+  static std::mutex guard;
+  static std::deque<exchange_memory> kept;
+  std::scoped_lock const lock{guard};
+  return kept.emplace_back();
+}
+
+template <class Codec>
+auto plan_of(Codec const& codec, any_transport const& over, bool odd)
+{
+  return codec.plan({.coordinates = odd ? other_coordinates : coordinates},
+                    {.size = over.size(), .rank = over.rank()});
+}
+
+std::span<std::byte> bytes_of(std::vector<word4>& words)
+{
+  return std::as_writable_bytes(std::span{words});
+}
+
+//! Whether every value is that of all ranks' constant gradients, within the head-room of 4 bits.
+bool is_mean(std::vector<float> const& gradient, int ranks)
+{
+  double const mean = 0.5 * (ranks + 1);
+  double error      = 0;
+  for (float const value : gradient) { error += (value - mean) * (value - mean); }
+  return error < 0.2 * mean * mean * static_cast<double>(gradient.size());
+}
+
+template <class Codec>
+struct one_exchange {
+  one_exchange(Codec const& codec, any_transport const& on, bool odd)
+    : over{on}, plan{plan_of(codec, on, odd)}, memory{new_memory()}
+  {
+    memory.state.resize(plan.state_bytes() / 16 + 1);
+    memory.workspace.resize(plan.workspace_bytes() / 16 + 1);
+    memory.scratch.resize(scratch_bytes(plan) / 16 + 1);
+    memory.gradient.assign(plan.coordinates(), 1.0f + static_cast<float>(on.rank()));
+  }
+
+  template <class Body>
+  trial run(Body const& body)
+  {
+    auto const before = memory.gradient;
+    status outcome    = initialize(exec, plan, state(), 42);
+    if (outcome.ok()) { outcome = body(); }
+    return {.outcome = outcome,
+            .kept    = outcome.ok() || memory.gradient == before,
+            .means   = !outcome.ok() || is_mean(memory.gradient, over.size())};
+  }
+
+  template <schedule Schedule>
+  trial all_reduce(std::function<void()> const& before_payload)
+  {
+    auto const reduce = reduce_over<Schedule>(over, exec, bytes_of(memory.scratch));
+    int rounds        = 0;
+    return run([&] {
+      return all_reduce_mean(
+        exec, plan, memory.gradient, state(), workspace(), [&](auto const& round) {
+          if (rounds++ == 1) { before_payload(); }
+          return reduce(round);
+        });
+    });
+  }
+
+  trial in_parts(std::function<void()> const& before_payload)
+  {
+    auto const reduce = reduce_over<schedule::direct>(over, exec, bytes_of(memory.scratch));
+    return run([&] {
+      status s = measure(exec, plan, memory.gradient, state(), workspace());
+      if (s.ok()) { s = reduce(agreed_wire(plan, workspace())); }
+      if (s.ok()) { s = encode(exec, plan, memory.gradient, state(), workspace()); }
+      before_payload();
+      if (s.ok()) { s = reduce(payload_wire(plan, workspace())); }
+      if (s.ok()) { s = decode(exec, plan, memory.gradient, state(), workspace()); }
+      return s;
+    });
+  }
+
+  std::span<std::byte> state() { return bytes_of(memory.state); }
+  std::span<std::byte> workspace() { return bytes_of(memory.workspace); }
+
+  cpu_executor exec;
+  any_transport const& over;
+  tersum::plan<Codec> plan;
+  exchange_memory& memory;
+};
+
+}  // namespace
+
+char const* name_of(form how)
+{
+  constexpr char const* names[]{
+    "in the wire", "direct", "ring", "two shots", "in parts", "in pieces", "agree_on"};
+  return names[static_cast<int>(how)];
+}
+
+trial exchange(form how,
+               any_transport const& first,
+               any_transport const& second,
+               bool odd,
+               std::function<void()> const& before_payload)
+{
+  auto const& in_one_shot = presets::rotated_sat4;
+  one_exchange whole{in_one_shot, first, odd};
+  switch (how) {
+    case form::in_wire: return whole.all_reduce<schedule::in_wire>(before_payload);
+    case form::direct: return whole.all_reduce<schedule::direct>(before_payload);
+    case form::ring: return whole.all_reduce<schedule::ring>(before_payload);
+    case form::two_shots:
+      return one_exchange{presets::two_shot_4, first, odd}.all_reduce<schedule::direct>(
+        before_payload);
+    case form::in_parts: return whole.in_parts(before_payload);
+    case form::agreement: before_payload(); return {.outcome = agree(how, first, second, odd)};
+    case form::in_pieces: break;
+  }
+  trial of[2];
+  one_exchange other{in_one_shot, second, odd};
+  {
+    std::jthread const beside{[&] { of[1] = other.template all_reduce<schedule::direct>([] {}); }};
+    of[0] = whole.all_reduce<schedule::direct>(before_payload);
+  }
+  return {.outcome = of[0].outcome.ok() ? of[1].outcome : of[0].outcome,
+          .kept    = of[0].kept && of[1].kept,
+          .means   = of[0].means && of[1].means};
+}
+
+status agree(form how, any_transport const& first, any_transport const& second, bool odd)
+{
+  auto const ask = [odd](auto const& codec, any_transport const& over) {
+    return agree_on(over, plan_of(codec, over, odd), 42);
+  };
+  if (how == form::two_shots) { return ask(presets::two_shot_4, first); }
+  status const one = ask(presets::rotated_sat4, first);
+  if (how != form::in_pieces) { return one; }
+  status const two = ask(presets::rotated_sat4, second);
+  return one.ok() ? two : one;
+}
+
+}  // namespace tersum::tests

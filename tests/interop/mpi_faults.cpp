@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Three ranks over MPI, the last of which is late, stopped, killed, or has another plan, in each form of exchange. What
+//! must hold: nobody hangs or dies with it, all who miss it are told, and no gradient is lost. No verdict depends on a time,
+//! but that each rank has two minutes. Start it with mpirun --enable-recovery.
+//!
+//!     tersum.test.interop.mpi_faults late|too_late|stopped|killed|refused
+
+#include <tersum/interop/mpi.hpp>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <interop/faults.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using tests::form;
+using namespace std::chrono_literals;
+
+// Two transports for each form, made while all ranks live, and never destroyed: MPI may hold their memory.
+struct transports {
+  explicit transports(std::chrono::milliseconds timeout)
+    : one(MPI_COMM_WORLD, timeout), two(MPI_COMM_WORLD, timeout)
+  {
+  }
+  mpi_transport one, two;
+};
+
+bool with_threads = false;
+
+std::vector<form> forms()
+{
+  std::vector<form> all;
+  for (form const how : tests::all_forms) {
+    if (how != form::in_pieces || with_threads) { all.push_back(how); }
+  }
+  return all;
+}
+
+class rank_of_three {
+ public:
+  explicit rank_of_three(std::string_view fault) : fault_(fault)
+  {
+    MPI_Comm_rank(MPI_COMM_WORLD, &me_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  }
+
+  int run()
+  {
+    int const pid = static_cast<int>(getpid());
+    pids_.resize(static_cast<std::size_t>(ranks_));
+    MPI_Allgather(&pid, 1, MPI_INT, pids_.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    bool const fails = fault_ != "late" && fault_ != "refused";
+    std::vector<transports*> over;
+    for (std::size_t k = 0; k < forms().size(); ++k) {
+      over.push_back(new transports(fails ? 400ms : 60s));
+    }
+    for (std::size_t k = 0; k < forms().size(); ++k) { attempt(forms()[k], *over[k]); }
+    finish();
+    return failures_;
+  }
+
+ private:
+  [[nodiscard]] bool is_last() const { return me_ == ranks_ - 1; }
+
+  void expect(bool ok, form how, char const* what, status const& got)
+  {
+    if (ok) { return; }
+    ++failures_;
+    std::printf(
+      "%s, %s, rank %d: %s: \"%s\"\n", fault_.c_str(), name_of(how), me_, what, got.message.data());
+  }
+
+  void misbehave()
+  {
+    if (!is_last()) { return; }
+    if (fault_ == "late") { std::this_thread::sleep_for(200ms); }
+    if (fault_ == "killed") { std::raise(SIGKILL); }
+    if (misbehaved_) { return; }
+    misbehaved_ = true;
+    if (fault_ == "stopped") { std::raise(SIGSTOP); }
+    if (fault_ == "too_late") {  // until the others have given up in every form
+      for (int k = 0; k < ranks_ - 1; ++k) {
+        MPI_Recv(nullptr, 0, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+    }
+  }
+
+  void attempt(form how, transports const& over)
+  {
+    auto const first = tests::forget_type(over.one), second = tests::forget_type(over.two);
+    bool const odd = is_last() && fault_ == "refused";
+    if (fault_ == "refused") {
+      status const asked = agree(how, first, second, odd);
+      expect(asked.code == error_code::invalid_argument, how, "unlike plans were accepted", asked);
+    }
+    auto const tried = exchange(how, first, second, odd, [&] { misbehave(); });
+    expect(tried.kept, how, "a gradient was overwritten by an exchange that failed", tried.outcome);
+    expect(tried.means, how, "an exchange did not leave the mean", tried.outcome);
+    if (fault_ == "late") {
+      expect(
+        tried.outcome.ok(), how, "a rank that is not too late was not waited for", tried.outcome);
+    } else if (fault_ == "refused") {
+      expect(tried.outcome.code == error_code::invalid_argument,
+             how,
+             "it was not refused",
+             tried.outcome);
+      status const asked = agree(how, first, second, false);
+      expect(asked.ok(), how, "equal plans are refused after unlike ones", asked);
+      auto const next = exchange(how, first, second, false, [] {});
+      expect(next.outcome.ok() && next.means, how, "nothing works after a refusal", next.outcome);
+    } else if (!is_last()) {  // the last finds messages of those that have given up
+      expect(
+        tried.outcome.code == error_code::transport_failed, how, "nobody said so", tried.outcome);
+      bool const usable = over.one.check().ok() && over.two.check().ok();
+      expect(!usable, how, "a transport that failed can be used", over.one.check());
+      auto const again = exchange(how, first, second, odd, [] {});
+      expect(again.outcome.code == error_code::transport_failed && again.kept,
+             how,
+             "an exchange over a transport that failed",
+             again.outcome);
+    }
+  }
+
+  // Leaves nobody behind.
+  void finish()
+  {
+    constexpr int done = 1, over = 2;
+    int const last = ranks_ - 1;
+    if (fault_ == "killed") {
+      if (is_last()) { std::raise(SIGKILL); }  // it was the others that were late
+      return;
+    }
+    if (fault_ == "too_late" && !is_last()) {
+      MPI_Send(nullptr, 0, MPI_INT, last, done, MPI_COMM_WORLD);
+    }
+    if (fault_ == "stopped" && me_ == 0) {
+      // Until it says that it has ended: it may stop only now, where the others gave up before.
+      int ended = 0;
+      while (ended == 0) {
+        kill(static_cast<pid_t>(pids_.back()), SIGCONT);
+        std::this_thread::sleep_for(50ms);
+        MPI_Iprobe(last, over, MPI_COMM_WORLD, &ended, MPI_STATUS_IGNORE);
+      }
+    }
+    if (is_last()) {
+      for (int k = 0; k < last; ++k) { MPI_Send(&failures_, 1, MPI_INT, k, over, MPI_COMM_WORLD); }
+    } else {
+      int others = 0;
+      MPI_Recv(&others, 1, MPI_INT, last, over, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      failures_ += others;
+    }
+  }
+
+  std::string fault_;
+  int me_ = 0, ranks_ = 1, failures_ = 0;
+  bool misbehaved_ = false;
+  std::vector<int> pids_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+  alarm(120);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  with_threads = provided == MPI_THREAD_MULTIPLE;
+  if (argc != 2) { return std::printf("which fault?\n"), 1; }
+  rank_of_three here{argv[1]};
+  int const failures = here.run();
+  int rank           = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (failures == 0) { std::printf("rank %d, %s, each form: ok\n", rank, argv[1]); }
+  std::fflush(stdout);
+  _exit(failures == 0 ? 0 : 1);  // MPI_Finalize would wait for calls that did not end
+}
