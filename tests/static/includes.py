@@ -15,7 +15,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "tersum"
 PAGE = ROOT / "docs" / "developer" / "layers.md"
-INCLUDE = re.compile(r"^\s*#\s*include\s*<tersum/([^>]+)>", re.MULTILINE)
+# instruction_sets.inl includes what TERSUM_SIMD_SOURCE names.
+INCLUDE = re.compile(r"^\s*#\s*(?:include|define TERSUM_SIMD_SOURCE)\s*<tersum/([^>]+)>", re.MULTILINE)
 
 
 def includes_of(folder):

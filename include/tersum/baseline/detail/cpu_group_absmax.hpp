@@ -21,60 +21,13 @@
 
 namespace tersum::inline v0::detail {
 
-namespace cpu_baseline {
-#define TERSUM_SIMD_WIDTH 4
-#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE
-#define TERSUM_TARGET     [[maybe_unused]]
-#include <tersum/baseline/detail/group_kernels.inl>
-#undef TERSUM_SIMD_WIDTH
-#undef TERSUM_SIMD
-#undef TERSUM_TARGET
-}  // namespace cpu_baseline
-
-#if defined(__x86_64__)
-namespace cpu_avx2 {
-#define TERSUM_SIMD_WIDTH 8
-#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE __attribute__((target("avx2,fma,f16c")))
-#define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
-#include <tersum/baseline/detail/group_kernels.inl>
-#undef TERSUM_SIMD_WIDTH
-#undef TERSUM_SIMD
-#undef TERSUM_TARGET
-}  // namespace cpu_avx2
-
-namespace cpu_avx512 {
-#define TERSUM_SIMD_WIDTH 16
-#define TERSUM_SIMD                                                                                \
-  [[maybe_unused]] TERSUM_HOST_INLINE                                                              \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define TERSUM_TARGET                                                                              \
-  [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#include <tersum/baseline/detail/group_kernels.inl>
-#undef TERSUM_SIMD_WIDTH
-#undef TERSUM_SIMD
-#undef TERSUM_TARGET
-}  // namespace cpu_avx512
-#endif
-
-#if defined(__x86_64__)
-#define TERSUM_DISPATCH(instructions, ...)                                                         \
-  do {                                                                                             \
-    if ((instructions) == instruction_set::avx512) { return cpu_avx512::__VA_ARGS__; }             \
-    if ((instructions) != instruction_set::baseline) { return cpu_avx2::__VA_ARGS__; }             \
-    return cpu_baseline::__VA_ARGS__;                                                              \
-  } while (false)
-#else
-#define TERSUM_DISPATCH(instructions, ...)                                                         \
-  do {                                                                                             \
-    static_cast<void>(instructions);                                                               \
-    return cpu_baseline::__VA_ARGS__;                                                              \
-  } while (false)
-#endif
+#define TERSUM_SIMD_SOURCE <tersum/baseline/detail/group_kernels.inl>
+#include <tersum/block/detail/cpu/instruction_sets.inl>
 
 template <class Dither, int Size>
 void draw_bytes(instruction_set set, dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
 {
-  TERSUM_DISPATCH(set, draw_bytes<Dither, Size>(key, chunk, to));
+  TERSUM_DISPATCH(set, true, draw_bytes<Dither, Size>(key, chunk, to));
 }
 
 template <class Quantizer, int Size>
@@ -83,16 +36,17 @@ template <class Quantizer, int Size>
                                   std::uint8_t const* random,
                                   std::uint32_t* to)
 {
-  TERSUM_DISPATCH(set, encode_blocks<Quantizer, Size>(values, random, to));
+  TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, random, to));
 }
 
-template <class Quantizer, int Size>
+template <class Quantizer, int Size, bool Rounded>
 void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
 {
-  TERSUM_DISPATCH(set, add_blocks<Quantizer, Size>(from, whole, values));
+  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size, Rounded>(from, whole, values));
 }
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_SIMD_SOURCE
 
 //! @brief Values lie as in the gradient, since these chunks are not rotated in registers.
 template <group_quantizer Quantizer, int Size>
@@ -113,11 +67,12 @@ struct chunk_codes<Quantizer, Size> {
     }
   }
 
+  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
     if (fresh) { std::fill_n(values, Size, 0.0f); }
-    add_blocks<Quantizer, Size>(set, from, scale, values);
+    add_blocks<Quantizer, Size, Rounded>(set, from, scale, values);
   }
 };
 

@@ -176,8 +176,9 @@ TERSUM_TARGET float encode_blocks(float const* values,
   return whole;
 }
 
-//! @brief Adds the decoded codes to values. `whole` is the chunk's scale times some factor.
-template <class Quantizer, int Size>
+//! @brief Adds the decoded codes to values. `whole` is the chunk's scale times some factor. If `Rounded`, products are rounded
+//! before they are added.
+template <class Quantizer, int Size, bool Rounded>
 TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
 {
   constexpr int bits = Quantizer::bits;
@@ -203,7 +204,11 @@ TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* val
       floats const level = look_up<Quantizer::magnitudes>(Quantizer::level.data(),
                                                           code & (Quantizer::magnitudes - 1u));
       floats const value = from_bits(to_bits(level) | (code >> (bits - 1)) << 31);
-      store(values + i, fma(broadcast(scale), value, load(values + i)));
+      if constexpr (Rounded) {
+        store(values + i, fma(broadcast(scale), value, floats{}) + load(values + i));
+      } else {
+        store(values + i, fma(broadcast(scale), value, load(values + i)));
+      }
     }
   }
 }

@@ -43,7 +43,7 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
       int const last         = element::scale_of(static_cast<int>(index));
       float const ours       = bits_float(a[i].word[last]);
       float const others     = bits_float(b[i].word[last]);
-      alignas(64) float sum[size], other[size];
+      alignas(64) float sum[size];
       dither_key key{};
       std::uint64_t number = 0;
       if constexpr (Op::tiles) {
@@ -54,9 +54,8 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
         using codes     = chunk_codes<quantizer, size>;
         codes::add(set, a[i].word + place.word, ours, sum, true);
-        codes::add(set, b[i].word + place.word, others, other, true);
         // Both estimates are rounded before they are added, so that ranks with swapped operands get the same bits.
-        fused_add(set, 1.0f, sum, other, size, sum);
+        codes::template add<true>(set, b[i].word + place.word, others, sum, false);
         float const scale = codes::template encode<typename Op::dither>(
           set, key, number, sum, to[i].word + place.word);
         to[i].word[last] = float_bits(scale);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Products of blocks for one instruction set. Included once for each by cpu_low_rank_kernels.hpp, after vector_target.inl.
+//! Products of blocks for one instruction set. Included once for each by cpu_low_rank_kernels.hpp, after vectors.inl.
 //!
 //! All instruction sets add in the same order: within a block ascending, by fused multiply-adds or in double, where products
 //! of floats are exact; then the blocks, ascending.
@@ -54,13 +54,13 @@ TERSUM_SIMD void multiply_rows(float const* factors,
 }
 
 //! @brief The same for any number of rows.
-TERSUM_TARGET void multiply_block(float const* factors,
-                                  std::size_t stride,
-                                  std::size_t step,
-                                  int rows,
-                                  int terms,
-                                  float const* tile,
-                                  float* to)
+TERSUM_TARGET inline void multiply_block(float const* factors,
+                                         std::size_t stride,
+                                         std::size_t step,
+                                         int rows,
+                                         int terms,
+                                         float const* tile,
+                                         float* to)
 {
   int a = 0;
   for (; a + 4 <= rows; a += 4) {
@@ -112,14 +112,14 @@ TERSUM_SIMD void gram_rows(double const* tile, int k, int rank, double* gram)
   }
 }
 
-TERSUM_TARGET void gram_block(double const* tile, int rank, double* gram)
+TERSUM_TARGET inline void gram_block(double const* tile, int rank, double* gram)
 {
   for (int k = 0; k < rank; k += 4) { gram_rows<4>(tile, k, rank, gram); }
 }
 
 //! @brief The sum of a[i] * b[i] in double. Products go to accumulator i mod 64; then the upper half of the accumulators is
 //! added to the lower half, until one is left.
-TERSUM_TARGET double dot_product(float const* a, float const* b, std::uint64_t count)
+TERSUM_TARGET inline double dot_product(float const* a, float const* b, std::uint64_t count)
 {
   double sum[64]        = {};
   std::uint64_t const e = count / 64 * 64;
@@ -138,7 +138,10 @@ TERSUM_TARGET double dot_product(float const* a, float const* b, std::uint64_t c
 }
 
 //! @brief to[i] - share * from[i], rounded to double and to float.
-TERSUM_TARGET void subtract_column(float* to, double share, float const* from, std::uint64_t count)
+TERSUM_TARGET inline void subtract_column(float* to,
+                                          double share,
+                                          float const* from,
+                                          std::uint64_t count)
 {
   for (std::uint64_t i = 0; i < count; ++i) {
     to[i] = static_cast<float>(
@@ -157,7 +160,7 @@ TERSUM_SIMD doubles fma(doubles a, doubles b, doubles c)
 #endif
 }
 
-TERSUM_TARGET void eliminate_row(double* square, int rank, int j)
+TERSUM_TARGET inline void eliminate_row(double* square, int rank, int j)
 {
   constexpr int lanes = width / 2;
   double* const row   = square + j * max_rank;

@@ -60,10 +60,10 @@ TERSUM_LANES_TARGET inline __m512i add_lanes(__m512i a, __m512i b) noexcept
 
 //! @brief to[i] = saturating_add<Bits>(a[i], b[i]); `to` may be `a` or `b`.
 template <int Bits>
-TERSUM_LANES_TARGET void add_lanes_avx512(std::uint32_t* to,
-                                          std::uint32_t const* a,
-                                          std::uint32_t const* b,
-                                          std::size_t count) noexcept
+TERSUM_LANES_TARGET __attribute__((aligned(64))) void add_lanes_avx512(std::uint32_t* to,
+                                                                       std::uint32_t const* a,
+                                                                       std::uint32_t const* b,
+                                                                       std::size_t count) noexcept
 {
   std::size_t i = 0;
   for (; i + 16 <= count; i += 16) {
@@ -108,10 +108,10 @@ TERSUM_LANES_TARGET inline __m256i add_lanes(__m256i a, __m256i b) noexcept
 
 //! @brief The same as add_lanes_avx512.
 template <int Bits>
-TERSUM_LANES_TARGET void add_lanes_avx2(std::uint32_t* to,
-                                        std::uint32_t const* a,
-                                        std::uint32_t const* b,
-                                        std::size_t count) noexcept
+TERSUM_LANES_TARGET __attribute__((aligned(64))) void add_lanes_avx2(std::uint32_t* to,
+                                                                     std::uint32_t const* a,
+                                                                     std::uint32_t const* b,
+                                                                     std::size_t count) noexcept
 {
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {

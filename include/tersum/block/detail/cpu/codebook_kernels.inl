@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of codebook codes on one CPU thread, on top of vector_rows.inl. Rotated values stay in rows, an arrangement that
+//! Chunks of codebook codes on one CPU thread, on top of chunk_kernels.inl. Rotated values stay in rows, an arrangement that
 //! each instruction set has of its own, until they are rotated back or become codes.
 //!
 //! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes
@@ -254,8 +254,9 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
   return energy / add_groups<Size>(sums);
 }
 
-//! @brief Adds scale times the levels of codes to the rows, or overwrites the rows if they are `fresh`.
-template <class Quantizer, int Size>
+//! @brief Adds scale times the levels of codes to the rows, or overwrites the rows if they are `fresh`. If `Rounded`, products
+//! are rounded before they are added.
+template <class Quantizer, int Size, bool Rounded>
 TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
   using shape          = rows_of<Size>;
@@ -281,7 +282,11 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
         words const sign    = codes[k] >> (bits - 1) << 31;
         floats const value  = from_bits(to_bits(level) ^ sign);
         floats const before = load(fresh ? zeros : first + k * stride);
-        store(first + k * stride, fma(value, broadcast(scale), before));
+        if constexpr (Rounded) {
+          store(first + k * stride, fma(value, broadcast(scale), floats{}) + before);
+        } else {
+          store(first + k * stride, fma(value, broadcast(scale), before));
+        }
       }
     }
   }

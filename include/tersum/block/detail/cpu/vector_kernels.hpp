@@ -68,59 +68,11 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
   std::fill_n(to, count, from_float<Element>(value));
 }
 
-namespace cpu_baseline {
-#define TERSUM_SIMD_WIDTH 4
-#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE
-#define TERSUM_TARGET     [[maybe_unused]]
-#include <tersum/block/detail/cpu/vector_kernels.inl>
-#undef TERSUM_SIMD_WIDTH
-#undef TERSUM_SIMD
-#undef TERSUM_TARGET
-}  // namespace cpu_baseline
+#define TERSUM_SIMD_SOURCE <tersum/block/detail/cpu/vector_kernels.inl>
+#include <tersum/block/detail/cpu/instruction_sets.inl>
 
-#if defined(__x86_64__)
-namespace cpu_avx2 {
-#define TERSUM_SIMD_WIDTH 8
-#define TERSUM_SIMD       [[maybe_unused]] TERSUM_HOST_INLINE __attribute__((target("avx2,fma,f16c")))
-#define TERSUM_TARGET     [[maybe_unused]] __attribute__((target("avx2,fma,f16c")))
-#include <tersum/block/detail/cpu/vector_kernels.inl>
-#undef TERSUM_SIMD_WIDTH
-#undef TERSUM_SIMD
-#undef TERSUM_TARGET
-}  // namespace cpu_avx2
-
-namespace cpu_avx512 {
-#define TERSUM_SIMD_WIDTH 16
-#define TERSUM_SIMD                                                                                \
-  [[maybe_unused]] TERSUM_HOST_INLINE                                                              \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#define TERSUM_TARGET                                                                              \
-  [[maybe_unused]] __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")))
-#include <tersum/block/detail/cpu/vector_kernels.inl>
-#undef TERSUM_SIMD_WIDTH
-#undef TERSUM_SIMD
-#undef TERSUM_TARGET
-}  // namespace cpu_avx512
-#endif
-
-//! @brief Calls one kernel of the instruction set. `wide` says whether there is one for vectors of 16 floats: chunks must
-//! have at least 256 coordinates for that, and with codebooks, whose lanes hold 32 positions of the wire, 512.
-#if defined(__x86_64__)
-#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
-  do {                                                                                             \
-    if constexpr (wide) {                                                                          \
-      if ((instructions) == instruction_set::avx512) { return cpu_avx512::__VA_ARGS__; }           \
-    }                                                                                              \
-    if ((instructions) != instruction_set::baseline) { return cpu_avx2::__VA_ARGS__; }             \
-    return cpu_baseline::__VA_ARGS__;                                                              \
-  } while (false)
-#else
-#define TERSUM_DISPATCH(instructions, wide, ...)                                                   \
-  do {                                                                                             \
-    static_cast<void>(instructions);                                                               \
-    return cpu_baseline::__VA_ARGS__;                                                              \
-  } while (false)
-#endif
+// Vectors of 16 floats take chunks of at least 256 coordinates, and with codebooks, whose lanes hold 32 positions of the wire,
+// of 512.
 
 template <class Codec, class Value, class Element>
 void encode_chunk(instruction_set set,
@@ -262,13 +214,14 @@ template <class Quantizer, int Size>
   TERSUM_DISPATCH(set, Size >= 512, quantize_rows<Quantizer, Size>(rows, to));
 }
 
-template <class Quantizer, int Size>
+template <class Quantizer, int Size, bool Rounded>
 void add_levels(
   instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
-  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size, Rounded>(from, scale, rows, fresh));
 }
 
 #undef TERSUM_DISPATCH
+#undef TERSUM_SIMD_SOURCE
 
 }  // namespace tersum::inline v0::detail

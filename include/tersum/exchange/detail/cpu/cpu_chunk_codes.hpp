@@ -17,7 +17,8 @@ namespace tersum::inline v0::detail {
 //! @brief Chunks of `Size` values under a quantizer. It is specialized here for codebooks, and where other quantizers are.
 //!
 //! `encode` writes the codes of values, which lie as rotation leaves them, and returns the chunk's scale. `add` adds `scale`
-//! times the decoded codes to values, or overwrites the values if they are `fresh`.
+//! times the decoded codes to values, or overwrites the values if they are `fresh`. Products are added with one rounding, or, if
+//! `Rounded`, with one of their own first.
 template <class Quantizer, int Size>
 struct chunk_codes {
   static_assert(
@@ -34,10 +35,11 @@ struct chunk_codes<Quantizer, Size> {
     return quantize_rows<Quantizer, Size>(set, rows, to);
   }
 
+  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
   {
-    add_levels<Quantizer, Size>(set, from, scale, rows, fresh);
+    add_levels<Quantizer, Size, Rounded>(set, from, scale, rows, fresh);
   }
 };
 

@@ -1,0 +1,507 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Vectors of one width for one instruction set, from compiler vectors: how they are loaded and shuffled, arithmetic that
+//! compilers have no operator for, and gradient elements.
+
+// How vectors are loaded and shuffled.
+
+inline constexpr int width = TERSUM_SIMD_WIDTH;
+
+typedef float floats __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+typedef std::uint32_t words __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+typedef std::int32_t integers __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+
+TERSUM_SIMD floats load(float const* from)
+{
+  floats v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+TERSUM_SIMD void store(float* to, floats v) { __builtin_memcpy(to, &v, sizeof(v)); }
+
+TERSUM_SIMD void store(std::uint32_t* to, words v) { __builtin_memcpy(to, &v, sizeof(v)); }
+
+TERSUM_SIMD words load_words(std::uint32_t const* from)
+{
+  words v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+TERSUM_SIMD floats from_bits(words v) { return (floats)v; }
+
+TERSUM_SIMD words to_bits(floats v) { return (words)v; }
+
+//! The numbers 0 .. width-1.
+TERSUM_SIMD words lane_index()
+{
+#if TERSUM_SIMD_WIDTH == 4
+  return words{0, 1, 2, 3};
+#elif TERSUM_SIMD_WIDTH == 8
+  return words{0, 1, 2, 3, 4, 5, 6, 7};
+#else
+  return words{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#endif
+}
+
+//! nvcc 13.0's front end crashes on a scalar next to a vector of signed integers; so constants come through here.
+TERSUM_SIMD words broadcast(std::uint32_t value) { return value - words{}; }
+
+TERSUM_SIMD floats broadcast(float value) { return from_bits(broadcast(float_bits(value))); }
+
+//! @brief Makes the compiler compute `v` before it prefetches or reads anything that follows. Otherwise g++ 12 prefetches
+//! all rows of a block at once, and copies rows that lie in memory to other memory. clang 14 does neither, and would be
+//! slower with this.
+TERSUM_SIMD void finish([[maybe_unused]] words& v)
+{
+#if TERSUM_SIMD_WIDTH == 16 && !defined(__clang__)
+  asm volatile("" : "+v"(v) : : "memory");
+#endif
+}
+
+//! @name Shuffles
+//! Index lists are spelled out: nvcc's front end loses the expansion of a parameter pack in a builtin.
+//! @{
+#if TERSUM_SIMD_WIDTH == 4
+#define TERSUM_EVEN        0, 2, 4, 6
+#define TERSUM_ODD         1, 3, 5, 7
+#define TERSUM_LOW_PAIRS   0, 4, 1, 5
+#define TERSUM_HIGH_PAIRS  2, 6, 3, 7
+#define TERSUM_LOW_HALVES  0, 1, 4, 5
+#define TERSUM_HIGH_HALVES 2, 3, 6, 7
+#define TERSUM_SWAP_1      1, 0, 3, 2
+#define TERSUM_SWAP_2      2, 3, 0, 1
+#define TERSUM_SWAP_4      0, 1, 2, 3
+#define TERSUM_SWAP_8      0, 1, 2, 3
+#elif TERSUM_SIMD_WIDTH == 8
+#define TERSUM_EVEN        0, 2, 4, 6, 8, 10, 12, 14
+#define TERSUM_ODD         1, 3, 5, 7, 9, 11, 13, 15
+#define TERSUM_LOW_PAIRS   0, 8, 1, 9, 2, 10, 3, 11
+#define TERSUM_HIGH_PAIRS  4, 12, 5, 13, 6, 14, 7, 15
+#define TERSUM_LOW_HALVES  0, 1, 2, 3, 8, 9, 10, 11
+#define TERSUM_HIGH_HALVES 4, 5, 6, 7, 12, 13, 14, 15
+#define TERSUM_SWAP_1      1, 0, 3, 2, 5, 4, 7, 6
+#define TERSUM_SWAP_2      2, 3, 0, 1, 6, 7, 4, 5
+#define TERSUM_SWAP_4      4, 5, 6, 7, 0, 1, 2, 3
+#define TERSUM_SWAP_8      0, 1, 2, 3, 4, 5, 6, 7
+#elif TERSUM_SIMD_WIDTH == 16
+#define TERSUM_EVEN        0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define TERSUM_ODD         1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define TERSUM_LOW_PAIRS   0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define TERSUM_HIGH_PAIRS  8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define TERSUM_LOW_HALVES  0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define TERSUM_HIGH_HALVES 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#define TERSUM_SWAP_1      1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
+#define TERSUM_SWAP_2      2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+#define TERSUM_SWAP_4      4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11
+#define TERSUM_SWAP_8      8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7
+#endif
+
+//! Lanes whose numbers differ by Distance change places.
+template <int Distance>
+TERSUM_SIMD floats exchange(floats v)
+{
+  static_assert(Distance < width &&
+                (Distance == 1 || Distance == 2 || Distance == 4 || Distance == 8));
+  if constexpr (Distance == 1) { return __builtin_shufflevector(v, v, TERSUM_SWAP_1); }
+  if constexpr (Distance == 2) { return __builtin_shufflevector(v, v, TERSUM_SWAP_2); }
+  if constexpr (Distance == 4) { return __builtin_shufflevector(v, v, TERSUM_SWAP_4); }
+  return __builtin_shufflevector(v, v, TERSUM_SWAP_8);
+}
+
+//! Elements 0, 2, 4 .. of a followed by b.
+template <class Vector>
+TERSUM_SIMD Vector even(Vector a, Vector b)
+{
+  return __builtin_shufflevector(a, b, TERSUM_EVEN);
+}
+
+//! Elements 1, 3, 5 .. of a followed by b.
+template <class Vector>
+TERSUM_SIMD Vector odd(Vector a, Vector b)
+{
+  return __builtin_shufflevector(a, b, TERSUM_ODD);
+}
+
+//! a and b alternating: their first halves when `High` is 0, their second halves when it is 1.
+template <int High, class Vector>
+TERSUM_SIMD Vector interleave(Vector a, Vector b)
+{
+  if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_PAIRS); }
+  return __builtin_shufflevector(a, b, TERSUM_HIGH_PAIRS);
+}
+
+//! One half of a followed by the same half of b.
+template <int High, class Vector>
+TERSUM_SIMD Vector join_halves(Vector a, Vector b)
+{
+  if constexpr (High == 0) { return __builtin_shufflevector(a, b, TERSUM_LOW_HALVES); }
+  return __builtin_shufflevector(a, b, TERSUM_HIGH_HALVES);
+}
+
+//! Lanes of the two halves alternating.
+template <class Vector>
+TERSUM_SIMD Vector alternate_halves(Vector v)
+{
+  return interleave<0>(v, join_halves<1>(v, v));
+}
+
+//! The inverse: the even lanes followed by the odd ones.
+template <class Vector>
+TERSUM_SIMD Vector part_halves(Vector v)
+{
+  return join_halves<0>(even(v, v), odd(v, v));
+}
+
+#undef TERSUM_EVEN
+#undef TERSUM_ODD
+#undef TERSUM_LOW_PAIRS
+#undef TERSUM_HIGH_PAIRS
+#undef TERSUM_LOW_HALVES
+#undef TERSUM_HIGH_HALVES
+#undef TERSUM_SWAP_1
+#undef TERSUM_SWAP_2
+#undef TERSUM_SWAP_4
+#undef TERSUM_SWAP_8
+//! @}
+
+//! @brief Reorders an array of vectors into one sequence, in which lane 0 of each vector comes first, then lane 1 of each.
+template <int Count>
+TERSUM_SIMD void zip(words (&v)[Count])
+{
+  TERSUM_UNROLL
+  for (int stage = 1; stage < Count; stage *= 2) {
+    words mixed[Count];
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      mixed[2 * i]     = interleave<0>(v[i], v[i + Count / 2]);
+      mixed[2 * i + 1] = interleave<1>(v[i], v[i + Count / 2]);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < Count; ++i) { v[i] = mixed[i]; }
+  }
+}
+
+//! @brief The inverse of `zip`.
+template <int Count>
+TERSUM_SIMD void unzip(words (&v)[Count])
+{
+  TERSUM_UNROLL
+  for (int stage = 1; stage < Count; stage *= 2) {
+    words mixed[Count];
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      mixed[i]             = even(v[2 * i], v[2 * i + 1]);
+      mixed[i + Count / 2] = odd(v[2 * i], v[2 * i + 1]);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < Count; ++i) { v[i] = mixed[i]; }
+  }
+}
+
+// Arithmetic that compilers have no operator for.
+
+#if TERSUM_SIMD_WIDTH == 4 && defined(__SSE2__) && !defined(__FMA__)
+#define TERSUM_FMA_IN_DOUBLE 1
+TERSUM_SIMD __m128d lower_doubles(floats v) { return _mm_cvtps_pd((__m128)v); }
+TERSUM_SIMD __m128d upper_doubles(floats v)
+{
+  return _mm_cvtps_pd(_mm_movehl_ps((__m128)v, (__m128)v));
+}
+
+//! @brief The sum rounded to odd, after which rounding to float is exact (Boldo and Melquiond): towards zero, with the last
+//! bit set where something was lost.
+TERSUM_SIMD __m128d add_to_odd(__m128d a, __m128d b)
+{
+  __m128d const sum  = _mm_add_pd(a, b);
+  __m128d const part = _mm_sub_pd(sum, a);
+  __m128d const lost = _mm_add_pd(_mm_sub_pd(a, _mm_sub_pd(sum, part)), _mm_sub_pd(b, part));
+  __m128d const zero = _mm_setzero_pd();
+  // Both comparisons are false where a value is not finite.
+  __m128i const inexact =
+    _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, zero), _mm_cmpgt_pd(lost, zero)));
+  __m128i const differ    = _mm_srai_epi32(_mm_castpd_si128(_mm_xor_pd(lost, sum)), 31);
+  __m128i const too_far   = _mm_and_si128(_mm_shuffle_epi32(differ, 0xf5), inexact);
+  __m128i const truncated = _mm_add_epi64(_mm_castpd_si128(sum), too_far);
+  return _mm_castsi128_pd(_mm_or_si128(truncated, _mm_srli_epi64(inexact, 63)));
+}
+
+//! @brief a * b + c with one rounding, where there is no such instruction: products of floats are exact in double. Not
+//! inlined: it is long, and used often.
+[[maybe_unused, gnu::noinline]] inline floats fma_in_double(floats a, floats b, floats c)
+{
+  __m128d const low  = add_to_odd(_mm_mul_pd(lower_doubles(a), lower_doubles(b)), lower_doubles(c));
+  __m128d const high = add_to_odd(_mm_mul_pd(upper_doubles(a), upper_doubles(b)), upper_doubles(c));
+  return (floats)_mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+}
+#endif
+
+//! @brief a * b + c with one rounding.
+TERSUM_SIMD floats fma(floats a, floats b, floats c)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(TERSUM_FMA_IN_DOUBLE)
+  // Rounding to double and then to float is rounding once, unless the double lies halfway between two floats, or is not
+  // zero and less than a normal float.
+  __m128d const low  = _mm_add_pd(_mm_mul_pd(lower_doubles(a), lower_doubles(b)), lower_doubles(c));
+  __m128d const high = _mm_add_pd(_mm_mul_pd(upper_doubles(a), upper_doubles(b)), upper_doubles(c));
+  auto const tails   = (integers)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88);
+  auto const heads   = (integers)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0xdd);
+  integers const halfway = (tails & 0x1fffffff) == 0x10000000;
+  integers const size    = heads & 0x7fffffff;
+  integers const tiny    = (size > 0) & (size < 0x38100000);
+  if (_mm_movemask_ps((__m128)(halfway | tiny)) != 0) { return fma_in_double(a, b, c); }
+  return (floats)_mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+#else
+  floats sum;
+  for (int lane = 0; lane < width; ++lane) {
+    sum[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  }
+  return sum;
+#endif
+}
+
+//! @brief The same for operands of few bits, of whose sums many lie halfway between two floats: every case is rounded right.
+TERSUM_SIMD floats fma_of_few_bits(floats a, floats b, floats c)
+{
+#if defined(TERSUM_FMA_IN_DOUBLE)
+  return fma_in_double(a, b, c);
+#else
+  return fma(a, b, c);
+#endif
+}
+
+//! @brief 1.5 2^23 + Offset + round to nearest even(v * scale), as the bits of a float: an integer in the low bits.
+template <int Offset>
+TERSUM_SIMD words rounded_bits(floats v, float scale)
+{
+#if defined(TERSUM_FMA_IN_DOUBLE)
+  // The product is exact in double; adding 1.5 2^52 rounds it to an integer.
+  __m128d const one  = _mm_set1_pd(6755399441055744.0 + Offset);
+  __m128d const by   = _mm_set1_pd(static_cast<double>(scale));
+  __m128d const low  = _mm_add_pd(_mm_mul_pd(lower_doubles(v), by), one);
+  __m128d const high = _mm_add_pd(_mm_mul_pd(upper_doubles(v), by), one);
+  return (words)_mm_shuffle_ps(_mm_castpd_ps(low), _mm_castpd_ps(high), 0x88) + 0x4b400000u;
+#else
+  return to_bits(fma(v, broadcast(scale), broadcast(12582912.0f + Offset)));
+#endif
+}
+#undef TERSUM_FMA_IN_DOUBLE
+
+typedef std::uint64_t longs __attribute__((vector_size(TERSUM_SIMD_WIDTH * 4)));
+
+//! @brief The products of the lower halves of 64-bit lanes.
+TERSUM_SIMD longs multiply_lower(longs a, std::uint32_t b)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  // The masked form, with every lane chosen: the plain one of g++ 12 warns of its own undefined operand.
+  return (longs)_mm512_maskz_mul_epu32(0xff, (__m512i)a, _mm512_set1_epi32(static_cast<int>(b)));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (longs)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi32(static_cast<int>(b)));
+#elif defined(__SSE2__)
+  return (longs)_mm_mul_epu32((__m128i)a, _mm_set1_epi32(static_cast<int>(b)));
+#else
+  return (a & 0xffffffffu) * b;
+#endif
+}
+
+//! @brief The lower halves of the 64-bit lanes of `evens`, between them those of `odds`.
+TERSUM_SIMD words merge_lower(longs evens, longs odds)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (words)_mm512_mask_shuffle_epi32(
+    (__m512i)evens, 0xaaaa, (__m512i)odds, static_cast<_MM_PERM_ENUM>(0xa0));
+#else
+  return (words)((evens & 0xffffffffu) | odds << 32);
+#endif
+}
+
+//! @brief Philox4x32 in every lane of several vectors; lanes differ in the first counter word only, which out[.][0] brings.
+//! Even and odd lanes take their rounds apart, each in the lower halves of 64-bit lanes; the upper halves are undefined.
+template <int Rounds, int Draws>
+TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&out)[Draws][4])
+{
+  using constants = philox_constants;
+  longs k0        = (longs)broadcast(static_cast<std::uint32_t>(key));
+  longs k1        = (longs)broadcast(static_cast<std::uint32_t>(key >> 32));
+  longs state[Draws][2][4];
+  TERSUM_UNROLL
+  for (int d = 0; d < Draws; ++d) {
+    TERSUM_UNROLL
+    for (int odd = 0; odd < 2; ++odd) {
+      state[d][odd][0] = (longs)out[d][0] >> (32 * odd);
+      TERSUM_UNROLL
+      for (int w = 1; w < 4; ++w) { state[d][odd][w] = (longs)broadcast(counter.word[w]); }
+    }
+  }
+  TERSUM_UNROLL
+  for (int round = 0; round < Rounds; ++round) {
+    TERSUM_UNROLL
+    for (int d = 0; d < Draws; ++d) {
+      TERSUM_UNROLL
+      for (int odd = 0; odd < 2; ++odd) {
+        longs(&c)[4]   = state[d][odd];
+        longs const p0 = multiply_lower(c[0], constants::multiplier_0);
+        longs const p1 = multiply_lower(c[2], constants::multiplier_1);
+        c[0]           = (p1 >> 32) ^ c[1] ^ k0;
+        c[1]           = p1;
+        c[2]           = (p0 >> 32) ^ c[3] ^ k1;
+        c[3]           = p0;
+      }
+    }
+    k0 = (longs)((words)k0 + constants::weyl_0);
+    k1 = (longs)((words)k1 + constants::weyl_1);
+  }
+  TERSUM_UNROLL
+  for (int d = 0; d < Draws; ++d) {
+    TERSUM_UNROLL
+    for (int w = 0; w < 4; ++w) { out[d][w] = merge_lower(state[d][0][w], state[d][1][w]); }
+  }
+}
+
+//! @brief table[number] for every lane, of a table of `Count` entries. Small tables are permuted in registers.
+template <int Count>
+TERSUM_SIMD floats look_up(float const* table, words number)
+{
+  static_assert((Count & (Count - 1)) == 0);
+#if TERSUM_SIMD_WIDTH >= 8
+  if constexpr (Count <= width) {
+    floats entries{};
+    __builtin_memcpy(&entries, table, Count * sizeof(float));
+#if TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_maskz_permutexvar_ps(0xffff, (__m512i)number, (__m512)entries);
+#else
+    return (floats)_mm256_permutevar8x32_ps((__m256)entries, (__m256i)number);
+#endif
+#if TERSUM_SIMD_WIDTH == 16
+  } else if constexpr (Count == 2 * width) {
+    return (floats)_mm512_permutex2var_ps(
+      (__m512)load(table), (__m512i)number, (__m512)load(table + width));
+#endif
+  } else if constexpr (Count <= 8 * width) {
+    floats const low  = look_up<Count / 2>(table, number);
+    floats const high = look_up<Count / 2>(table + Count / 2, number);
+    return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
+  } else {
+#if TERSUM_SIMD_WIDTH == 16
+    return (floats)_mm512_mask_i32gather_ps(
+      _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
+#else
+    return (floats)_mm256_i32gather_ps(table, (__m256i)number, sizeof(float));
+#endif
+  }
+#else
+  floats found;
+  TERSUM_UNROLL
+  for (int lane = 0; lane < width; ++lane) { found[lane] = table[number[lane]]; }
+  return found;
+#endif
+}
+
+// Gradient elements to vectors of floats and back.
+
+//! @name Gradient elements
+//! @{
+TERSUM_SIMD floats load_values(float const* from) { return load(from); }
+
+TERSUM_SIMD floats load_values(bfloat16 const* from)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  return from_bits(__builtin_convertvector(v, words) << 16);
+}
+
+//! Makes every NaN the one that `to_float` makes of a half.
+TERSUM_SIMD floats quiet(floats v)
+{
+  words const size = to_bits(v) & 0x7fffffffu;
+  return from_bits(size > 0x7f800000u ? broadcast(0x7fffffffu) : to_bits(v));
+}
+
+//! Loads values without that: for sums, whose NaNs `store_values` makes the same.
+template <class Element>
+TERSUM_SIMD floats load_any_nan(Element const* from)
+{
+  return load_values(from);
+}
+
+TERSUM_SIMD floats load_any_nan(half const* from)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  return (floats)_mm512_maskz_cvtph_ps(0xffff,
+                                       _mm256_loadu_si256(reinterpret_cast<__m256i const*>(from)));
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)));
+#else
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts v;
+  __builtin_memcpy(&v, from, sizeof(v));
+  words const value     = __builtin_convertvector(v, words);
+  integers const size   = (integers)(value & 0x7fffu);
+  words const bits      = (words)size << 13;
+  words const normal    = bits + (size < 0x7c00 ? broadcast(0x38000000u) : broadcast(0x70000000u));
+  words const subnormal = to_bits(from_bits(bits + 0x38800000u) - broadcast(0x1p-14f));
+  return from_bits((size < 0x0400 ? subnormal : normal) | (value & 0x8000u) << 16);
+#endif
+}
+
+TERSUM_SIMD floats load_values(half const* from) { return quiet(load_any_nan(from)); }
+
+TERSUM_SIMD void store_values(float* to, floats v) { store(to, v); }
+
+//! Rounds to bfloat16s, in the upper halves of the words. The lower halves are undefined.
+TERSUM_SIMD words to_bfloat16s(floats v)
+{
+  words const bits = to_bits(v);
+  return (bits & 0x7fffffffu) > 0x7f800000u ? broadcast(0x7fff0000u)
+                                            : bits + 0x7fffu + ((bits >> 16) & 1u);
+}
+
+TERSUM_SIMD void store_values(bfloat16* to, floats v)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts const out = __builtin_convertvector(to_bfloat16s(v) >> 16, shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
+}
+
+TERSUM_SIMD void store_values(half* to, floats v)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm512_maskz_cvtps_ph(0xffff, (__m512)quiet(v), 0));
+#elif TERSUM_SIMD_WIDTH == 8
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph((__m256)quiet(v), 0));
+#else
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const bits      = to_bits(v);
+  integers const size   = (integers)(bits & 0x7fffffffu);
+  words const sign      = (bits >> 16) & 0x8000u;
+  words const subnormal = to_bits(from_bits((words)size) + broadcast(0.5f)) - 0x3f000000u;
+  words const normal    = ((words)size - 0x38000000u + 0xfffu + ((bits >> 13) & 1u)) >> 13;
+  words const finite    = size < 0x38800000 ? subnormal : normal;
+  words const number    = (size < 0x477ff000 ? finite : broadcast(0x7c00u)) | sign;
+  shorts const out =
+    __builtin_convertvector(size > 0x7f800000 ? broadcast(0x7fffu) : number, shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
+#endif
+}
+
+//! Stores means, rounded as by `finite_from_float`.
+template <class Element>
+TERSUM_SIMD floats within_range(floats v)
+{
+  if constexpr (std::is_same_v<Element, half>) {
+    floats const largest = broadcast(65504.0f);
+    v                    = v > largest ? largest : v;
+    v                    = v < -largest ? -largest : v;
+  }
+  return v;
+}
+//! @}
