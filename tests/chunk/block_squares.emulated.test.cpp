@@ -7,7 +7,7 @@
 #include "support/emulator.hpp"
 #include "support/mismatches.hpp"
 
-#include <tersum/exchange/detail/block_norms.hpp>
+#include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>

@@ -26,7 +26,7 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/exchange/detail/make_args.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/wires.hpp>
 #include <tersum/execute/executor.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>

@@ -117,5 +117,4 @@ static_assert(launching_executor<cuda_executor>, "tersum: must model tersum::lau
 
 }  // namespace tersum::inline v0
 
-#include <tersum/execute/detail/cuda_launch.ipp>
-#include <tersum/execute/detail/cuda_reduce.ipp>
+#include <tersum/execute/detail/cuda_executor.ipp>

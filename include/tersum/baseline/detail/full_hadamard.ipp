@@ -5,8 +5,8 @@
 //! The stages that `full_hadamard` adds to an exchange: the rotation of whole tensors, on the CPU and as kernels.
 
 #include <tersum/baseline/detail/block_full_hadamard.hpp>
-#include <tersum/exchange/detail/cpu/cpu_work.hpp>
-#include <tersum/exchange/detail/launch_list.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/tuning.hpp>
 
 #include <algorithm>

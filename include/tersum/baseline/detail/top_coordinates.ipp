@@ -6,9 +6,9 @@
 
 #include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
-#include <tersum/exchange/detail/cpu/cpu_work.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/launch_list.hpp>
+#include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/tuning.hpp>
 

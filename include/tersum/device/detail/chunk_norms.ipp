@@ -4,9 +4,9 @@
 //! @file
 //! Definitions of device/chunk_norms.hpp.
 
-#include <tersum/block/detail/block_squares.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/device/detail/chunk_launch.hpp>
 #include <tersum/device/detail/perform.hpp>

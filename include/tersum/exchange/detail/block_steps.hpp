@@ -8,7 +8,7 @@
 
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/block_norms.hpp>
+#include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>

@@ -18,7 +18,9 @@
 #include <tersum/state.hpp>
 #include <tersum/wire.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
@@ -212,6 +214,13 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool step_is_poisoned(exchange_args<Codec, Element> const& args)
 {
   return args.header->non_finite_step == args.header->step + 1;
+}
+
+//! @brief The array at an offset of the caller's memory, or null if the memory is empty, as the workspace of `initialize`.
+template <class T>
+[[nodiscard]] T* place_in(std::span<std::byte> memory, std::size_t offset) noexcept
+{
+  return memory.empty() ? nullptr : reinterpret_cast<T*>(memory.data() + offset);
 }
 
 }  // namespace tersum::inline v0::detail

@@ -12,11 +12,8 @@
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_decode.hpp>
 #include <tersum/exchange/detail/block_encode.hpp>
-#include <tersum/exchange/detail/block_energies.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
-#include <tersum/exchange/detail/block_magnitudes.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
-#include <tersum/exchange/detail/block_norms.hpp>
 #include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/exchange/detail/cpu/cpu_work.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
@@ -117,4 +116,3 @@ requires is_low_rank<Codec>
 }  // namespace tersum::inline v0::detail
 
 #include <tersum/lowrank/detail/cpu_low_rank.ipp>
-#include <tersum/lowrank/detail/cpu_low_rank_products.ipp>

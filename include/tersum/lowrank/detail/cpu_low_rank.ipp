@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Definitions of cpu_low_rank.hpp, but for products.
+//! Definitions of cpu_low_rank.hpp.
 
 namespace tersum::inline v0::detail {
 
@@ -222,6 +222,24 @@ void TERSUM_LOW_RANK_STAGES::decode_bypass() const
 {
   auto const args = bypass_args();
   cpu_stages<cast_codec<float>, Element>{threads_, set_, args}.decode_bypass();
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
+{
+  parallel_for(threads_, args_.blocks[turn], [&](std::uint64_t number) {
+    auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
+    matrix_record const& m = matrix_of(number, first);
+    auto const element     = [&](std::uint64_t i) { return value(m.offset + i); };
+    cpu_product<decltype(element)>{set_,
+                                   element,
+                                   m.rows,
+                                   m.columns,
+                                   static_cast<int>(m.rank),
+                                   m.sends_rows(turn),
+                                   (number - first(m)) * block}
+      .run(from + m.slot[1 - turn], args_.wire[turn] + m.slot[turn]);
+  });
 }
 
 #undef TERSUM_LOW_RANK_TEMPLATE

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/make_args.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/quantize/detail/block_lane_sums.hpp>
+#include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>

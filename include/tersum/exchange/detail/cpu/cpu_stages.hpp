@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The stages of an exchange on the CPU. Each does what the kernel bodies of the same name do, to the same bits.
+//! The stages of an exchange on the CPU: what `cpu_executor::perform` calls, and the work, in the order of an exchange. Each
+//! stage does what the kernel bodies of the same name do, to the same bits.
 
 #pragma once
 
@@ -13,8 +14,12 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/execute/instruction_set.hpp>
+#include <tersum/plan.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/rotation_key.hpp>
+#include <tersum/stages.hpp>
+#include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 
 #include <algorithm>
@@ -123,6 +128,624 @@ class cpu_stages {
   void keep_residual(std::uint64_t chunk, float const* whole, WireElement const* sent) const;
 };
 
-}  // namespace tersum::inline v0::detail
+template <class Codec, class Element>
+class cpu_parts;
 
-#include <tersum/exchange/detail/cpu/cpu_stages.ipp>
+//! @brief What a stage works with: one rank's plan and memory, and how to work.
+//!
+//! `run_stage(stage, cpu_work)` is the stage on the CPU, found by its arguments: codecs with stages of their own bring
+//! overloads along.
+template <class Codec, class Element>
+struct cpu_work {
+  using codec_type = Codec;
+
+  int threads;
+  instruction_set instructions;
+  tersum::plan<Codec> const& plan;
+  exchange_args<Codec, Element> const& args;
+  cpu_tuning const& numbers;
+
+  //! The stages of all chunks.
+  [[nodiscard]] auto chunks() const
+  {
+    return cpu_stages<Codec, Element>{threads, instructions, args};
+  }
+
+  //! The stages of chunks that lie in parts.
+  [[nodiscard]] auto parts() const
+  {
+    return cpu_parts<Codec, Element>{threads, instructions, args};
+  }
+};
+
+template <class T>
+inline constexpr bool is_cpu_work = false;
+template <class Codec, class Element>
+inline constexpr bool is_cpu_work<cpu_work<Codec, Element>> = true;
+
+template <class T>
+concept working_on_cpu = is_cpu_work<T>;
+
+[[nodiscard]] status run_stage(stage::initialize const& stage, working_on_cpu auto const& work)
+{
+  work.chunks().initialize(work.plan, stage.seed);
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::open, working_on_cpu auto const& work)
+{
+  state_header const& header = *work.args.header;
+  auto const& plan           = work.plan;
+  if (header.chunks != plan.chunks() || header.coordinates != plan.coordinates() ||
+      header.tensors != plan.tensors() || header.layout != plan.state_fingerprint()) {
+    return {error_code::invalid_argument,
+            "state was not initialized for this plan: call initialize first"};
+  }
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::gather_bypass, working_on_cpu auto const& work)
+{
+  if (work.plan.bypassed() > 0) { work.chunks().encode_bypass(); }
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::measure, working_on_cpu auto const& work)
+{
+  work.chunks().measure();
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::select, working_on_cpu auto const& work)
+{
+  work.chunks().select(work.numbers);
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::derive_steps, working_on_cpu auto const& work)
+{
+  work.chunks().derive_steps(work.numbers);
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::encode, working_on_cpu auto const& work)
+{
+  if constexpr (has_parts<codec_of<decltype(work)>>) {
+    work.parts().encode();
+  } else {
+    work.chunks().encode();
+  }
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::recompress, working_on_cpu auto const& work)
+{
+  work.parts().recompress();
+  return {};
+}
+
+//! Its flag stops residuals that move while a payload is decoded, so it comes before that.
+[[nodiscard]] status run_stage(stage::return_bypass, working_on_cpu auto const& work)
+{
+  if (work.plan.bypassed() > 0) { work.chunks().decode_bypass(); }
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::decode, working_on_cpu auto const& work)
+{
+  if constexpr (sharding<codec_of<decltype(work)>>) {
+    work.parts().add_shard();
+  } else if constexpr (has_parts<codec_of<decltype(work)>>) {
+    work.parts().decode();
+  } else {
+    work.chunks().decode();
+  }
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::finish, working_on_cpu auto const& work)
+{
+  work.chunks().finish();
+  return {};
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64_t seed) const
+{
+  *args_.header =
+    first_header(args_, seed, plan.coordinates(), sign_key(0, seed), plan.state_fingerprint());
+  std::uint32_t number = 0;
+  plan.for_each_record([&](tensor_record const& record) {
+    args_.records[number] = record;
+    for (std::uint64_t i = 0; i < record.chunks; ++i) {
+      std::uint64_t const begin           = std::min<std::uint64_t>(i * size, record.size);
+      args_.table[record.first_chunk + i] = {
+        .offset = record.offset + begin,
+        .length = static_cast<std::uint32_t>(std::min<std::uint64_t>(size, record.size - begin)),
+        .tensor = number};
+    }
+    ++number;
+  });
+  if constexpr (feeds_back<Codec>) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
+  if constexpr (sharding<Codec>) {
+    for (int rank = 0; rank < plan.ranks().size; ++rank) {
+      args_.parts.records[rank] = plan.shard(rank);
+    }
+  }
+  if constexpr (scattering<Codec>) {
+    if (owner_feeds_back<Codec>) {
+      std::fill_n(args_.parts.owner_residual, plan.owned_chunks() * size, 0.0f);
+    }
+  }
+}
+
+template <class Codec, class Element>
+template <class Body>
+void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& body) const
+{
+  if constexpr (Codec::rotates_all) {
+    body(static_cast<float const*>(args_.rotated + chunk * size));
+  } else {
+    chunk_entry const entry    = args_.table[chunk];
+    Element const* const whole = args_.gradient + entry.offset;
+    int const length           = static_cast<int>(entry.length);
+    if constexpr (!feeds_back<Codec>) {
+      if (length == size) {
+        body(whole);
+        return;
+      }
+    }
+    alignas(64) float copy[size];
+    if constexpr (feeds_back<Codec>) {
+      float const* const kept = args_.residual + entry.offset;
+      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+        add_residual(set_, whole, kept, copy, entry.length);
+      } else {
+        for (int i = 0; i < length; ++i) {
+          copy[i] = args_.codec.feedback.before(host_group{}, to_float(whole[i]), kept[i]);
+        }
+      }
+    } else {
+      for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
+    }
+    std::fill(copy + length, copy + size, 0.0f);
+    body(static_cast<float const*>(copy));
+  }
+}
+
+template <class Codec, class Element>
+template <class Term>
+double cpu_stages<Codec, Element>::tensor_sum(tensor_record const& record, Term const& term)
+{
+  constexpr int lanes = 1024;
+  double sums[lanes]  = {};
+  for (std::uint64_t i = 0; i < record.chunks; ++i) {
+    sums[i % lanes] = term(sums[i % lanes], record.first_chunk + i);
+  }
+  for (int half_of = lanes / 2; half_of > 0; half_of /= 2) {
+    for (int i = 0; i < half_of; ++i) { sums[i] = sums[i] + sums[i + half_of]; }
+  }
+  return sums[0];
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure() const
+{
+  if constexpr (!has_steps<Codec>) {
+    measure_norms();
+  } else {
+    measure_ranges();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_norms() const
+{
+  using scalar         = typename Codec::norm_scalar;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
+    });
+  });
+  // Two norms share an element. With an odd number of chunks the last half is left, and gets a zero.
+  if (std::is_same_v<scalar, norm_log> && args_.chunks % 2 != 0) { agreed[args_.chunks] = {}; }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::measure_ranges() const
+{
+  using range          = typename Codec::range_type;
+  using scalar         = typename range::scalar;
+  constexpr bool norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
+  scalar* const agreed = static_cast<scalar*>(args_.agreed);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    with_chunk(chunk, [&](auto const* from) {
+      if constexpr (!has_measurement<range>) {
+        agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
+      } else if constexpr (measures<range, statistic::chunk_magnitude>) {
+        float magnitude = 0;
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          magnitude =
+            bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, rotated));
+        });
+        if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory || Codec::rotates_all) {
+          magnitude =
+            magnitude / rotation_root<Codec>(args_.records[args_.table[chunk].tensor].chunks);
+        }
+        agreed[chunk] = to_agreed<scalar>(magnitude, true);
+      }
+      if constexpr (norms) {
+        float norm = square_norm<size>(set_, from);
+        if constexpr (Codec::rotates_all) { norm = norm / rotated_length(chunk); }
+        if constexpr (norms_travel<Codec>) {
+          agreed[chunk] = to_agreed<scalar>(norm, false);
+        } else {
+          args_.steps[chunk].encode = norm;
+        }
+      }
+    });
+  });
+  if constexpr (norms && !norms_travel<Codec>) { tensor_norms(); }
+}
+
+template <class Codec, class Element>
+template <class From>
+float cpu_stages<Codec, Element>::measure_plainly(std::uint64_t chunk, From const* from) const
+{
+  float x[size];
+  float scratch[size];
+  for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+  if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
+    args_.codec.rotator.forward(
+      host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
+    float const root = rotation_root<Codec>(1);
+    for (float& value : x) { value = value / root; }
+  }
+  return args_.codec.range.measure(host_group{}, x, scratch);
+}
+
+template <class Codec, class Element>
+float cpu_stages<Codec, Element>::rotated_length(std::uint64_t chunk) const
+{
+  return static_cast<float>(args_.records[args_.table[chunk].tensor].chunks * size);
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::tensor_norms() const
+{
+  using scalar = typename Codec::range_type::scalar;
+  scalar* const agreed =
+    static_cast<scalar*>(args_.agreed) + (per_tensor<Codec> ? 0 : args_.chunks);
+  parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
+    double const sum = tensor_sum(args_.records[tensor], [&](double so_far, std::uint64_t chunk) {
+      return so_far + static_cast<double>(args_.steps[chunk].encode);
+    });
+    agreed[tensor]   = to_agreed<scalar>(static_cast<float>(sum), true);
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::select([[maybe_unused]] cpu_tuning const& numbers) const
+{
+  if constexpr (selects<Codec>) {
+    selection_args const& selection = args_.selection;
+    auto const energy               = [&](std::uint64_t chunk) {
+      std::uint32_t energy_of = 0;
+      if constexpr (Codec::chunker_type::by_norm) {
+        using scalar = typename Codec::norm_scalar;
+        energy_of = weighted_energy(args_, chunk, static_cast<scalar const*>(args_.agreed)[chunk]);
+      }
+      return score_of(args_, chunk, energy_of);
+    };
+    chunk_selection{threads_,
+                    selection.rule,
+                    args_.chunks,
+                    selection.scratch->histogram[0],
+                    selection.places,
+                    numbers.least_selected}
+      .run(energy, selection.scratch->header);
+    if constexpr (!has_parts<Codec>) {
+      std::uint64_t const words =
+        static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
+      std::uint64_t const used = selection.scratch->header.base[0];
+      std::fill(args_.payload + used, args_.payload + words, 0u);
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::derive_steps(cpu_tuning const& numbers) const
+{
+  using scalar                = typename Codec::norm_scalar;
+  scalar const* const agreed  = static_cast<scalar const*>(args_.agreed);
+  std::uint64_t const stretch = numbers.step_stretch;
+  if constexpr (moves_with_codes<Codec>) {
+    float const* const bypass = args_.bypass;
+    if (!std::all_of(bypass, bypass + args_.bypassed.count, [](float v) { return is_finite(v); })) {
+      raise_flag(args_);
+    }
+  }
+  parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
+    std::uint64_t const end = std::min((i + 1) * stretch, args_.chunks);
+    bool poisoned           = false;
+    for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) {
+      if constexpr (!has_steps<Codec>) {
+        poisoned =
+          poisoned || (has_agreed(args_) && energy_bits(agreed[chunk], args_.world) == 0x7f800000u);
+      } else {
+        std::uint32_t const tensor  = args_.table[chunk].tensor;
+        tensor_record const& record = args_.records[tensor];
+        float const measured =
+          has_agreed(args_) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
+        args_.steps[chunk] = step_on_level(args_.codec,
+                                           find_place(args_, chunk).level,
+                                           args_.world,
+                                           measured,
+                                           record.ratio,
+                                           record.chunks);
+        poisoned           = poisoned || is_poisoned(args_.steps[chunk]);
+      }
+    }
+    if (poisoned) { raise_flag(args_); }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode() const
+{
+  if constexpr (has_steps<Codec>) {
+    encode_codes();
+  } else {
+    encode_cast();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode() const
+{
+  if constexpr (has_steps<Codec>) {
+    decode_codes();
+  } else {
+    decode_cast();
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_codes() const
+{
+  dither_key const key = key_of(args_);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_step const step             = args_.steps[chunk];
+    payload_place const place         = find_place(args_, chunk);
+    std::uint32_t* const words        = args_.payload + place.word;
+    [[maybe_unused]] bool const stays = selects<Codec> && place.level == 0;
+    if (stays && !feeds_back<Codec>) { return; }
+    with_chunk(chunk, [&]<class From>(From const* from) {
+      alignas(64) float own[feeds_back<Codec> ? size : 1];
+      if (!stays) {
+        auto const source = [&] {
+          if constexpr (feeds_back<Codec>) {
+            std::uint64_t const first = args_.table[chunk].offset;
+            return chunk_source<Element>{args_.gradient + first, args_.residual + first};
+          } else {
+            return chunk_source<From>{from, nullptr};
+          }
+        }();
+        with_rotated(chunk, from, [&](auto const* rotated) {
+          at_level(args_.codec, place.level, [&](auto const& codec) {
+            encode_chunk(set_,
+                         codec,
+                         key,
+                         args_.header->sign_key,
+                         chunk,
+                         step.encode,
+                         rotated,
+                         source,
+                         words,
+                         feeds_back<Codec> ? own : nullptr);
+          });
+        });
+        if constexpr (feeds_back<Codec>) { rotate_back(chunk, own); }
+      }
+      if constexpr (feeds_back<Codec>) {
+        if (step_is_poisoned(args_)) { return; }
+        chunk_entry const entry = args_.table[chunk];
+        float* const residual   = args_.residual + entry.offset;
+        int const length        = static_cast<int>(entry.length);
+        float const own_step    = -(step.decode * static_cast<float>(args_.world));
+        if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+          for (int i = 0; i < length; ++i) {
+            float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
+            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, residual[i]);
+          }
+        } else if (stays) {
+          std::copy_n(from, length, residual);
+        } else {
+          fused_add(set_, own_step, own, from, length, residual);
+        }
+      }
+    });
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode_codes() const
+{
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_step& step                 = args_.steps[chunk];
+    payload_place const place        = find_place(args_, chunk);
+    std::uint32_t const* const words = args_.payload + place.word;
+    std::uint64_t const key          = args_.header->sign_key;
+    if constexpr (Codec::rotates_all) {
+      decode_chunk<Codec>(
+        set_, args_.world, key, chunk, step.decode, words, args_.rotated + chunk * size, step);
+    } else {
+      chunk_entry const entry = args_.table[chunk];
+      Element* const to       = args_.gradient + entry.offset;
+      if (selects<Codec> && place.level == 0) {
+        // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
+        fill_chunk(to, entry.length, 0.0f * step.decode);
+        return;
+      }
+      at_level(args_.codec, place.level, [&](auto const& codec) {
+        using level_codec = std::remove_cvref_t<decltype(codec)>;
+        if constexpr (Codec::rotates_in_memory) {
+          alignas(64) float sum[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
+          rotate_back(chunk, sum);
+          for (std::uint32_t i = 0; i < entry.length; ++i) {
+            to[i] = finite_from_float<Element>(sum[i] * step.decode);
+          }
+        } else if (entry.length == size) {
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
+        } else {
+          Element copy[size];
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, copy, step);
+          std::memcpy(to, copy, entry.length * sizeof(Element));
+        }
+      });
+    }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_cast() const
+{
+  using wire_element       = typename Codec::quantizer_type::element;
+  wire_element* const wire = reinterpret_cast<wire_element*>(args_.payload);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_entry const entry = args_.table[chunk];
+    Element const* from     = args_.gradient + entry.offset;
+    if constexpr (selects<Codec>) {
+      payload_place const place = find_place(args_, chunk);
+      bool const stays          = place.level == 0;
+      if (stays && !feeds_back<Codec>) { return; }
+      auto* const to = reinterpret_cast<wire_element*>(args_.payload + place.word);
+      with_chunk(chunk, [&](auto const* whole) {
+        if (!stays) { static_cast<void>(convert_values(set_, whole, to, 1.0f, size)); }
+        if constexpr (feeds_back<Codec>) { keep_residual(chunk, whole, stays ? nullptr : to); }
+      });
+    } else {
+      wire_element* to = wire + (entry.offset - args_.records[entry.tensor].bypass);
+      static_cast<void>(convert_values(set_, from, to, 1.0f, entry.length));
+    }
+  });
+}
+
+template <class Codec, class Element>
+template <class WireElement>
+void cpu_stages<Codec, Element>::keep_residual(std::uint64_t chunk,
+                                               float const* whole,
+                                               WireElement const* sent) const
+{
+  if (step_is_poisoned(args_)) { return; }
+  chunk_entry const entry = args_.table[chunk];
+  float* const residual   = args_.residual + entry.offset;
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+    keep_finite_residual(set_, whole, sent, residual, entry.length);
+  } else {
+    for (std::uint32_t i = 0; i < entry.length; ++i) {
+      float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, residual[i]);
+      if (is_finite(rest)) { residual[i] = rest; }
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode_cast() const
+{
+  using wire_element             = typename Codec::quantizer_type::element;
+  wire_element const* const wire = reinterpret_cast<wire_element const*>(args_.payload);
+  float const share              = 1.0f / static_cast<float>(args_.world);
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    chunk_entry const entry  = args_.table[chunk];
+    wire_element const* from = wire + (entry.offset - args_.records[entry.tensor].bypass);
+    Element* to              = args_.gradient + entry.offset;
+    if constexpr (selects<Codec>) {
+      payload_place const place = find_place(args_, chunk);
+      if (place.level == 0) {
+        fill_chunk(to, entry.length, 0.0f);
+        return;
+      }
+      from = reinterpret_cast<wire_element const*>(args_.payload + place.word);
+    }
+    if (!convert_values(set_, from, to, share, entry.length)) { raise_flag(args_); }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::encode_bypass() const
+{
+  for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+    tensor_record const& record = args_.records[tensor];
+    if (record.chunks != 0) { continue; }
+    for (std::uint64_t i = 0; i < record.size; ++i) {
+      args_.bypass[record.bypass + i] = to_float(args_.gradient[record.offset + i]);
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::decode_bypass() const
+{
+  float const share = 1.0f / static_cast<float>(args_.world);
+  for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+    tensor_record const& record = args_.records[tensor];
+    if (record.chunks != 0) { continue; }
+    for (std::uint64_t i = 0; i < record.size; ++i) {
+      float const sum = args_.bypass[record.bypass + i];
+      if (!is_finite(sum)) { raise_flag(args_); }
+      std::uint64_t at = record.offset + i;
+      if constexpr (sharding<Codec>) {
+        if (at < args_.parts.begin || at >= args_.parts.end) { continue; }
+        at -= args_.parts.begin;
+      }
+      args_.gradient[at] = from_float<Element>(sum * share);
+    }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::finish() const
+{
+  if constexpr (has_steps<Codec>) {
+    using range                = typename Codec::range_type;
+    using scalar               = typename range::scalar;
+    scalar const* const agreed = static_cast<scalar const*>(args_.agreed);
+    parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
+      tensor_record& record = args_.records[tensor];
+      if constexpr (saturates<Codec>) {
+        std::uint64_t saturated = 0;
+        for (std::uint64_t i = 0; i < record.chunks; ++i) {
+          saturated += args_.steps[record.first_chunk + i].saturated;
+        }
+        record.saturated = saturated;
+      }
+      if constexpr (tracks<Codec>) {
+        double const of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
+          return is_poisoned(args_.steps[chunk]) ? so_far : add_energy(so_far, args_.steps[chunk]);
+        });
+        double energy       = 0;
+        if constexpr (norms_travel<Codec>) {
+          energy = tensor_sum(record,
+                              [&](double so_far, std::uint64_t chunk) {
+                                if (stays_behind<Codec>(args_.steps[chunk])) { return so_far; }
+                                return so_far + static_cast<double>(to_float(agreed[chunk]));
+                              }) /
+                   args_.world;
+        } else {
+          energy =
+            static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args_.chunks) + tensor]));
+        }
+        record.ratio =
+          correlation_ratio<Codec>(of_sum, energy, args_.world, record.chunks, record.ratio);
+      }
+    });
+  }
+  args_.header->step     = args_.header->step + 1;
+  args_.header->sign_key = sign_key(args_.header->step, args_.header->seed);
+}
+
+}  // namespace tersum::inline v0::detail
