@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/block_pairs.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>

@@ -10,8 +10,7 @@
 #include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
-#include <tersum/exchange/detail/block_decode.hpp>
-#include <tersum/exchange/detail/block_encode.hpp>
+#include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_shards.hpp>
