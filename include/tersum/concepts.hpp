@@ -126,6 +126,9 @@ template <class T> concept has_magnitudes    = requires { typename std::integral
 template <class T> concept has_tables        = requires {
   { T::levels() } -> std::convertible_to<float const*>;       //!< The `magnitudes` levels of one sign, in root mean squares of the chunk, ascending.
   { T::boundaries() } -> std::convertible_to<float const*>; }; //!< For each level the least magnitude above its cell; the last is infinite.
+template <class T> concept has_levels_of     = requires(T const b, float v, std::uint32_t code) {
+  { b.encode(v) } -> std::same_as<std::uint32_t>;             //!< encode(value in root mean squares of the chunk): its code.
+  { b.decode(code) } -> std::same_as<float>; };               //!< The level of a code, in the same units.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
 template <class T> concept has_scale         = requires(float v, std::uint32_t code) {
@@ -193,9 +196,13 @@ template <class T> concept quantization_range = policy<T> && has_scalar<T> && ha
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
                                       && has_dither<T> && has_encode<T>;
 
-//! Which code a value gets, and which value a code, by tables symmetric about zero: `lloyd_max`. For `two_shot_codec`
-//! and `per_hop_codec`, which add values instead of codes.
-template <class T> concept codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
+//! Which code a value gets, and which value a code, by tables symmetric about zero, which kernels and vectors look up:
+//! `lloyd_max`. `per_hop_codec` and `allocated_chunks` take no other codebooks.
+template <class T> concept table_codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
+
+//! Which code a value gets, and which value a code: for `two_shot_codec`, which adds values instead of codes. The plain form is
+//! `encode` and `decode` of an object without data; tables are optional beside it.
+template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is_empty_v<T> && has_bits<T> && has_unbiased<T> && has_levels_of<T>);
 
 //! The same in blocks with scales of their own, for the same codecs: `group_absmax`, whose header has the kernels of all
 //! quantizers of this kind.

@@ -80,6 +80,15 @@ struct plain_quantizer {
   }
 };
 
+template <table_codebook Codebook>
+struct plain_codebook {
+  static constexpr int bits      = Codebook::bits;
+  static constexpr bool unbiased = Codebook::unbiased;
+
+  TERSUM_HOST_DEVICE std::uint32_t encode(float value) const { return Codebook{}.encode(value); }
+  TERSUM_HOST_DEVICE float decode(std::uint32_t code) const { return Codebook{}.decode(code); }
+};
+
 struct plain_feedback {
   static constexpr bool enabled = true;
 

@@ -45,6 +45,17 @@ TEST_CASE("[conformance] a quantizer with a table makes the same codes by the pl
   compare_quantizers<lookup_quantizer<thc_table_30>, widening_sum<5, 8>>();
 }
 
+TEST_CASE("[conformance] a codebook by its plain form makes the same codes")
+{
+  using book  = lloyd_max<3>;
+  using plain = tests::plain_codebook<book>;
+  static_assert(codebook<plain> && !table_codebook<plain>);
+  using chunks   = fixed_chunks<512>;
+  using rotation = partial_hadamard<512>;
+  tests::compare_forms(two_shot_codec<chunks, rotation, plain, error_feedback>{},
+                       two_shot_codec<chunks, rotation, book, error_feedback>{});
+}
+
 TEST_CASE("[conformance] all policies by their plain forms make the same codes")
 {
   using rotator   = partial_hadamard<512>;

@@ -44,7 +44,7 @@ struct hop_op {
   using type = requantizing_tiles<Quantizer, Chunker::chunk_size>;
 };
 
-template <class Chunker, codebook Quantizer>
+template <class Chunker, table_codebook Quantizer>
 struct hop_op<Chunker, Quantizer> {
   using type = requantizing_sum<Quantizer, Chunker::chunk_size>;
 };
@@ -54,7 +54,7 @@ struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
   using type = requantizing_tiles<Quantizer, Size, Widths...>;
 };
 
-template <int Size, int... Widths, codebook Quantizer>
+template <int Size, int... Widths, table_codebook Quantizer>
 struct hop_op<allocated_chunks<Size, Widths...>, Quantizer> {
   using type = requantizing_tiles<Quantizer, Size, Widths...>;
 };
@@ -134,7 +134,7 @@ struct hop_counts : chunk_counts<Codec> {
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
-requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec {
+requires(table_codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;

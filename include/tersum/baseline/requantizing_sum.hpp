@@ -21,7 +21,7 @@ namespace tersum::inline v0 {
 //! chunk is the last word.
 //!
 //! Four scales are 16 bytes, so that a block needs no padding and the next one is aligned, too.
-template <codebook Quantizer, int Size>
+template <table_codebook Quantizer, int Size>
 struct hop_block {
   static constexpr int chunks     = 4;
   static constexpr int head       = 0;                            //!< Words before the codes.
@@ -45,7 +45,7 @@ struct hop_block {
 //! This is the definition, for any transport that can call it; executors reduce arrays to the same bits with kernels.
 //! @tparam Quantizer  `lloyd_max<q>`.
 //! @tparam Size       Coordinates of a chunk.
-template <codebook Quantizer, int Size>
+template <table_codebook Quantizer, int Size>
 struct requantizing_sum {
   using element                     = hop_block<Quantizer, Size>;
   using chunker_type                = fixed_chunks<Size>;

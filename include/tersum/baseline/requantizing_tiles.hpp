@@ -72,7 +72,7 @@ struct tile_shape_of<Quantizer, Size> {
 //! @tparam Size       Coordinates of a chunk.
 //! @tparam Widths     Bits of a code on each level, ascending. Without any, all chunks have the quantizer's width.
 template <class Quantizer, int Size, int... Widths>
-requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_tiles {
+requires(table_codebook<Quantizer> || group_quantizer<Quantizer>) struct requantizing_tiles {
   using shape        = typename detail::tile_shape_of<Quantizer, Size, Widths...>::type;
   using element      = typename shape::element;
   using chunker_type = std::

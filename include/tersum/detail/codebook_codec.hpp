@@ -20,10 +20,12 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
-  static_assert(
-    Quantizer::bits >= 1 && Quantizer::bits <= 8 &&
+  static_assert(Quantizer::bits >= 1 && Quantizer::bits <= 8, "tersum: a code has 1 to 8 bits");
+  if constexpr (has_magnitudes<Quantizer>) {
+    static_assert(
       Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
-    "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
+      "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
+  }
   if constexpr (group_quantizer<Quantizer>) {
     static_assert(Quantizer::block == 16 || Quantizer::block == 32 || Quantizer::block == 64 ||
                     Quantizer::block == 128,
@@ -34,6 +36,9 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
   static_assert(has_widths_of<Chunker, Quantizer>(),
                 "tersum: two_shot_codec and per_hop_codec with allocated_chunks need a quantizer "
                 "with with_bits: lloyd_max, group_absmax");
+  static_assert(
+    !has_several_bits<Chunker>() || has_distortion<Quantizer>,
+    "tersum: allocated_chunks weigh widths by the error of each: the quantizer needs distortion()");
   static_assert(Chunker::chunk_size >= 256,
                 "tersum: two_shot_codec and per_hop_codec need chunks of at least 256");
   static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size ||

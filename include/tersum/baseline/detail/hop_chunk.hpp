@@ -9,6 +9,7 @@
 #include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 
@@ -17,33 +18,12 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The code at position p of a chunk, in the low bits; the bits above are those of other codes.
-template <int Bits>
-[[nodiscard]] std::uint32_t read_code(std::uint32_t const* words, int p) noexcept
-{
-  int const first    = p * Bits / 32;
-  int const shift    = p * Bits % 32;
-  std::uint64_t both = words[first];
-  if (shift + Bits > 32) { both |= static_cast<std::uint64_t>(words[first + 1]) << 32; }
-  return static_cast<std::uint32_t>(both >> shift);
-}
-
-//! @brief Writes a code over zeros.
-template <int Bits>
-void write_code(std::uint32_t* words, int p, std::uint32_t code) noexcept
-{
-  int const first = p * Bits / 32;
-  int const shift = p * Bits % 32;
-  words[first] |= code << shift;
-  if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
-}
-
 //! @brief A chunk of `Size` positions. `estimate` decodes a value from its words and scale; `encode` writes the words of
 //! values over zeros, and returns the scale.
 template <class Quantizer, int Size>
 struct hop_chunk;
 
-template <codebook Quantizer, int Size>
+template <table_codebook Quantizer, int Size>
 struct hop_chunk<Quantizer, Size> {
   static constexpr int bits = Quantizer::bits;
 
@@ -59,35 +39,19 @@ struct hop_chunk<Quantizer, Size> {
                                     dither_key const& = {},
                                     std::uint64_t     = 0) noexcept
   {
-    float const energy = total([&](int p, float sum) { return std::fma(v[p], v[p], sum); });
+    float const energy =
+      sum_of_positions<Size>([&](int p, float sum) { return std::fma(v[p], v[p], sum); });
     if (!(energy >= 0x1p-100f && is_finite(energy))) {
       return energy < 0x1p-100f ? 0.0f : bits_float(0x7fffffffu);
     }
     float const root    = std::sqrt(static_cast<float>(Size) / energy);
-    float const product = total([&](int p, float sum) {
+    float const product = sum_of_positions<Size>([&](int p, float sum) {
       std::uint32_t const code = Quantizer{}.encode(v[p] * root);
       write_code<bits>(words, p, code);
       constexpr std::uint32_t magnitudes = Quantizer::magnitudes - 1u;
       return std::fma(std::fabs(v[p]), Quantizer::levels()[code & magnitudes], sum);
     });
     return energy / product;
-  }
-
- private:
-  //! The sum over a chunk: 32 neighbours in a row, then pairs of sums.
-  template <class Term>
-  [[nodiscard]] static float total(Term const& term) noexcept
-  {
-    float sums[Size / 32];
-    for (int group = 0; group < Size / 32; ++group) {
-      float sum = 0;
-      for (int p = group * 32; p < group * 32 + 32; ++p) { sum = term(p, sum); }
-      sums[group] = sum;
-    }
-    for (int count = Size / 64; count > 0; count /= 2) {
-      for (int i = 0; i < count; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
-    }
-    return sums[0];
   }
 };
 

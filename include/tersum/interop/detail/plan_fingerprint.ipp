@@ -85,12 +85,18 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
 {
   if constexpr (requires { typename Quantizer::element; }) {
     add_element<typename Quantizer::element>(hash);
-  } else if constexpr (codebook<Quantizer>) {
+  } else if constexpr (table_codebook<Quantizer>) {
     hash.add(Quantizer::bits);
     for (int i = 0; i < Quantizer::magnitudes; ++i) {
       hash.add(Quantizer::levels()[i]);
       hash.add(Quantizer::boundaries()[i]);
     }
+  } else if constexpr (codebook<Quantizer>) {
+    hash.add(Quantizer::bits);
+    for (std::uint32_t code = 0; code < 1u << Quantizer::bits; ++code) {
+      hash.add(quantizer.decode(code));
+    }
+    for (int i = -64; i <= 64; ++i) { hash.add(quantizer.encode(static_cast<float>(i) / 16)); }
   } else if constexpr (group_quantizer<Quantizer>) {
     hash.add(Quantizer::bits);
     hash.add(Quantizer::block);

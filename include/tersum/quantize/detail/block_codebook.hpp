@@ -11,6 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -46,6 +47,10 @@ struct codebook_words {
   }
 };
 
+//! @brief Whether kernels look up what a quantizer does.
+template <class Quantizer>
+inline constexpr bool has_tables_of = table_codebook<Quantizer> || group_quantizer<Quantizer>;
+
 //! @brief The words of a codebook, computed by the host's compiler; device code has a copy.
 template <class Quantizer>
 inline constexpr codebook_words<Quantizer> codebook_of = codebook_words<Quantizer>::make();
@@ -63,25 +68,34 @@ template <class Codec>
     if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
     return 1;
   }();
-  using widest = codebook_words<level_quantizer<Codec, levels>>;
-  return widest::first + widest::count;
+  using widest = level_quantizer<Codec, levels>;
+  if constexpr (has_tables_of<widest>) {
+    return codebook_words<widest>::first + codebook_words<widest>::count;
+  }
+  return 0;
 }
 
-//! @brief Copies the codebooks of all levels to shared memory. All threads of the block must call; ends with a barrier.
+//! @brief Copies the tables of the codebooks of all levels to shared memory, if they have any. All threads of the block must
+//! call; ends with a barrier.
 template <class Codec, int Level = 1, class Context>
 TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 {
-  using words                   = codebook_words<level_quantizer<Codec, Level>>;
-  static constexpr words source = codebook_of<level_quantizer<Codec, Level>>;
-  for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
-    tables[static_cast<unsigned>(words::first) + i] = source.word[i];
-  }
-  if constexpr (several_bits<Codec>) {
-    if constexpr (Level < Codec::chunker_type::level_count) {
-      return fill_codebooks<Codec, Level + 1>(ctx, tables);
+  using quantizer = level_quantizer<Codec, Level>;
+  if constexpr (!has_tables_of<quantizer>) {
+    return;
+  } else {
+    using words                   = codebook_words<quantizer>;
+    static constexpr words source = codebook_of<quantizer>;
+    for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
+      tables[static_cast<unsigned>(words::first) + i] = source.word[i];
     }
+    if constexpr (several_bits<Codec>) {
+      if constexpr (Level < Codec::chunker_type::level_count) {
+        return fill_codebooks<Codec, Level + 1>(ctx, tables);
+      }
+    }
+    ctx.sync_block();
   }
-  ctx.sync_block();
 }
 
 //! @brief Loads or stores the words of a thread's codes, as many at a time as their alignment allows.
@@ -170,7 +184,7 @@ struct codebook_lanes {
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
 //! @tparam InStep  All lanes of the warp call.
-template <class Quantizer, bool InStep = false, class Context>
+template <table_codebook Quantizer, bool InStep = false, class Context>
 TERSUM_BODY float code_values(Context const& ctx,
                               std::uint32_t const* tables,
                               float scale,
@@ -223,6 +237,28 @@ TERSUM_BODY float code_values(Context const& ctx,
   return product;
 }
 
+//! @brief The same by the plain form of a codebook. Values that are not finite are not shown to it; no code of theirs travels.
+template <codebook Quantizer, bool InStep = false, class Context>
+requires(!table_codebook<Quantizer>) TERSUM_BODY
+  float code_values(Context const&,
+                    std::uint32_t const*,
+                    float scale,
+                    float const (&v)[32],
+                    std::uint32_t (&words)[Quantizer::bits])
+{
+  TERSUM_UNROLL
+  for (int w = 0; w < Quantizer::bits; ++w) { words[w] = 0; }
+  float product = 0.0f;
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) {
+    float const normal       = Context::multiply(v[k], scale);
+    std::uint32_t const code = Quantizer{}.encode(is_finite(normal) ? normal : 0.0f);
+    write_code<Quantizer::bits>(words, k, code);
+    product = Context::fma(v[k], level_of_code<Quantizer>(code), product);
+  }
+  return product;
+}
+
 //! @brief Adds scale times the level of code k of a thread's words to its value k.
 template <class Quantizer, class Context>
 TERSUM_BODY void add_level(Context const&,
@@ -246,7 +282,7 @@ TERSUM_BODY void add_level(Context const&,
 
 //! @brief Adds scale times the levels of a thread's codes to its values.
 //! @tparam InStep  All lanes of the warp call.
-template <class Quantizer, bool InStep = false, class Context>
+template <table_codebook Quantizer, bool InStep = false, class Context>
 TERSUM_BODY void add_codes(Context const& ctx,
                            std::uint32_t const* tables,
                            std::uint32_t const* from,
@@ -266,6 +302,20 @@ TERSUM_BODY void add_codes(Context const& ctx,
   } else {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { add_level<Quantizer>(ctx, tables, words, k, scale, v); }
+  }
+}
+
+//! @brief The same by the plain form of a codebook.
+template <codebook Quantizer, bool InStep = false, class Context>
+requires(!table_codebook<Quantizer>) TERSUM_BODY void add_codes(
+  Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
+{
+  std::uint32_t words[Quantizer::bits];
+  load_codes(ctx, from, words);
+  TERSUM_UNROLL
+  for (int k = 0; k < 32; ++k) {
+    v[k] =
+      Context::fma(level_of_code<Quantizer>(read_code<Quantizer::bits>(words, k)), scale, v[k]);
   }
 }
 

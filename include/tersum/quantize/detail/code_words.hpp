@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! How many words the codes of a chunk take where chunks have scales of their own.
+//! The words of the codes of a chunk that has a scale of its own: how many they are, and where a code lies in them.
 
 #pragma once
 
@@ -30,6 +30,53 @@ template <class Quantizer>
 {
   return static_cast<std::uint32_t>(chunk_size / 32 * Quantizer::bits +
                                     scale_words<Quantizer>(chunk_size));
+}
+
+//! @brief The code at position p of a chunk, in the low bits; the bits above are those of other codes.
+template <int Bits>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t read_code(std::uint32_t const* words,
+                                                                   int p) noexcept
+{
+  int const first    = p * Bits / 32;
+  int const shift    = p * Bits % 32;
+  std::uint64_t both = words[first];
+  if (shift + Bits > 32) { both |= static_cast<std::uint64_t>(words[first + 1]) << 32; }
+  return static_cast<std::uint32_t>(both >> shift);
+}
+
+//! @brief Writes a code over zeros.
+template <int Bits>
+TERSUM_HOST_DEVICE constexpr void write_code(std::uint32_t* words,
+                                             int p,
+                                             std::uint32_t code) noexcept
+{
+  int const first = p * Bits / 32;
+  int const shift = p * Bits % 32;
+  words[first] |= code << shift;
+  if (shift + Bits > 32) { words[first + 1] |= code >> (32 - shift); }
+}
+
+//! @brief The level of a code, which lies in the low bits.
+template <codebook Quantizer>
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr float level_of_code(std::uint32_t code) noexcept
+{
+  return Quantizer{}.decode(code & ((1u << Quantizer::bits) - 1u));
+}
+
+//! @brief term(p, sum) over the positions of a chunk: from 0 through 32 neighbours, then pairs of such sums.
+template <int Size, class Term>
+[[nodiscard]] float sum_of_positions(Term const& term)
+{
+  float sums[Size / 32];
+  for (int first = 0; first < Size; first += 32) {
+    float sum = 0;
+    for (int p = first; p < first + 32; ++p) { sum = term(p, sum); }
+    sums[first / 32] = sum;
+  }
+  for (int count = Size / 64; count > 0; count /= 2) {
+    for (int i = 0; i < count; ++i) { sums[i] = sums[2 * i] + sums[2 * i + 1]; }
+  }
+  return sums[0];
 }
 
 }  // namespace tersum::inline v0::detail
