@@ -7,6 +7,7 @@
 #include "conformance/compare_forms.hpp"
 #include "conformance/plain_forms.hpp"
 
+#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/types.hpp>
 
@@ -34,6 +35,9 @@ using shots =
 template <class Feedback>
 using largest = cast_codec<half, top_chunks<64>, Feedback>;
 
+template <class Feedback>
+using coordinates = top_coordinates_codec<Feedback>;
+
 template <template <class> class Codec, class Element = float>
 void compare_feedback()
 {
@@ -55,6 +59,7 @@ TEST_CASE("[conformance] feedback by its operations keeps what two shots lose")
 TEST_CASE("[conformance] feedback by its operations keeps chunks that were not chosen")
 {
   compare_feedback<largest>();
+  compare_feedback<coordinates>();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 //! @file
 //! The kernel bodies of low-rank exchanges against the CPU executor.
 
+#include "../../examples/your_own/decaying_feedback.hpp"
+#include "conformance/plain_forms.hpp"
 #include "support/compare_kernels.hpp"
 #include "support/odd_matrices.hpp"
 
@@ -101,4 +103,20 @@ TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
   using one_float = low_rank_codec<low_rank<4>, float, alternating>;
   tests::compare_kernels<one_float, float>({.gradient = {.coordinates = 77}, .steps = 1});
   tests::compare_kernels<one_float, float>({.gradient = {}, .steps = 1});
+}
+
+TEST_CASE("[kernels] low-rank exchanges keep what feedback of users says")
+{
+  using tests::exchange_case;
+  using by_operations = low_rank_codec<low_rank<3>, float, alternating, tests::plain_feedback>;
+  using adding        = low_rank_codec<low_rank<3>, float, alternating, error_feedback>;
+  using decaying      = low_rank_codec<low_rank<3>, float, alternating, decaying_feedback>;
+  auto const gradient = tests::odd_matrices().gradient();
+  exchange_case<by_operations, float> const mine{.gradient = gradient, .non_finite_step = 1};
+  exchange_case<adding, float> const reference{.gradient = gradient, .non_finite_step = 1};
+  exchange_case<decaying, float> const forgetting{.gradient = gradient, .non_finite_step = 1};
+  auto const kept = tests::record_reference(reference);
+  CHECK(tests::difference(tests::record_reference(mine), kept) == "");
+  CHECK(tests::difference(tests::record_reference(forgetting), kept) != "");
+  tests::compare_kernels(forgetting);
 }

@@ -149,11 +149,8 @@ struct top_coordinates_codec {
   using stages =
     stage_list<stage::open, stage::encode, rounds::gather_parts, stage::decode, stage::finish>;
 
-  static_assert(
-    !Feedback::enabled || has_adds_lost<Feedback>,
-    "tersum: top_coordinates is for comparison and adds what was lost: use error_feedback");
-
   top_coordinates chunker{};
+  Feedback feedback{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<top_coordinates_codec> plan(layout const& gradient,

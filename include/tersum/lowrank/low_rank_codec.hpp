@@ -72,9 +72,6 @@ struct low_rank_codec {
                 stage::decode,
                 stage::finish>;
 
-  static_assert(!Feedback::enabled || has_adds_lost<Feedback>,
-                "tersum: low-rank products add what was lost as it is: use error_feedback");
-
   LowRank low_rank{};
   Feedback feedback{};
 

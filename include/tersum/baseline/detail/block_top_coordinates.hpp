@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/tuning.hpp>
@@ -54,7 +55,7 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   float kept  = 0.0f;
   if constexpr (feeds_back<Codec>) {
     kept  = ctx.load(args.residual + i);
-    value = Context::add(value, kept);
+    value = args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
   }
   half const rounded = Context::template element<half>(value);
   if (sent) {
@@ -63,7 +64,8 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
     ctx.store(part.value + (place >> place_shift), rounded);
   }
   if constexpr (feeds_back<Codec>) {
-    float const rest = sent ? Context::subtract(value, Context::value(rounded)) : value;
+    float const lost = sent ? Context::subtract(value, Context::value(rounded)) : value;
+    float const rest = args.codec.feedback.after(context_arithmetic<Context>{}, value, lost, kept);
     ctx.store(args.residual + i, is_finite(rest) ? rest : kept);
   }
 }

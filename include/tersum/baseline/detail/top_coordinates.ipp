@@ -48,7 +48,8 @@ class cpu_top_coordinates {
         part.value[place >> place_shift] = rounded;
       }
       if constexpr (feeds_back<Codec>) {
-        float const rest = place != 0 ? whole - to_float(rounded) : whole;
+        float const lost = place != 0 ? whole - to_float(rounded) : whole;
+        float const rest = args_.codec.feedback.after(host_group{}, whole, lost, args_.residual[i]);
         if (is_finite(rest)) { args_.residual[i] = rest; }
       }
     });
@@ -76,7 +77,9 @@ class cpu_top_coordinates {
   [[nodiscard]] float value(std::uint64_t i) const
   {
     float const own = to_float(args_.gradient[i]);
-    if constexpr (feeds_back<Codec>) { return own + args_.residual[i]; }
+    if constexpr (feeds_back<Codec>) {
+      return args_.codec.feedback.before(host_group{}, own, args_.residual[i]);
+    }
     return own;
   }
 

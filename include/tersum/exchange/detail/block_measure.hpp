@@ -296,7 +296,8 @@ template <class Codec, class Element, class Context>
   if constexpr (gathering<Codec>) {
     float value = Context::value(ctx.load(args.gradient + chunk));
     if constexpr (feeds_back<Codec>) {
-      value = Context::add(value, ctx.load(args.residual + chunk));
+      value = args.codec.feedback.before(
+        context_arithmetic<Context>{}, value, ctx.load(args.residual + chunk));
     }
     return magnitude_bits(value);
   } else {

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -42,7 +43,7 @@ template <class Codec, class Element, class First>
   return low;
 }
 
-//! @brief Up to eight values of one row of a matrix, gradient plus residual; zeros beyond the row.
+//! @brief Up to eight values of one row of a matrix, with what feedback kept; zeros beyond the row.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void load_values(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
@@ -55,7 +56,9 @@ TERSUM_BODY void load_values(Context const& ctx,
     float kept[8];
     load_some(ctx, args.residual + at, count, kept);
     TERSUM_UNROLL
-    for (int i = 0; i < 8; ++i) { v[i] = Context::add(v[i], kept[i]); }
+    for (int i = 0; i < 8; ++i) {
+      v[i] = args.feedback.before(context_arithmetic<Context>{}, v[i], kept[i]);
+    }
   }
 }
 

@@ -75,10 +75,19 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         for (int i = 0; i < 4; ++i) { load_values(ctx, args, first_of[i], count[i], rest[i]); }
         TERSUM_UNROLL
         for (int i = 0; i < 4; ++i) {
+          [[maybe_unused]] float kept[8];
+          if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+            load_some(ctx, args.residual + first_of[i], count[i], kept);
+          }
           TERSUM_UNROLL
           for (int j = 0; j < 8; ++j) {
             float const mean = Context::value(Context::template finite_element<Element>(sum[i][j]));
-            rest[i][j]       = Context::subtract(rest[i][j], mean);
+            [[maybe_unused]] float const value = rest[i][j];
+            rest[i][j]                         = Context::subtract(value, mean);
+            if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+              rest[i][j] =
+                args.feedback.after(context_arithmetic<Context>{}, value, rest[i][j], kept[j]);
+            }
           }
           store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
         }

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
@@ -86,7 +87,9 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   [[nodiscard]] float value(std::uint64_t i) const
   {
     float const v = to_float(args_.gradient[i]);
-    if constexpr (Feedback::enabled) { return v + args_.residual[i]; }
+    if constexpr (Feedback::enabled) {
+      return args_.feedback.before(host_group{}, v, args_.residual[i]);
+    }
     return v;
   }
 

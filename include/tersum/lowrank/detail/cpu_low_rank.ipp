@@ -181,7 +181,11 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
         std::uint64_t const c = first + static_cast<unsigned>(i);
         Element const mean    = finite_from_float<Element>(product[row * block + i]);
         if constexpr (Feedback::enabled) {
-          if (keeps) { args_.residual[c] = value(c) - to_float(mean); }
+          float const whole = value(c);
+          if (keeps) {
+            args_.residual[c] =
+              args_.feedback.after(host_group{}, whole, whole - to_float(mean), args_.residual[c]);
+          }
         }
         args_.gradient[c] = mean;
       }

@@ -17,14 +17,14 @@
 
 namespace tersum::inline v0::detail {
 
-//! Whether an exchange can leave its products to another library: the host must know the turn, and all elements must be
-//! floats.
+//! Whether an exchange can leave its products to another library: the host must know the turn, all elements must be floats, and
+//! feedback must add what it kept as it is.
 template <class Codec, class Element>
 inline constexpr bool has_grouped_products = false;
 template <class LowRank, class Feedback>
-inline constexpr bool
-  has_grouped_products<low_rank_codec<LowRank, float, low_rank_schedule::paired, Feedback>, float> =
-    true;
+requires(!Feedback::enabled || has_adds_lost<Feedback>) inline constexpr bool has_grouped_products<
+  low_rank_codec<LowRank, float, low_rank_schedule::paired, Feedback>,
+  float> = true;
 
 //! @brief Some groups of products C = op(A) B of column-major matrices. The products of a group have equal sizes.
 //!

@@ -36,6 +36,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint64_t row_blocks;
   int world;
   int summed;  // how many ranks' factors were added in what arrives: 1 if it is a mean
+  Feedback feedback;
 };
 
 template <class Codec, class Element>
@@ -65,7 +66,8 @@ requires is_low_rank<Codec>
     .blocks     = {plan.blocks(0), plan.blocks(1)},
     .row_blocks = plan.row_blocks(),
     .world      = plan.ranks().size,
-    .summed     = plan.codec().averaged ? 1 : plan.ranks().size};
+    .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
+    .feedback   = plan.codec().feedback};
 }
 
 }  // namespace tersum::inline v0::detail
