@@ -23,6 +23,7 @@ TEST_CASE_TEMPLATE("[device] orthogonalize makes columns orthonormal",
     check_orthogonalize<Orthogonalizer>(on, 65, 3);
     check_orthogonalize<Orthogonalizer>(on, 997, 16);
     check_orthogonalize<Orthogonalizer>(on, 300, 64);
+    check_batch<Orthogonalizer>(on, 131, 3, 5);
   });
 }
 

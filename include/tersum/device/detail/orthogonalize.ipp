@@ -6,9 +6,11 @@
 
 #include <tersum/config.hpp>
 #include <tersum/device/detail/perform.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0 {
@@ -28,21 +30,26 @@ struct orthogonalize_kernel {
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    block_factor<Context, Rank> mine{ctx, factor, length, columns};
+    float* const own = factor + ctx.block_rank() * (static_cast<unsigned>(columns) * length);
+    block_factor<Context, Rank> mine{ctx, own, length, columns};
     Orthogonalizer::orthogonalize(mine);
   }
 };
 
 template <class Orthogonalizer>
 struct orthogonalize_work {
-  float* factor;
+  float* factors;
   std::uint64_t length;
   int columns;
+  std::uint64_t count;
 
-  [[nodiscard]] status on_host(int, instruction_set set) const
+  [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
-    cpu_factor mine{set, factor, length, columns};
-    Orthogonalizer::orthogonalize(mine);
+    parallel_for(threads, count, [&](std::uint64_t number) {
+      float* const own = factors + number * static_cast<unsigned>(columns) * length;
+      cpu_factor mine{set, own, length, columns};
+      Orthogonalizer::orthogonalize(mine);
+    });
     return {};
   }
 
@@ -58,7 +65,7 @@ struct orthogonalize_work {
   template <int Rank, class Executor>
   [[nodiscard]] status launch(Executor const& exec) const
   {
-    return exec.run(orthogonalize_kernel<Orthogonalizer, Rank>{factor, length, columns}, 1);
+    return exec.run(orthogonalize_kernel<Orthogonalizer, Rank>{factors, length, columns}, count);
   }
 };
 
@@ -67,21 +74,25 @@ struct orthogonalize_work {
 template <executor Executor, orthogonalizer Orthogonalizer>
 status orthogonalize(Executor const& exec,
                      Orthogonalizer const&,
-                     std::span<float> factor,
-                     int columns)
+                     std::span<float> factors,
+                     int columns,
+                     std::size_t count)
 {
   bool const in_range = columns >= 1 && columns <= max_rank;
-  auto const divisor  = static_cast<std::size_t>(in_range ? columns : 1);
+  auto const each     = static_cast<std::size_t>(in_range ? columns : 1);
+  bool const some     = count >= 1 && count <= (std::size_t{1} << 31) - 1;
+  auto const divisor  = some ? each * count : 1;
   status const s =
     detail::argument_check{}
       .require(in_range, "columns must be between 1 and max_rank")
-      .require(factor.size() % divisor == 0, "factor has not as many elements in each column")
-      .address(factor, alignof(float), "factor is a null pointer, or not aligned to its elements")
+      .require(some, "count must be between 1 and 2^31 - 1")
+      .require(factors.size() % divisor == 0, "factors have not as many elements in each column")
+      .address(factors, alignof(float), "factors is a null pointer, or not aligned to its elements")
       .result();
   if (!s.ok()) { return s; }
+  std::uint64_t const length = factors.size() / divisor;
   return detail::perform(
-    exec,
-    detail::orthogonalize_work<Orthogonalizer>{factor.data(), factor.size() / divisor, columns});
+    exec, detail::orthogonalize_work<Orthogonalizer>{factors.data(), length, columns, count});
 }
 
 }  // namespace tersum::inline v0
