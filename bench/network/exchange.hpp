@@ -3,13 +3,15 @@
 
 //! @file
 //! One rank of the network benchmark: exchanges a gradient with several codecs, whole and in overlapped pieces, and prints
-//! the time from gradient to decoded mean.
+//! the time from gradient to decoded mean, or what the performance model predicts beside it.
 
 #pragma once
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum/interop/probe_network.hpp>
 #include <tersum/interop/reduce_over.hpp>
+#include <tersum/model/exchange.hpp>
 #include <tersum/tersum.hpp>
 
 #include <algorithm>
@@ -20,9 +22,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <network/any_transport.hpp>
+#include <network/prediction.hpp>
 #include <random>
 #include <span>
 #include <string>
@@ -37,20 +41,37 @@ using clock_type = std::chrono::steady_clock;
 //! Threads that exchange pieces, each with connections of its own.
 inline constexpr std::size_t lanes = 4;
 
-//! COORDINATES STEPS MBIT PIECES [CODEC[,CODEC...]]
+//! COORDINATES STEPS MBIT PIECES [CODEC[,CODEC...] [CORES [COPY_RATE]]]
+//!
+//! With CORES, those that all ranks share, the model predicts each exchange. COORDINATES may then be several numbers with commas
+//! between, and a line of JSON is printed for each exchange; COPY_RATE is what an earlier run without limit printed.
 struct options {
-  std::size_t coordinates;
+  std::vector<std::size_t> sizes;
+  std::size_t coordinates;  //!< The largest of them.
   int steps;
   double megabits;  //!< Limit of a rank's egress, 0 for none.
   std::size_t pieces;
   std::string only;  //!< Names of codecs besides fp16, or nothing for all.
+  int cores;         //!< 0: no predictions.
+  double copy_rate;  //!< Bytes per second that a core carries through the transport, 0 if unknown.
 
   static constexpr int least = 4;
   options(int count, char** words)
-    : coordinates(std::strtoull(words[0], nullptr, 10)), steps(std::atoi(words[1])),
-      megabits(std::atof(words[2])), pieces(std::strtoull(words[3], nullptr, 10)),
-      only(count > least ? words[least] : "")
+    : sizes(numbers(words[0])), coordinates(*std::max_element(sizes.begin(), sizes.end())),
+      steps(std::atoi(words[1])), megabits(std::atof(words[2])),
+      pieces(std::strtoull(words[3], nullptr, 10)), only(count > least ? words[least] : ""),
+      cores(count > least + 1 ? std::atoi(words[least + 1]) : 0),
+      copy_rate(count > least + 2 ? std::atof(words[least + 2]) : 0)
   {
+  }
+
+  static std::vector<std::size_t> numbers(char const* text)
+  {
+    std::vector<std::size_t> out;
+    for (char* end = nullptr;; text = end + 1) {
+      out.push_back(std::strtoull(text, &end, 10));
+      if (*end != ',') { return out; }
+    }
   }
 };
 
@@ -74,7 +95,8 @@ class bench {
       gradient_[i]      = tile[i % tile.size()] * scale;
     }
     mean_.resize(o_.coordinates);
-    if (rank_ != 0) { return; }
+    if (o_.cores > 0) { probe_network(); }
+    if (rank_ != 0 || o_.cores > 0) { return; }
     std::printf("%-18s %7s %10s %10s %10s %8s %8s\n",
                 "codec",
                 "bits",
@@ -93,6 +115,14 @@ class bench {
       o_.only.empty() ||
       ("," + o_.only + ",").find(std::string(",") + name + ",") != std::string::npos;
     if (!wanted && std::strcmp(name, "fp16") != 0) { return; }
+    if (o_.cores > 0) {
+      for (std::size_t const size : o_.sizes) {
+        mean_.resize(size);
+        predict(name, codec, 1);
+        if (o_.pieces > 1) { predict(name, codec, o_.pieces); }
+      }
+      return;
+    }
     double const whole  = median(codec, 1);
     double const pieces = median(codec, o_.pieces);
     double const best   = std::min(whole, pieces);
@@ -207,7 +237,7 @@ class bench {
     }
     std::vector<double> times;
     for (int step = 0; step <= o_.steps; ++step) {
-      mean_ = gradient_;
+      std::copy_n(gradient_.begin(), mean_.size(), mean_.begin());
       slowest(0);  // a barrier
       std::mutex computing;
       auto const begin = clock_type::now();
@@ -231,6 +261,130 @@ class bench {
       times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
     return times[times.size() / 2];
   }
+
+  //! @name Prediction
+  //! @{
+
+  //! Latency and bandwidth of the transport's own all-reduce of halves, and of a direct exchange; without limit also how
+  //! many bytes a core carries.
+  void probe_network()
+  {
+    constexpr std::size_t most = std::size_t{1} << 24;
+    std::vector<std::byte> scratch(2 * most);
+    require(tersum::probe_network(*lanes_[0], scratch, direct_));
+    std::vector<half> halves(most / sizeof(half));
+    require(detail::probe_collective(
+      *lanes_[0],
+      most,
+      model::all_reduce_traffic(model::route::ring, 1, ranks_),
+      model::all_reduce_messages(model::route::ring, ranks_),
+      [&](std::size_t bytes) {
+        return lanes_[0]->all_reduce({.data  = halves.data(),
+                                      .count = bytes / sizeof(half),
+                                      .op    = native_sum<half>{},
+                                      .ranks = ranks_});
+      },
+      ring_));
+    // Without a limit the cores are the limit.
+    double const carried = direct_.bandwidth * std::max(1.0, 1.0 * ranks_ / o_.cores);
+    on_                  = {.ranks     = ranks_,
+                            .cores     = o_.cores,
+                            .copy_rate = o_.copy_rate > 0 ? o_.copy_rate : model::unlimited};
+    if (rank_ != 0) { return; }
+    std::printf(
+      "{\"ranks\":%d,\"megabits\":%g,\"copy_rate\":%.4g,\"ring\":[%.4g,%.4g,%.4g],\"direct\":[%.4g,%.4g,%.4g]}\n",
+      ranks_,
+      o_.megabits,
+      o_.megabits > 0 ? o_.copy_rate : carried,
+      ring_.latency,
+      ring_.bandwidth,
+      ring_.burst,
+      direct_.latency,
+      direct_.bandwidth,
+      direct_.burst);
+    std::fflush(stdout);
+  }
+
+  //! Processor seconds for each coordinate, of the slowest rank: the median of several exchanges of a piece, while all ranks
+  //! compute.
+  template <class Codec>
+  model::coding measure_coding(Codec const& codec, std::size_t count)
+  {
+    std::size_t const size = std::min(mean_.size(), (mean_.size() / count + 1023) / 1024 * 1024);
+    piece<Codec> one(codec, std::span{mean_}.first(size), *this);
+    require(initialize(cpu_executor{}, one.plan, one.bytes(one.state), 1));
+    std::vector<model::coding> turns;
+    slowest(0);
+    double spent = 0;
+    for (int turn = 0; turn < 7 && (turn < 4 || spent < .5); ++turn) {
+      std::copy_n(gradient_.begin(), size, mean_.begin());
+      status outcome;
+      auto const parts =
+        coding_of_one(one.plan, one.mean, one.bytes(one.state), one.bytes(one.workspace), outcome);
+      require(outcome);
+      spent += parts.encode + parts.reduce + parts.decode;
+      if (turn > 0) { turns.push_back(parts); }  // the first touches memory
+    }
+    auto const middle = [&](double model::coding::*part) {
+      std::nth_element(turns.begin(),
+                       turns.begin() + static_cast<std::ptrdiff_t>(turns.size() / 2),
+                       turns.end(),
+                       [&](auto const& l, auto const& r) { return l.*part < r.*part; });
+      return turns[turns.size() / 2].*part;
+    };
+    auto const each = [&](double seconds) {
+      return slowest(1e3 * seconds) / 1e3 / static_cast<double>(size);
+    };
+    model::coding costs{each(middle(&model::coding::encode)),
+                        each(middle(&model::coding::reduce)),
+                        each(middle(&model::coding::decode))};
+    if (gathering<Codec>) { costs.decode /= ranks_; }
+    return costs;
+  }
+
+  template <class Codec>
+  void predict(char const* name, Codec const& codec, std::size_t count)
+  {
+    constexpr bool in_wire = best_schedule<Codec>() == schedule::automatic;
+    auto costs             = measure_coding(codec, count);
+    if (in_wire) { costs.reduce = 0; }  // the probe of the transport's own all-reduce has it
+    shape<Codec> const tensors(mean_.size());
+    auto const sent      = model::volume_of(codec.plan(tensors.get(), {.size = ranks_}));
+    auto const way       = in_wire ? model::route::ring : model::route::direct;
+    auto const& net      = in_wire ? ring_ : direct_;
+    auto const parts     = model::exchange_parts(sent, costs, net, on_, way, ranks_);
+    double const traffic = model::exchange_traffic(sent, way, ranks_);
+    double const waits   = model::exchange_messages(sent, way, ranks_) * net.latency;
+    double const predicted =
+      count == 1
+        ? parts.whole()
+        : model::exchange_seconds_in_pieces(parts, waits, traffic, on_, static_cast<int>(count));
+    double const fixed = parts.coding() + waits;
+    if (std::strcmp(name, "fp16") == 0) { reference_[{mean_.size(), count}] = {fixed, traffic}; }
+    auto const& fp16  = reference_[{mean_.size(), count}];
+    double const even = model::break_even_bandwidth(fp16[0], fp16[1], fixed, traffic);
+    double const took = median(codec, count) / 1e3;
+    if (rank_ != 0) { return; }
+    std::printf("{\"codec\":\"%s\",\"ranks\":%d,\"megabits\":%g,\"coordinates\":%zu,\"pieces\":%zu,"
+                "\"bytes\":%.0f,\"encode\":%.4g,\"network\":%.4g,\"reduce\":%.4g,\"decode\":%.4g,"
+                "\"bandwidth\":%.4g,\"break_even\":%.4g,\"predicted\":%.5g,\"measured\":%.5g}\n",
+                name,
+                ranks_,
+                o_.megabits,
+                mean_.size(),
+                count,
+                sent.bytes(),
+                parts.encode,
+                parts.network,
+                parts.reduce,
+                parts.decode,
+                net.bandwidth,
+                std::min(even, 1e15),
+                predicted,
+                took);
+    std::fflush(stdout);
+  }
+  //! @}
 
   //! The largest of the ranks' numbers, on every rank.
   double slowest(double mine) const
@@ -259,6 +413,10 @@ class bench {
   int ranks_, rank_;
   std::vector<float> gradient_, mean_;
   double fp16_ = 0;
+  model::network ring_, direct_;
+  model::host on_;
+  //! Of fp16, by size and pieces: seconds that no bandwidth changes, and bytes.
+  std::map<std::pair<std::size_t, std::size_t>, std::array<double, 2>> reference_;
 };
 
 //! Runs the presets that the build chose (TERSUM_BENCH_PRESETS), fp16 first. bench/CMakeLists.txt writes it.

@@ -7,9 +7,11 @@
 #
 #   bash bench/network/run.sh [--all] [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 15 1000)
 #
-# Rates are in Mbit/s, 0 for no limit. There are thirteen codecs; --all first builds the program with every preset, in
+# Rates are in Mbit/s, 0 for no limit. There are seventeen codecs; --all first builds the program with every preset, in
 # build/network, which compiles for some minutes. PIECES (12) are what a gradient is cut into for the overlapped exchange;
-# CODEC names codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. Needs root,
+# CODEC names codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. validate.py sets
+# CORES and COPY_RATE, see exchange.hpp, and prints JSON; BURST (256kb) is the size of the token bucket, of which as much passes
+# at once. Needs root,
 # iproute2 and, without --all, tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says
 # so and ends with 77. Nothing is made in the root namespace; everything is removed at the end, also when interrupted.
 
@@ -27,6 +29,8 @@ build=${BUILD:-build/cpu}
 $all && build=build/network
 program=$(realpath -m "$build/bin/tersum.bench.network.$transport")
 pieces=${PIECES:-12}
+codec=(${CODEC:+"$CODEC"})
+[ -z "${CORES:-}" ] || codec=("${CODEC:-}" "$CORES" "${COPY_RATE:-0}")
 readonly name=tersum$$ # of the namespaces; unique to this run
 
 skip() {
@@ -67,7 +71,7 @@ fi
 limit() {
   for ((k = 0; k < ranks; ++k)); do
     ip netns exec "$name-$k" tc qdisc del dev eth0 root 2>/dev/null
-    [ "$1" = 0 ] || ip netns exec "$name-$k" tc qdisc add dev eth0 root tbf rate "$1mbit" burst 256kb latency 50ms ||
+    [ "$1" = 0 ] || ip netns exec "$name-$k" tc qdisc add dev eth0 root tbf rate "$1mbit" burst "${BURST:-256kb}" latency 50ms ||
       skip "no token bucket on this kernel"
   done
 }
@@ -94,7 +98,7 @@ start() {
   if [ "$transport" = gloo ]; then
     for ((k = 0; k < ranks; ++k)); do
       OMP_NUM_THREADS=1 ip netns exec "$name-$k" "$program" "$k" "$ranks" "$folder/$1" "10.77.0.$((k + 1))" \
-        "$coordinates" "$steps" "$1" "$pieces" ${CODEC:+"$CODEC"} &
+        "$coordinates" "$steps" "$1" "$pieces" "${codec[@]}" &
     done
     return
   fi
@@ -108,7 +112,7 @@ start() {
     --map-by node --bind-to none --mca plm_rsh_agent "$folder/ssh" --mca plm_rsh_no_tree_spawn 1 \
     --mca oob_tcp_if_include eth0 --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0 \
     --mca mpi_yield_when_idle 1 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 \
-    "$program" "$coordinates" "$steps" "$1" "$pieces" ${CODEC:+"$CODEC"} </dev/null &
+    "$program" "$coordinates" "$steps" "$1" "$pieces" "${codec[@]}" </dev/null &
 }
 
 status=0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of bench/report.py and bench/compile_time.py."""
+"""Tests of bench/report.py, bench/compile_time.py and bench/network/validate.py."""
 
 import contextlib
 import io
@@ -14,9 +14,10 @@ import unittest
 from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench/network")]
 import compile_time
 import report
+import validate
 
 
 def run(name, best, copy, **more):
@@ -154,6 +155,36 @@ class CompileTime(unittest.TestCase):
         self.assertEqual([(r["name"], len(r["runs"])) for r in results], [("tersum/version.hpp", 3)])
         self.assertGreater(results[0]["seconds"], 0)
         self.assertEqual(results[0]["seconds"], sorted(results[0]["runs"])[1])
+
+
+class Validate(unittest.TestCase):
+    def test_a_crossing_lies_between_the_measurements_around_it(self):
+        self.assertAlmostEqual(validate.crossing([(400, 1.0), (100, -1.0), (50, -2.0)]), 200)
+        self.assertIsNone(validate.crossing([(100, -1.0), (200, -0.5)]))
+
+    def test_there_are_20_setups_in_a_quick_run_and_200_in_a_whole_one(self):
+        def count(quick):
+            keys = set()
+            for transport, ranks, rate, sizes, codecs, pieces, _ in validate.runs(quick):
+                keys |= {(transport, ranks, rate, size, codec, cut) for size in sizes for codec in codecs
+                         for cut in {1, pieces} if rate > 0}
+            return len(keys)
+
+        self.assertEqual(count(True), 20)
+        self.assertGreaterEqual(count(False), 200)
+
+    def test_what_was_measured_is_not_measured_again(self):
+        setup = {"transport": "gloo", "ranks": 2, "megabits": 100, "coordinates": 7, "pieces": 1, "codec": "fp16", "predicted": 1.05,
+                 "measured": 1.0, "bandwidth": 1e7, "break_even": 0}
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "validation.json")
+            runs = {validate.key_of(run): {"probe": {"copy_rate": 1e9}, "setups": [setup]} for run in validate.runs(True)}
+            file.write_text(json.dumps({"version": 1, "cores": 2, "runs": runs}), encoding="utf-8")
+            out = io.StringIO()
+            with mock.patch.object(sys, "argv", ["validate.py", "--quick", "--json", str(file)]), \
+                    contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(validate.main(), 0)
+            self.assertIn("1 setups: 100 % within 10 %, median 5.0 % off", out.getvalue())
 
 
 if __name__ == "__main__":

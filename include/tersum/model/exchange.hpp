@@ -15,6 +15,22 @@ namespace tersum::inline v0 {
 
 namespace model {
 
+namespace detail {
+
+//! A square root for constant expressions too: Newton's steps from above, until they no longer go down.
+[[nodiscard]] constexpr double root(double square) noexcept
+{
+  if (!(square > 0) || square == unlimited) { return square; }
+  double guess = square > 1 ? square : 1;
+  for (;;) {
+    double const next = .5 * (guess + square / guess);
+    if (!(next < guess)) { return guess; }
+    guess = next;
+  }
+}
+
+}  // namespace detail
+
 //! @brief How a payload meets the payloads of other ranks.
 enum class meeting : unsigned char {
   summed,     //!< It is all-reduced.
@@ -125,12 +141,15 @@ struct exchange_time {
 
 //! @brief Seconds of an exchange whose gradient is cut into pieces, of which one computes while others are on the network.
 //!
-//! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954): the
-//! longer of what computing takes, and what the network takes with the coding of one piece before and after it. Where the
-//! transport takes processor time (`host::copy_rate`), coding and copying of all ranks share the cores.
+//! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954), need
+//! the longer of what computing takes, and what the network takes with the coding of one piece before and after it. Computing has
+//! the messages of every piece, since a message of few bytes is processor time (system calls, threads that wake up), and where the
+//! transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores that they share. Neither is
+//! always ready when the other hands a piece over, so that an exchange takes more than the longer and less than both: the root
+//! of the sum of their squares, which is no law, but what came closest to the exchanges of bench/network.
 //!
 //! @param whole             What the exchange would take in one piece.
-//! @param messages_seconds  The latency that `whole.network` contains: pieces wait for it beside each other.
+//! @param messages_seconds  The latency that `whole.network` contains, which every piece has.
 //! @param bytes             That a rank sends.
 //! @param on                The host of the ranks.
 //! @param pieces            Equal ones, at least 1.
@@ -140,10 +159,11 @@ struct exchange_time {
                                                           host const& on,
                                                           int pieces) noexcept
 {
-  double const sends    = whole.coding() / std::max(1, pieces) + whole.network;
+  if (pieces <= 1) { return whole.whole(); }
+  double const sends    = whole.coding() / pieces + whole.network;
   double const copies   = bytes / on.copy_rate * on.slowdown();
-  double const computes = messages_seconds + whole.coding() + copies;
-  return std::max(computes, sends);
+  double const computes = whole.coding() + pieces * messages_seconds + copies;
+  return detail::root(sends * sends + computes * computes);
 }
 
 //! @brief The bandwidth at which two exchanges take the same time, bytes per second: below it the one that sends less is
