@@ -5,6 +5,7 @@
 //! What gradient_sets.hpp declares.
 
 #include "gradient_sets.hpp"
+#include "layers.hpp"
 #include "npy.hpp"
 #include "text.hpp"
 
@@ -179,9 +180,21 @@ or_error<std::vector<std::vector<float>>> read_gradient_set(gradient_set const& 
 or_error<std::vector<layer>> read_layers(fs::path const& folder, std::uint64_t coordinates)
 {
   auto const file = folder / "layers.csv";
-  auto const name = file.string();
   std::error_code error;
   if (!fs::exists(fs::status(file, error))) { return {}; }
+  auto layers = read_layers_file(file);
+  if (!layers) { return layers; }
+  auto const& last = layers.value.back();
+  if (auto const end = last.offset + last.rows * last.columns; end != coordinates) {
+    return {.error = file.string() + " covers " + std::to_string(end) +
+                     " coordinates, a gradient has " + std::to_string(coordinates)};
+  }
+  return layers;
+}
+
+or_error<std::vector<layer>> read_layers_file(fs::path const& file)
+{
+  auto const name = file.string();
   std::ifstream in{file};
   if (!in) { return {.error = name + " cannot be opened: " + std::strerror(errno)}; }
 
@@ -210,16 +223,11 @@ or_error<std::vector<layer>> read_layers(fs::path const& folder, std::uint64_t c
   std::uint64_t end = 0;
   for (auto const& one : layers.value) {
     auto const size = one.rows * one.columns;
-    if (one.offset != end || size > coordinates - end) {
+    if (one.offset != end || size > std::numeric_limits<std::uint64_t>::max() - end) {
       return {.error = name + ": layer " + in_quotes(one.name) + " at offset " +
-                       std::to_string(one.offset) + " leaves a gap, overlaps or ends beyond the " +
-                       std::to_string(coordinates) + " coordinates of a gradient"};
+                       std::to_string(one.offset) + " leaves a gap or overlaps another"};
     }
     end += size;
-  }
-  if (end != coordinates) {
-    return {.error = name + " covers " + std::to_string(end) + " coordinates, a gradient has " +
-                     std::to_string(coordinates)};
   }
   return layers;
 }
