@@ -65,6 +65,18 @@ struct natural_order {
   bool operator()(std::string_view a, std::string_view b) const { return natural_less(a, b); }
 };
 
+// Whether a name that does not parse was meant to: `s_worker-1.npy`, `s_worker1.5.npy`, `_worker0.npy`.
+bool misses_worker(std::string_view name)
+{
+  constexpr std::string_view mark = "_worker";
+  auto const at                   = name.rfind(mark);
+  if (at == std::string_view::npos || !name.ends_with(".npy")) { return false; }
+  auto const number    = name.substr(at + mark.size(), name.size() - at - mark.size() - 4);
+  auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return std::any_of(number.begin(), number.end(), is_digit) &&
+         std::none_of(number.begin(), number.end(), is_letter);
+}
+
 using files_by_worker = std::map<std::uint64_t, fs::path>;
 using files_by_set    = std::map<std::string, files_by_worker, natural_order>;
 
@@ -74,6 +86,11 @@ or_error<files_by_set> find_worker_files(fs::path const& folder)
   std::error_code error;
   for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error)) {
     auto const parsed = parse_file_name(at->path().filename().string());
+    if (!parsed && misses_worker(at->path().filename().string())) {
+      found.error =
+        at->path().string() + " is no worker's: files are named <set>_worker<k>.npy, k from 0";
+      return found;
+    }
     if (!parsed) { continue; }
     auto const [other, is_new] = found.value[parsed->set].emplace(parsed->worker, at->path());
     if (!is_new) {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -35,6 +36,12 @@ namespace compare_codecs {
 namespace {
 
 namespace fs = std::filesystem;
+
+int misused(std::string_view sentence)
+{
+  std::cerr << "compare_codecs: " << sentence << '\n' << usage();
+  return 2;
+}
 
 int fail(std::string_view sentence)
 {
@@ -69,6 +76,21 @@ std::string output_problem(std::optional<fs::path> const& file)
   if (fs::is_directory(*file, error)) { return file->string() + " is a folder"; }
   if (access((exists ? *file : folder).c_str(), W_OK) == 0) { return {}; }
   return "cannot write " + file->string() + ": " + std::strerror(errno);
+}
+
+// Empty unless the results would take the place of what they are computed from.
+std::string overwritten_input(options const& chosen, std::vector<gradient_set> const& sets)
+{
+  if (!chosen.json) { return {}; }
+  std::vector<fs::path> inputs{chosen.gradients / "layers.csv"};
+  for (auto const& set : sets) { inputs.insert(inputs.end(), set.files.begin(), set.files.end()); }
+  std::error_code error;
+  for (auto const& input : inputs) {
+    if (fs::equivalent(*chosen.json, input, error)) {
+      return "--json would overwrite the input " + input.string();
+    }
+  }
+  return {};
 }
 
 std::string write_results(options const& chosen, std::span<result const> results)
@@ -128,12 +150,19 @@ int compare(options const& chosen,
       line += std::to_string(++runs_done) + "/" + std::to_string(sets.size() * codecs.size());
       line += "] " + set.name + " " + std::string{codec};
       progress.show(line);
-      if (needs_layers(codec) && layers.empty() && chosen.codecs.empty()) { continue; }
+      if (needs_layers(codec) && layers.empty() && names_all(chosen.codecs)) { continue; }
       auto const outcome = run_codec(codec, gradients, layers, settings);
       if (!outcome) {
         progress.clear();
         status = fail(set.name + ", " + std::string{codec} + ": " + outcome.error);
         continue;  // the other codecs may well run
+      }
+      auto const& m = outcome.value;
+      for (double const error : {m.nmse, m.nmse_first_step, m.nmse_of_mean}) {
+        if (std::isfinite(error)) { continue; }
+        progress.clear();
+        status = fail(set.name + ", " + std::string{codec} + ": an error is not finite");
+        break;
       }
       results.push_back(
         {set.name, std::string{codec}, settings.ranks, gradients[0].size(), outcome.value});
@@ -149,11 +178,7 @@ int compare(options const& chosen,
 int run(std::span<char const* const> arguments)
 {
   auto const parsed = parse_options(arguments);
-  if (!parsed) {
-    fail(parsed.error);
-    std::cerr << usage();
-    return 2;
-  }
+  if (!parsed) { return misused(parsed.error); }
   auto const& chosen = parsed.value;
   if (chosen.help) {
     std::cout << usage();
@@ -165,12 +190,15 @@ int run(std::span<char const* const> arguments)
   }
 
   auto const codecs = choose_codecs(chosen.codecs, list_codecs());
-  if (!codecs) { return fail(codecs.error); }
+  if (!codecs) { return misused(codecs.error); }
   for (auto const& problem : {device_problem(chosen.cuda), output_problem(chosen.json)}) {
     if (!problem.empty()) { return fail(problem); }
   }
   auto const sets = list_gradient_sets(chosen.gradients, chosen.ranks);
   if (!sets) { return fail(sets.error); }
+  if (auto const problem = overwritten_input(chosen, sets.value); !problem.empty()) {
+    return fail(problem);
+  }
   // A bad file in the last set is better known before the first set has run.
   for (auto const& set : sets.value) {
     if (auto const loaded = load(chosen, set); !loaded) { return fail(loaded.error); }

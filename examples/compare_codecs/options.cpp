@@ -36,7 +36,8 @@ error and cost.
   --list             name the codecs and stop
   --help             print this and stop
 
-Exit status: 0 if every codec ran, 1 if anything failed, 2 for wrong usage.
+Exit status: 0 if every codec ran, 1 if anything failed or an error is not
+finite, 2 for wrong usage.
 )";
 
 // Every option that takes a number, with the largest that makes sense.
@@ -74,16 +75,13 @@ std::string set_number(options& result, std::string_view name, int most, std::st
 std::string set_codecs(options& result, std::string_view value)
 {
   result.codecs.clear();
-  bool all = false;
   for (std::size_t from = 0; from <= value.size();) {
     auto const to   = std::min(value.find(',', from), value.size());
     auto const name = value.substr(from, to - from);
     if (name.empty()) { return "--codecs has an empty name in " + in_quotes(value); }
-    all = all || name == "all";
     result.codecs.emplace_back(name);
     from = to + 1;
   }
-  if (all) { result.codecs.clear(); }
   return {};
 }
 
@@ -187,14 +185,20 @@ or_error<options> parse_options(std::span<char const* const> arguments)
   return {.value = std::move(result)};
 }
 
+bool names_all(std::span<std::string const> wanted)
+{
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), "all") != wanted.end();
+}
+
 or_error<std::vector<std::string_view>> choose_codecs(std::span<std::string const> wanted,
                                                       std::span<codec_entry const> available)
 {
   or_error<std::vector<std::string_view>> chosen;
-  if (wanted.empty()) {
+  if (names_all(wanted)) {
     for (auto const& entry : available) { chosen.value.push_back(entry.name); }
   }
   for (auto const& name : wanted) {
+    if (name == "all") { continue; }
     auto const entry = std::find_if(
       available.begin(), available.end(), [&name](auto const& one) { return one.name == name; });
     if (entry == available.end()) { return {.error = describe_unknown_codec(name, available)}; }

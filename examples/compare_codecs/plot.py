@@ -15,6 +15,7 @@ import argparse
 import io
 import json
 import math
+import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -255,6 +256,11 @@ def main():
     for path in options.pictures:
         if not path.endswith((".svg", ".png")):
             parser.error(f"{path} ends neither with .svg nor with .png")
+    places = [os.path.realpath(path) for path in options.pictures]
+    if os.path.realpath(options.results) in places:
+        parser.error(f"{options.results} is what is drawn, and would be overwritten")
+    if len(set(places)) < len(places):
+        parser.error("two pictures would be the same file")
     with open(options.results, encoding="utf-8") as file:
         results = json.load(file)["results"]
     if not results:

@@ -30,9 +30,13 @@ std::string table_number(char const* format, double value)
   return std::isfinite(value) ? print(format, value) : "-";
 }
 
+// An error that is not finite is a result, and no missing one.
+std::string print_lost(double value) { return std::isnan(value) ? "nan" : "inf"; }
+
 // Equally wide whatever the size, so that a column can be read downwards.
 std::string table_error(double value)
 {
+  if (!std::isfinite(value)) { return print_lost(value); }
   return value == 0 ? "0" : table_number(std::abs(value) >= 1e-3 ? "%.6f" : "%.2e", value);
 }
 

@@ -7,6 +7,7 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,7 +31,14 @@ void exchange(tersum::cpu_executor const& exec,
   // code 1
 }
 
+// code 2
+
+static_assert(requires { native_operation<tersum::native_sum<float>>(); });
+template MPI_Op native_operation<tersum::native_max<float>>();
+template MPI_Op native_operation<tersum::native_sum<std::uint32_t>>();
+
 template <class Element, class Op>
+requires requires(Op op, Element v) { op(v, v); }
 tersum::status my_all_reduce(Element*, std::size_t, Op);
 tersum::status my_all_to_all(std::uint32_t const*, std::uint32_t*, std::size_t);
 tersum::status my_all_gather(std::uint32_t*, std::size_t);
@@ -42,10 +50,29 @@ tersum::status exchange_by_hand(tersum::cpu_executor const& exec,
                                 std::span<std::byte> state,
                                 std::span<std::byte> workspace)
 {
-  // code 2
+  // code 3
   return all_reduce_mean(exec, plan, gradient, state, workspace, reduce);
 }
 
+// One codec of each kind of rounds.
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::rotated_sat4)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::thc_sat4)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::allocated_sat_4)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
 template tersum::status exchange_by_hand(
   tersum::cpu_executor const&,
   tersum::plan<std::remove_const_t<decltype(tersum::presets::allocated_4)>> const&,
@@ -58,13 +85,25 @@ template tersum::status exchange_by_hand(
   std::span<float>,
   std::span<std::byte>,
   std::span<std::byte>);
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::powersgd_r4)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
+template tersum::status exchange_by_hand(
+  tersum::cpu_executor const&,
+  tersum::plan<std::remove_const_t<decltype(tersum::presets::dynamiq_hop_4)>> const&,
+  std::span<float>,
+  std::span<std::byte>,
+  std::span<std::byte>);
 
-// code 3: struct piece {
+// code 4: struct piece {
 
 void overlap(tersum::cpu_executor const& exec,
              std::vector<piece>& pieces,
              std::vector<std::unique_ptr<tersum::mpi_transport>> const& transports,
              std::vector<tersum::status>& outcome)
 {
-  // code 3: std::mutex computing
+  // code 4: std::mutex computing
 }

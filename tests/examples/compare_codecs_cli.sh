@@ -136,13 +136,14 @@ misused '--steps needs a whole number' --gradients "$gradients" --steps 0
 misused '--ranks needs a whole number' --gradients "$gradients" --ranks 2x
 misused '--device is cpu or cuda' --gradients "$gradients" --device tpu
 misused '--json needs a value' --gradients "$gradients" --json
+misused 'similar: rotated_sat4' --gradients "$gradients" --codecs rotated_sat44
+misused '--list' --gradients "$gradients" --codecs fp16,gzip
+misused "there is no codec 'nonsense'" --gradients "$gradients" --codecs all,nonsense
 
 # Input that cannot be used.
 mkdir empty bad
 refuses 'cannot list none' "no such folder" --gradients none
 refuses 'empty has no file named' "an empty folder" --gradients empty
-refuses 'similar: rotated_sat4' "an unknown codec" --gradients "$gradients" --codecs rotated_sat44
-refuses '--list' "an unknown codec" --gradients "$gradients" --codecs fp16,gzip
 refuses '--ranks asks for 60000' "too many ranks" --gradients "$gradients" --ranks 60000
 npy bad/s_worker0.npy 2 "$one$two"
 for data in "$one" "$one$nan" "$one$two$two" ""; do
@@ -153,6 +154,11 @@ echo "not a vector" >bad/s_worker1.npy
 refuses 'bad/s_worker1.npy is not an .npy file' "another format" --gradients bad --codecs fp16
 npy bad/s_worker1.npy 1 "$one"
 refuses 'bad/s_worker1.npy has 1 coordinates' "unequal lengths" --gradients bad --codecs fp16
+for name in s_worker-1 s_worker1.5 'one_worker 1' _worker0; do
+  mv bad/s_worker1.npy "bad/$name.npy"
+  refuses "bad/$name.npy is no worker's" "the name $name" --gradients bad --codecs fp16
+  mv "bad/$name.npy" bad/s_worker1.npy
+done
 mv bad/s_worker1.npy bad/s_worker2.npy
 refuses 'bad/s_worker1.npy is missing' "a hole" --gradients bad --codecs fp16
 npy bad/s_worker1.npy 2 "$two$one"
@@ -161,6 +167,26 @@ printf 'name,rows,columns,offset\na,1,1,0\n' >bad/layers.csv
 refuses 'bad/layers.csv covers 1 coordinates' "layers that end early" --gradients bad --codecs fp16
 printf 'name,rows,columns,offset\na,1,2,0\n' >bad/layers.csv
 expect 0 "two coordinates" --gradients bad --codecs fp16 "${quick[@]}"
+
+# What overflows is told in the table, in a sentence and by the exit status.
+mkdir large
+huge='\312\362\111\161'
+npy large/s_worker0.npy 2 "$huge$one"
+npy large/s_worker1.npy 2 "$huge$one"
+expect 1 "a result that is not finite" --gradients large --codecs fp16,fp32 "${quick[@]}" --json results.json
+holds '^fp16 .* nan ' out "a result that is not finite: the table does not say nan"
+holds '^fp32 ' out "a result that is not finite: the other codec did not run"
+holds '^compare_codecs: s, fp16: an error is not finite$' err "a result that is not finite: no sentence says so"
+[ "$(wc -l <err)" -eq 1 ] || report "a result that is not finite: more than one sentence"
+
+# An output over an input, by whatever name; what was there stays.
+for input in s_worker0.npy s_worker1.npy layers.csv; do
+  cp "bad/$input" kept
+  ln -sf "bad/$input" "link_$input"
+  refuses "would overwrite the input bad/$input" "JSON over $input" --gradients bad --codecs fp16 --json "bad/../bad/$input"
+  refuses "would overwrite the input bad/$input" "JSON over a link" --gradients bad --codecs fp16 --json "link_$input"
+  cmp -s kept "bad/$input" || report "JSON over $input: it was changed"
+done
 
 # Output that cannot be written is known before the run; what was there stays.
 refuses 'cannot write none/x' "JSON in no folder" --gradients bad --codecs fp16 --json none/x

@@ -90,7 +90,8 @@ TEST_CASE("[compare_codecs] options have defaults and two spellings")
   CHECK(full.value.repeat == 9);
   CHECK(full.value.json == "--j");
 
-  CHECK(parse({"--gradients", "d", "--codecs", "x,all"}).value.codecs.empty());
+  CHECK(parse({"--gradients", "d", "--codecs", "x,all"}).value.codecs ==
+        std::vector<std::string>{"x", "all"});
   CHECK(parse({"--list"}).value.list);
   CHECK(parse({"--help", "--nonsense"}).value.help);
 }
@@ -135,6 +136,8 @@ TEST_CASE("[compare_codecs] an unknown codec is answered with similar names")
     return cc::choose_codecs(wanted, codecs);
   };
   CHECK(choose({}).value.size() == std::size(codecs));
+  CHECK(choose({"fp16", "all"}).value.size() == std::size(codecs));
+  CHECK(choose({"all", "nonsense"}).error == "there is no codec 'nonsense'; --list names them all");
   CHECK(choose({"thc_sat4", "fp16", "thc_sat4"}).value ==
         std::vector<std::string_view>{"thc_sat4", "fp16"});
   CHECK(choose({"fp16", "thc_sat44"}).error ==

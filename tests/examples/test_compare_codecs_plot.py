@@ -134,6 +134,21 @@ class Plot(unittest.TestCase):
                 self.assertEqual(len(self.codecs(tree)), 3 * count)
                 self.assertLessEqual(len(self.labels(tree)), 12)
 
+    def test_no_file_is_written_twice_and_none_over_the_results(self):
+        source = self.folder / "results.svg"
+        source.write_text(json.dumps({"results": [result("fp16", 16, 1e-7)]}), encoding="utf-8")
+        before = source.read_text(encoding="utf-8")
+        one, other = str(self.folder / "one.svg"), str(self.folder / "." / "one.svg")
+        for pictures, words in (([one, other], "same file"), ([one, str(source)], "would be overwritten")):
+            errors = io.StringIO()
+            with (mock.patch("sys.argv", ["plot.py", str(source), *pictures]), contextlib.redirect_stderr(errors),
+                  self.assertRaises(SystemExit) as ended):
+                plot.main()
+            self.assertEqual(ended.exception.code, 2)
+            self.assertIn(words, errors.getvalue())
+            self.assertFalse(pathlib.Path(one).exists())
+            self.assertEqual(source.read_text(encoding="utf-8"), before)
+
     def test_equal_results_are_equal_pictures(self):
         results = [result("fp16", 16, 1e-7), result("thc_sat4", 4, .1)]
         self.assertEqual(self.draw(results), self.draw(results))

@@ -48,6 +48,8 @@ namespace tersum::inline v0 {
 //! @snippet examples/mpi_all_reduce.cpp reduce_over
 //! @par Example: a collective of one's own, among threads
 //! @snippet examples/01_exchange_on_the_cpu.cpp all_reduce
+//! @par Example: one that takes every kind of round; docs/transports.md has the whole contract
+//! @snippet examples/07_your_own_collective.cpp reduce
 template <executor Executor, class Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,
