@@ -160,7 +160,7 @@ template <class Library>
 [[maybe_unused]] void add_library(Library const& library)
 {
   for (bool const forward : {true, false}) {
-    for (int const threads : {1, 2}) {
+    for (int const threads : thread_counts(2)) {
       add(result_name(
             forward ? "compress" : "decompress", library.name(), "float", "cpu", large, threads),
           [=](benchmark::State& state) { run_library(state, library, threads, large, forward); });

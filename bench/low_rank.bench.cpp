@@ -187,7 +187,7 @@ template <class Orthogonalizer, int Rank>
 void add_steps(std::string const& name)
 {
   auto const settle = [](auto& one) { one.work().orthonormalize(); };
-  for (int const threads : {1, 2}) {
+  for (int const threads : thread_counts(2)) {
     add_stage<Orthogonalizer, Rank>(stage::products, "products", name, threads, settle);
     add_stage<Orthogonalizer, Rank>(stage::orthogonalize, "orthogonalize", name, threads, settle);
     add_stage<Orthogonalizer, Rank>(stage::reconstruct, "reconstruct", name, threads, settle);

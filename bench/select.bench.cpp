@@ -91,7 +91,7 @@ template <class Codec>
 void add_select(std::string_view operation, std::string_view preset, Codec const& codec, bool ours)
 {
   for (std::uint64_t const n : sizes()) {
-    for (int threads = 1; threads <= (ours ? 2 : 1); ++threads) {
+    for (int const threads : thread_counts(ours ? 2 : 1)) {
       add(result_name(operation, preset, "float", "cpu", n, threads),
           [=](benchmark::State& state) { run_select(state, codec, {threads}, n, ours); });
     }

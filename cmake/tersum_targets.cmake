@@ -164,7 +164,7 @@ function(tersum_add_page_test name page)
   add_test(NAME tersum.docs.${name}
            COMMAND Python3::Interpreter "${PROJECT_SOURCE_DIR}/tests/docs/check_code.py" --page "${page}" --around
                    "${PROJECT_SOURCE_DIR}/tests/docs/${name}.cpp" -- "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra
-                   -Werror -Wno-unused -Wunused-result "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/tests" -DOMPI_SKIP_MPICXX ${mpi})
+                   -Werror -Wno-unused -Wunused-result "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_SOURCE_DIR}/tests" "-I${PROJECT_SOURCE_DIR}/bench" -DOMPI_SKIP_MPICXX ${mpi})
   set_tests_properties(tersum.docs.${name} PROPERTIES LABELS docs)
 endfunction()
 
@@ -210,4 +210,16 @@ function(tersum_add_package_test name folder)
                    "${CMAKE_GENERATOR}" --build-makeprogram "${CMAKE_MAKE_PROGRAM}" --build-options
                    "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" ${ARGN} --test-command "${build}/consumer")
   set_tests_properties(tersum.package.${name} PROPERTIES LABELS package FIXTURES_REQUIRED tersum.package)
+endfunction()
+
+# tersum_add_project_test(<name> <source folder> [<cache entry>...]): configures and builds a project with tests of its own,
+# and runs them.
+function(tersum_add_project_test name folder)
+  set(build "${PROJECT_BINARY_DIR}/package/${name}")
+  add_test(NAME tersum.package.${name}
+           COMMAND "${CMAKE_CTEST_COMMAND}" --build-and-test "${folder}" "${build}" --build-generator
+                   "${CMAKE_GENERATOR}" --build-makeprogram "${CMAKE_MAKE_PROGRAM}" --build-options
+                   "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" ${ARGN} --test-command "${CMAKE_CTEST_COMMAND}"
+                   --output-on-failure)
+  set_tests_properties(tersum.package.${name} PROPERTIES LABELS package TIMEOUT 900)
 endfunction()

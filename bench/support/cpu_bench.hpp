@@ -15,6 +15,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -259,7 +260,23 @@ void add(std::string const& name, Run const& run)
     ->Iterations(1);
 }
 
-//! @brief Calls visit(executor, its name, n) for what this machine can run: all instruction sets, one thread, two, and all.
+//! @brief Numbers of threads to measure: one, two and all, as far as this process may run on so many processors.
+//! @param most  The largest to measure; 0: all.
+[[nodiscard]] inline std::vector<int> thread_counts(int most = 0)
+{
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  int all = sched_getaffinity(0, sizeof allowed, &allowed) == 0
+              ? CPU_COUNT(&allowed)
+              : benchmark::CPUInfo::Get().num_cpus;
+  if (most > 0) { all = std::min(all, most); }
+  std::vector<int> counts{1};
+  if (all >= 2) { counts.push_back(2); }
+  if (all > 2) { counts.push_back(all); }
+  return counts;
+}
+
+//! @brief Calls visit(executor, its name, n) for what this machine can run: all instruction sets and `thread_counts`.
 template <class Visitor>
 void for_each_cpu_setting(Visitor const& visit)
 {
@@ -268,11 +285,10 @@ void for_each_cpu_setting(Visitor const& visit)
     instruction_set set;
     std::string_view name;
   };
-  static constexpr named sets[] = {{instruction_set::baseline, "cpu-baseline"},
-                                   {instruction_set::avx2, "cpu-avx2"},
-                                   {instruction_set::avx512, "cpu-avx512"}};
-  std::vector<int> threads{1, 2};
-  if (int const all = benchmark::CPUInfo::Get().num_cpus; all > 2) { threads.push_back(all); }
+  static constexpr named sets[]  = {{instruction_set::baseline, "cpu-baseline"},
+                                    {instruction_set::avx2, "cpu-avx2"},
+                                    {instruction_set::avx512, "cpu-avx512"}};
+  std::vector<int> const threads = thread_counts();
   for (auto const& [set, name] : sets) {
     if (set > tersum::best_instruction_set()) { continue; }
     for (std::uint64_t const n : sizes()) {

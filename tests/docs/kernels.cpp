@@ -6,6 +6,7 @@
 
 #include <tersum/block/block_load.hpp>
 #include <tersum/quantize/block_codes.hpp>
+#include <tersum/block/block_norm.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/tersum.hpp>
@@ -35,6 +36,9 @@ void launch(float step,
             std::uint64_t seed)
 {
   // code 2
+  static_assert(sizeof(rotation::storage) == 18944 && chunk::block_threads == 128);
   compress(nullptr, 0, scale, signs, draws, nullptr);
   apply(nullptr, 0, scale, ranks, signs, nullptr);
 }
+
+// code 3
