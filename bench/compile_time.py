@@ -156,6 +156,14 @@ def main():
     compilers = options.compilers.split(",")
     if unknown := set(compilers) - set(COMMANDS):
         parser.error(f"unknown compiler: {', '.join(sorted(unknown))}")
+    try:
+        named = re.compile(options.filter)
+    except re.error as error:
+        parser.error(f"--filter {options.filter} is no regular expression: {error}")
+    if not any(named.search(name) for what in options.what.split(",") for compiler in compilers
+               for name, _ in sources(what, compiler)):
+        print(f"compile_time.py: no name matches --filter {options.filter}", file=sys.stderr)
+        return 1
     results, failed = measure(compilers, options.what.split(","), options.filter, options.repeat)
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
                             check=False).stdout.strip()

@@ -85,7 +85,7 @@ def choose(results):
 
 def draw_bar(axes, row, result):
     """The median, or else the best time, in copies."""
-    best = report.over_copy(result)
+    best = report.best_over_best(result)
     medians = result["medians"]
     length = statistics.median(medians) if medians else best
     cut = length > LONGEST
@@ -148,7 +148,11 @@ def main():
         if not path.endswith((".svg", ".png")):
             parser.error(f"{path} ends neither with .svg nor with .png")
     with matplotlib.rc_context(STYLE):
-        figure = draw(report.read(options.files, "")[0])
+        try:
+            figure = draw(report.read(options.files, "")[0])
+        except report.Unreadable as error:
+            print(f"plot.py: {error}", file=sys.stderr)
+            return 1
         if not figure:
             print("plot.py: none of " + ", ".join(name for name, *_ in OPERATIONS) + " was measured", file=sys.stderr)
             return 1

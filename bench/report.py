@@ -5,8 +5,10 @@
 
     bench/report.py FILE... [--filter REGEX] [--brief | --ratios | --runs | --slowest N | --merge]
 
-Of repetitions, and of files with the same compiler, the best time of the operation and the best time of the copy count, and
-the median of their medians. --ratios makes a column of over_copy for each number of threads, with the median in parentheses.
+Medians lead: `over_copy` is the median over all runs of the operation's time over that of the copy before it; of repetitions,
+and of files with the same compiler, it is the median of their medians. `best` is the best time over the best copy, which may
+come from unlike moments; a dash stands for a median that was not kept. --ratios makes a column for each number of threads, with
+the best in parentheses.
 """
 
 import argparse
@@ -22,16 +24,42 @@ NAME = re.compile(
 COUNTERS = ("best_ns", "copy_ns", "bytes", "copied_bytes", "bits")
 
 
+class Unreadable(Exception):
+    """A sentence about a file that holds no results."""
+
+
+def load(path):
+    """What a benchmark wrote."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise Unreadable(f"{path} holds no results: no benchmark wrote it to its end, or none matched its filter") from None
+    if not isinstance(document, dict) or not {"context", "benchmarks"} <= set(document):
+        raise Unreadable(f"{path} is not what a benchmark writes with --benchmark_out")
+    return document
+
+
+def compiled(pattern):
+    """A regular expression of the command line."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise Unreadable(f"--filter {pattern} is no regular expression: {error}") from None
+
+
 def read(paths, pattern):
     """Best results by name and compiler, the compilers and the names that failed."""
     best, failed = {}, []
+    pattern = compiled(pattern)
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = load(path)
         compiler = document["context"].get("compiler", "unknown compiler").strip()
         for run in document["benchmarks"]:
             match = NAME.match(run["name"])
-            if not match or run.get("run_type") == "aggregate" or not re.search(pattern, match[0]):
+            if not match or run.get("run_type") == "aggregate" or not pattern.search(match[0]):
                 continue
             if run.get("error_occurred"):
                 failed.append(f"{match[0]} ({compiler}): {run.get('error_message', '')}")
@@ -51,8 +79,7 @@ def run_table(paths):
     """A line for all files of one day, commit and compiler."""
     runs = collections.defaultdict(list)
     for path in paths:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        document = load(path)
         context = document["context"]
         operations = {match["operation"] for run in document["benchmarks"] if (match := NAME.match(run["name"]))}
         key = (context.get("date", "-")[:10], context.get("commit", "-"), context.get("compiler", "-").strip())
@@ -63,10 +90,7 @@ def run_table(paths):
 
 def merged(paths):
     """The runs of all files, and the context of the first without the machine's name, as JSON."""
-    documents = []
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            documents.append(json.load(file))
+    documents = [load(path) for path in paths]
     context = {key: value for key, value in documents[0]["context"].items()
                if key not in ("host_name", "caches", "cpu_scaling_enabled", "load_avg", "library_build_type")}
     kept = ("name", "run_type", "error_occurred", "error_message", *COUNTERS, "median", "runs")
@@ -80,8 +104,8 @@ def share_of_copy(result):
     return result["bytes"] / (2 * result["copied_bytes"]) * result["copy_ns"] / result["best_ns"]
 
 
-def over_copy(result):
-    """Time over that of the copy."""
+def best_over_best(result):
+    """The best time over the best of the copy."""
     return result["best_ns"] / result["copy_ns"]
 
 
@@ -92,14 +116,14 @@ def median(result):
 
 def row(result, brief):
     """One line of the table."""
-    work, over, share = result["best_ns"], over_copy(result), share_of_copy(result)
+    work, over, share = result["best_ns"], best_over_best(result), share_of_copy(result)
     cells = [result["operation"], result["preset"], result["element"]]
     if not brief:
         cells += [result["executor"], result["threads"], result["compiler"]]
     scale, digits = (1e-6, 2) if work >= 1e6 else (1e-3, 1)
-    cells += [f"{result['bits']:.2f}" if result["bits"] else "-",
+    cells += [f"{result['bits']:.2f}" if result["bits"] else "-", median(result), f"{over:.2f}",
               f"{work * scale:.{digits}f} {'ms' if scale == 1e-6 else 'us'}", f"{result['bytes']:.2f}",
-              f"{over:.2f}", median(result), f"{100 * share:.0f} %"]
+              f"{100 * share:.0f} %"]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -112,7 +136,7 @@ def full_table(results, brief):
     """A line for each result."""
     heads = ["operation", "preset", "gradient"] + ([] if brief else ["executor", "threads", "compiler"])
     texts = len(heads)
-    heads += ["bits", "best time", "bytes a coordinate", "over_copy", "median", "of_copy"]
+    heads += ["bits", "over_copy", "best", "best time", "bytes a coordinate", "of_copy"]
     return table(heads, texts, [row(r, brief) for r in results])
 
 
@@ -122,7 +146,7 @@ def ratio_table(results):
     lines = {}
     for r in results:
         key = (r["operation"], r["preset"], r["element"], r["executor"], r["compiler"])
-        cell = f"{over_copy(r):.2f}" + (f" ({median(r)})" if r["medians"] else "")
+        cell = f"{median(r)} ({best_over_best(r):.2f})"
         lines.setdefault(key, {"bits": r["bits"]})[int(r["threads"])] = cell
     heads = ["operation", "preset", "gradient", "executor", "compiler", "bits"]
     heads += [f"{t} thread{'s' if t > 1 else ''}" for t in threads]
@@ -142,6 +166,15 @@ def main():
     parser.add_argument("--runs", action="store_true", help="when, of which commit and by which compiler")
     parser.add_argument("--ratios", action="store_true", help="a column of over_copy for each number of threads")
     options = parser.parse_args()
+    try:
+        return report(options)
+    except Unreadable as error:
+        print(f"report.py: {error}", file=sys.stderr)
+        return 1
+
+
+def report(options):
+    """Prints what was asked for."""
     if options.merge:
         print(merged(options.files))
         return 0
@@ -153,6 +186,8 @@ def main():
         results.sort(key=share_of_copy)
         for result in results[:options.slowest]:
             print("{operation}/{preset}/{element}/{executor}/n:{n}/threads:{threads}".format(**result))
+        if not results:
+            print(f"report.py: no result's name matches --filter {options.filter}", file=sys.stderr)
         return 0 if results else 1
     for n in sorted({int(r["n"]) for r in results}):
         here = [r for r in results if int(r["n"]) == n]
@@ -162,7 +197,8 @@ def main():
     for line in failed:
         print(f"failed: {line}")
     if not results:
-        print("no results", file=sys.stderr)
+        print(f"report.py: no result's name matches --filter {options.filter}" if options.filter else
+              "report.py: the files hold no results", file=sys.stderr)
     return 0 if results and not failed else 1
 
 

@@ -107,14 +107,22 @@ for operation in "${operations[@]}"; do
     "--benchmark_context=commit=$commit" "--benchmark_out=$build/$operation.json" --benchmark_out_format=json \
     >"$build/$operation.txt" 2>&1 || failures=1
   rm -f "$json"
-  # Empty where nothing of this operation passes the filter.
+  # Empty, or unfinished, where nothing of this operation passes the filter.
+  if grep -q '^Failed to match any benchmarks' "$build/$operation.txt"; then
+    echo "no benchmark of $operation matches $pattern"
+    continue
+  fi
   [ ! -s "$build/$operation.json" ] || python3 bench/report.py "$build/$operation.json" --merge >"$json"
 done
 
 results=()
 for file in "$out"/*.json; do
-  [[ $file == */compile_time.json ]] || results+=("$file")
+  [[ ! -s $file || $file == */compile_time.json ]] || results+=("$file")
 done
+if [ ${#results[@]} -eq 0 ]; then
+  echo "there are no results: no benchmark's name matches the filter; names are <operation>/<preset>/<type>/<executor>/n:<n>/threads:<t>" >&2
+  exit 1
+fi
 
 # Not drawn where none of the operations in the picture was measured, either.
 rm -f "$out/plot.svg"
@@ -134,10 +142,11 @@ section() {
   echo
   python3 bench/report.py "${results[@]}" --runs
   echo
-  echo "\`over_copy\` is the time over that of a memcpy of the input (\`reduce\`: of a payload, \`select\` and \`nth_element\`: of the"
-  echo "norms, \`orthogonalize\`: of the factor) on as many threads between the runs, best times both, and in parentheses the"
-  echo "median over all runs; \`of_copy\` is the share of its bandwidth. Bytes are what has to be read and written once; bits what"
-  echo "a codec sends for a coordinate."
+  echo "\`over_copy\` is the median over all runs of the time over that of the memcpy of the input before it (\`reduce\`: of a"
+  echo "payload, \`select\` and \`nth_element\`: of the norms, \`orthogonalize\`: of the factor) on as many threads. \`best\`, or the"
+  echo "number in parentheses, is the best time over the best memcpy, which may come from unlike moments; a dash stands for a"
+  echo "median that was not kept. \`of_copy\` is the share of the memcpy's bandwidth, of best times. Bytes are what has to be read"
+  echo "and written once; bits what a codec sends for a coordinate."
   echo
   [ ! -s "$out/plot.svg" ] || printf '%s\n' "![Time over copy](plot.svg)"
   [ ! -s "$out/compile_time.md" ] || printf '\n[Compile times](compile_time.md)\n'

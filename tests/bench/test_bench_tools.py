@@ -6,8 +6,10 @@
 import contextlib
 import io
 import json
+import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -91,19 +93,20 @@ class Report(unittest.TestCase):
         code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]))
         self.assertEqual(code, 0)
         self.assertIn("### n = 1024", text)
-        self.assertIn("| encode | fp16 | float | cpu-avx2 | 1 | g++ | 16.00 | 3.00 ms | 6.00 | 3.00 | - | 25 % |", text)
+        self.assertIn("| encode | fp16 | float | cpu-avx2 | 1 | g++ | 16.00 | - | 3.00 | 3.00 ms | 6.00 | 25 % |", text)
 
-    def test_the_median_of_medians_stands_beside_the_best(self):
+    def test_the_median_of_medians_leads_and_the_best_stands_beside_it(self):
         files = [self.file(f"{i}.json", [run(ENCODE, 3e6, 1e6, median=m)]) for i, m in enumerate((2.5, 2.75, 4.0))]
         _, text = self.main(*files)
-        self.assertIn("| 3.00 | 2.75 | 25 % |", text)
+        self.assertIn("| bits | over_copy | best | best time |", text)
+        self.assertIn("| 16.00 | 2.75 | 3.00 | 3.00 ms |", text)
         _, text = self.main(*files, "--ratios")
-        self.assertIn("| 16.00 | 3.00 (2.75) |", text)
+        self.assertIn("| 16.00 | 2.75 (3.00) |", text)
 
     def test_ratios_have_a_column_for_each_number_of_threads(self):
         code, text = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6), run(TWO, 1.5e6, 1e6)]), "--ratios")
         self.assertEqual(code, 0)
-        self.assertIn("| encode | fp16 | float | cpu-avx2 | g++ | 16.00 | 3.00 | 1.50 |", text)
+        self.assertIn("| encode | fp16 | float | cpu-avx2 | g++ | 16.00 | - (3.00) | - (1.50) |", text)
 
     def test_what_failed_is_told(self):
         wrong = run(TWO, 0, 0, error_occurred=True, error_message="not enough memory")
@@ -111,9 +114,39 @@ class Report(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn(f"failed: {TWO} (g++): not enough memory", text)
 
-    def test_no_results_is_an_error(self):
-        code, _ = self.main(self.file("a.json", [run(ENCODE, 3e6, 1e6)]), "--filter", "^decode/")
-        self.assertEqual(code, 1)
+    def test_no_results_are_a_sentence(self):
+        full, missing = self.file("a.json", [run(ENCODE, 3e6, 1e6)]), str(pathlib.Path(self.folder.name, "none.json"))
+        empty, cut, other = (pathlib.Path(self.folder.name, name) for name in ("empty.json", "cut.json", "other.json"))
+        empty.write_text("")
+        cut.write_text('{"context": {}, "benchmarks": [')
+        other.write_text("[1, 2]")
+        for arguments, words in (((full, "--filter", "^decode/"), "no result's name matches --filter ^decode/"),
+                                 ((full, "--filter", "^decode/", "--slowest", "3"), "no result's name matches"),
+                                 ((full, "--filter", "("), "is no regular expression"),
+                                 ((missing,), "none.json cannot be read"), ((str(empty),), "empty.json holds no results"),
+                                 ((str(cut), "--merge"), "cut.json holds no results"),
+                                 ((str(other), "--runs"), "other.json is not what a benchmark writes")):
+            out = subprocess.run([sys.executable, ROOT / "bench/report.py", *arguments], capture_output=True, text=True,
+                                 check=False)
+            self.assertEqual((out.returncode, out.stdout), (1, ""), arguments)
+            self.assertEqual(out.stderr.count("\n"), 1, out.stderr)
+            self.assertIn(words, out.stderr)
+
+    def test_run_sh_tells_that_nothing_matches(self):
+        # Programs that do what benchmarks do where their filter matches nothing; what builds them does nothing.
+        folder = pathlib.Path(self.folder.name)
+        (folder / "path").mkdir()
+        (folder / "build/bin").mkdir(parents=True)
+        for path, text in (("path/cmake", "exit 0"),
+                           ("build/bin/tersum.bench.encode", 'echo "Failed to match any benchmarks against regex: x"; exit 1')):
+            (folder / path).write_text("#!/bin/sh\n" + text + "\n", encoding="utf-8")
+            (folder / path).chmod(0o755)
+        environment = {**os.environ, "PATH": f"{folder / 'path'}:{os.environ['PATH']}", "BUILD": str(folder / "build")}
+        out = subprocess.run(["bash", ROOT / "bench/run.sh", "--quick", "--filter", "nothing", "--out", folder / "out", "encode"],
+                             capture_output=True, text=True, check=False, env=environment, stdin=subprocess.DEVNULL)
+        self.assertEqual(out.returncode, 1)
+        self.assertIn("there are no results: no benchmark's name matches the filter", out.stderr)
+        self.assertNotIn("Traceback", out.stdout + out.stderr)
 
 
 class CompileTime(unittest.TestCase):
@@ -144,6 +177,15 @@ class CompileTime(unittest.TestCase):
             with mock.patch("sys.argv", ["compile_time.py", "--show", str(path)]), contextlib.redirect_stdout(out):
                 self.assertEqual(compile_time.main(), 0)
         self.assertIn("commit abc, g++ 12.2.0, median of 3: `c`", out.getvalue())
+
+    def test_a_filter_without_a_match_is_a_sentence(self):
+        for pattern, status, words in (("nothing_has_this_name", 1, "no name matches --filter nothing_has_this_name"),
+                                       ("(", 2, "is no regular expression")):
+            out = subprocess.run([sys.executable, ROOT / "bench/compile_time.py", "--compilers", "g++", "--filter", pattern],
+                                 capture_output=True, text=True, check=False)
+            self.assertEqual(out.returncode, status)
+            self.assertIn(words, out.stderr)
+            self.assertNotIn("Traceback", out.stderr)
 
     @unittest.skipUnless(shutil.which("g++"), "no g++")
     def test_a_header_takes_time_and_a_broken_one_fails(self):
