@@ -171,13 +171,16 @@ expect 0 "two coordinates" --gradients bad --codecs fp16 "${quick[@]}"
 # What overflows is told in the table, in a sentence and by the exit status.
 mkdir large
 huge='\312\362\111\161'
+less='\312\362\111\361'  # -huge
 npy large/s_worker0.npy 2 "$huge$one"
-npy large/s_worker1.npy 2 "$huge$one"
+npy large/s_worker1.npy 2 "$less$one"
+npy large/t_worker0.npy 2 "$huge$one"
 expect 1 "a result that is not finite" --gradients large --codecs fp16,fp32 "${quick[@]}" --json results.json
 holds '^fp16 .* nan ' out "a result that is not finite: the table does not say nan"
+holds '^fp16 .* inf ' out "a result that is not finite: the table does not say inf"
 holds '^fp32 ' out "a result that is not finite: the other codec did not run"
 holds '^compare_codecs: s, fp16: an error is not finite$' err "a result that is not finite: no sentence says so"
-[ "$(wc -l <err)" -eq 1 ] || report "a result that is not finite: more than one sentence"
+[ "$(wc -l <err)" -eq 2 ] || report "a result that is not finite: not one sentence for each"
 
 # An output over an input, by whatever name; what was there stays.
 for input in s_worker0.npy s_worker1.npy layers.csv; do
