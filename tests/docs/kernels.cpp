@@ -5,8 +5,8 @@
 //! What surrounds the code in docs/kernels.md, on the emulator's context.
 
 #include <tersum/block/block_load.hpp>
-#include <tersum/quantize/block_codes.hpp>
 #include <tersum/block/block_norm.hpp>
+#include <tersum/quantize/block_codes.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/tersum.hpp>
