@@ -8,10 +8,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
-#include <tersum/config.hpp>
-#include <tersum/rotate/block_hadamard.hpp>
-#include <tersum/rotate/hadamard.hpp>
-#include <tersum/rotate/rotation_key.hpp>
+#include <tersum/rotate/partial_hadamard.hpp>
 
 namespace tersum::inline v0 {
 
@@ -27,34 +24,10 @@ namespace tersum::inline v0 {
 //! of 16 x 16 tiles.
 //! @tparam Size  Coordinates in a rotation, a power of two from 128 to 32768; equal to the chunk.
 template <int Size>
-struct tensor_core_hadamard {
+struct tensor_core_hadamard : partial_hadamard<Size> {
   static_assert(Size >= 128 && Size <= 32768 && (Size & (Size - 1)) == 0,
                 "tersum: tensor_core_hadamard<Size> needs a power of two from 128 to 32768");
-  template <int Chunk>
-  using packed                       = block_hadamard<Chunk>;  //!< The same in registers.
-  static constexpr int rotation_size = Size;
-  static constexpr int square_gain   = Size;  //!< Neither way is normalized.
   static constexpr bool tensor_cores = true;
-
-  //! @name Plain form
-  //! @{
-  template <class Group>
-  TERSUM_HOST_DEVICE void forward(Group const& g,
-                                  float (&x)[Size],
-                                  float (&)[Size],
-                                  rotation_key const& key) const
-  {
-    hadamard_forward(g, x, key);
-  }
-  template <class Group>
-  TERSUM_HOST_DEVICE void backward(Group const& g,
-                                   float (&x)[Size],
-                                   float (&)[Size],
-                                   rotation_key const& key) const
-  {
-    hadamard_backward(g, x, key);
-  }
-  //! @}
 };
 
 static_assert(rotator<tensor_core_hadamard<1024>>, "tersum: must model tersum::rotator");
