@@ -137,7 +137,7 @@ class chunk_counts : public plan_counts<Codec> {
         size -= here;
       }
     };
-    if (this->layout_.tensors.empty()) { visit_tensor({.rows = this->layout_.coordinates}, false); }
+    if (this->layout_.tensors.empty()) { visit_tensor({{}, this->layout_.coordinates}, false); }
     for (tensor const& t : this->layout_.tensors) { visit_tensor(t, this->layout_.bypasses(t)); }
   }
 

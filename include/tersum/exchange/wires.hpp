@@ -66,9 +66,11 @@ template <class Codec>
     agrees<Codec>,
     "tersum: this codec agrees on nothing: go on with its payload, scattered or gathered wire");
   using op = typename Codec::agreed_op;
+  // Here and below no empty member is left out: with clang as the compiler of the host nvcc 13.0 would crash.
   return wire<op>{
     .data  = reinterpret_cast<typename op::element*>(workspace.data() + plan.agreed_offset()),
     .count = plan.agreed_bytes() / sizeof(typename op::element),
+    .op    = {},
     .ranks = plan.ranks().size};
 }
 
@@ -115,6 +117,7 @@ template <class Codec>
   if constexpr (requantizing<Codec>) { offset = plan.gathered_offset(); }
   wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
                    .count = plan.payload_bytes() / sizeof(typename op::element),
+                   .op    = {},
                    .ranks = plan.ranks().size};
   if constexpr (has_combine_at<op>) {
     payload.op.parts =
@@ -130,6 +133,7 @@ template <class Codec>
   return wire<native_sum<float>>{
     .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
     .count = plan.bypassed(),
+    .op    = {},
     .ranks = plan.ranks().size};
 }
 //! @}

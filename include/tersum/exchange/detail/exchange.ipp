@@ -13,7 +13,9 @@ template <class Codec>
 [[nodiscard]] constexpr std::uint32_t mask_of(int rank) noexcept
 {
   if constexpr (requires { Codec::dither_type::mask(dither_key{}); }) {
-    return Codec::dither_type::mask({.rank = static_cast<std::uint32_t>(rank)});
+    dither_key key{};
+    key.rank = static_cast<std::uint32_t>(rank);
+    return Codec::dither_type::mask(key);
   }
   return 0;
 }
