@@ -119,7 +119,7 @@ template <class T> concept has_after         = requires(T const f, float v) {
   { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
 template <class T> concept has_adds_lost     = requires { requires T::adds_lost; }; //!< Optional, true: `before` is gradient + kept and `after` what was lost; CPU vectors and products of matrices do that.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
-  { q.encode(v, v, r) } -> std::convertible_to<std::int32_t>; }; //!< encode(value, 2^fraction_bits / step, random byte): the code.
+  { q.encode(v, v, r) } -> std::integral; };                  //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
 template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.
 template <class T> concept has_table         = requires { typename T::table; T::table::lowest; };         //!< Optional: `table`, the `lookup_table` to whose values `encode` rounds as `lookup_quantizer` does; kernels then look up.
 template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
@@ -192,7 +192,8 @@ template <class T> concept has_headroom      = requires(T const r) { requires he
 template <class T> concept quantization_range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_clip<T>
                                                && has_measures_rotated<T> && has_measure<T> && has_rank_range<T>;
 
-//! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level.
+//! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level. Exchanges do not look: of
+//! a code beyond it the lowest bits travel. tests/conformance/quantizer_conformance.hpp checks it, so call that for one of yours.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
                                       && has_dither<T> && has_encode<T>;
 

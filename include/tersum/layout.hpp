@@ -6,7 +6,10 @@
 
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -26,15 +29,32 @@ struct tensor {
   [[nodiscard]] constexpr std::uint64_t size() const noexcept { return rows * columns; }
 };
 
+//! @brief Tensors of the caller: a span of them, which a temporary vector cannot become.
+struct tensor_list : std::span<tensor const> {
+  constexpr tensor_list() = default;
+  constexpr tensor_list(tensor const* first, std::size_t count) : span{first, count} {}
+
+  //! @param tensors  A vector or array with a name, or a span.
+  template <std::ranges::contiguous_range Tensors>
+  requires std::convertible_to<Tensors&, std::span<tensor const>>
+  constexpr tensor_list(Tensors&& tensors) : span{tensors}
+  {
+    static_assert(std::ranges::borrowed_range<Tensors>,
+                  "tersum: layout.tensors must live as long as the plan, and a temporary does not: "
+                  "give the vector of tensors a name");
+  }
+};
+
 //! @brief A gradient: one vector, or a bucket of many tensors that cover it without gaps, in ascending order.
 //!
-//! The tensors are the caller's and must live as long as the plan. Vectors (one row or one column) and tensors of fewer
+//! The tensors are the caller's: layouts and plans keep their address, so they must live as long as the plan and its copies, at
+//! the same place and unchanged. A temporary vector does not compile. Vectors (one row or one column) and tensors of fewer
 //! than `bypass_below` coordinates are not compressed: they are summed in float32, in the same exchange.
 struct layout {
-  std::uint64_t coordinates       = 0;   //!< Length of the gradient.
-  std::span<tensor const> tensors = {};  //!< Empty: one vector, compressed as a whole.
-  std::uint64_t bypass_below      = 0;   //!< Tensors of fewer coordinates bypass the codec.
-  bool bypass_vectors             = true;
+  std::uint64_t coordinates  = 0;   //!< Length of the gradient.
+  tensor_list tensors        = {};  //!< Empty: one vector, compressed as a whole.
+  std::uint64_t bypass_below = 0;   //!< Tensors of fewer coordinates bypass the codec.
+  bool bypass_vectors        = true;
 
   //! Whether a tensor of this bucket is summed uncompressed.
   [[nodiscard]] constexpr bool bypasses(tensor const& t) const noexcept
@@ -50,3 +70,6 @@ struct world {
 };
 
 }  // namespace tersum::inline v0
+
+template <>
+inline constexpr bool std::ranges::enable_borrowed_range<tersum::tensor_list> = true;

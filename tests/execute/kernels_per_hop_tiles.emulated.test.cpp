@@ -19,6 +19,7 @@
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -72,6 +73,25 @@ TEST_CASE("[kernels] a hop of tiles writes what the definition says, all of it")
             status{});
     CHECK(std::memcmp(to.data(), want.data(), bytes) == 0);
   }
+}
+
+TEST_CASE("[kernels] a hop refuses arrays that are not aligned to 16 bytes, and writes nothing")
+{
+  using op      = dynamiq::payload_op;
+  using element = op::element;
+  host_buffer const to{sizeof(element), 0, std::byte{0x77}}, a{sizeof(element), 0, std::byte{0}},
+    b{sizeof(element), 0, std::byte{0}}, late{sizeof(element), 4, std::byte{0}};
+  auto const at = [](host_buffer const& buffer) {
+    return reinterpret_cast<element*>(buffer.contents().data());
+  };
+  emulated_executor const exec;
+  for (status const& s : {exec.reduce(op{}, at(late), at(a), at(b), 1),
+                          exec.reduce(op{}, at(to), at(late), at(b), 1),
+                          exec.reduce(op{}, at(to), at(a), at(late), 1)}) {
+    CHECK(s.code == error_code::invalid_argument);
+    CHECK(s.message.find("aligned to 16 bytes") != std::string_view::npos);
+  }
+  CHECK(to.read(0, sizeof(element)) == byte_string(sizeof(element), std::byte{0x77}));
 }
 
 // Before the tile and behind it lies what must not change; ASan sees what is read there.

@@ -5,6 +5,7 @@
 //! The conformance suite of transports over ranks in threads, and what fingerprints tell apart.
 
 #include <tersum/baseline/presets.hpp>
+#include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
@@ -171,6 +172,43 @@ TEST_CASE("[interop] scratch memory has room for the largest block, whatever its
     std::size_t most = 0;
     for (int rank = 0; rank < ranks; ++rank) { most = std::max(most, largest.bytes(rank)); }
     CHECK(scratch_bytes(of_all) >= most * static_cast<std::size_t>(ranks));
+  }
+}
+
+TEST_CASE(
+  "[interop] ranks with unlike plans that have not agreed hear of it, and read no other memory")
+{
+  loopback_group group{2};
+  std::vector<status> outcomes(2);
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        loopback_transport const transport{group, rank};
+        auto const plan = presets::two_shot_4.plan({.coordinates = rank == 0 ? 5000u : 90'000u},
+                                                   {.size = 2, .rank = rank});
+        cpu_executor const exec;
+        std::vector<float> gradient(plan.coordinates(), 1.0f);
+        std::vector<word4> state(plan.state_bytes() / 16 + 1),
+          memory(plan.workspace_bytes() / 16 + 1);
+        std::vector<std::byte> scratch(scratch_bytes(plan));
+        auto const bytes = [](auto& words) { return std::as_writable_bytes(std::span{words}); };
+        status outcome   = initialize(exec, plan, bytes(state), 1);
+        if (outcome.ok()) {
+          outcome = all_reduce_mean(exec,
+                                    plan,
+                                    gradient,
+                                    bytes(state),
+                                    bytes(memory),
+                                    reduce_over(transport, exec, scratch));
+        }
+        outcomes[static_cast<std::size_t>(rank)] = outcome;
+      });
+    }
+  }
+  for (status const& s : outcomes) {
+    CHECK(s.code == error_code::invalid_argument);
+    CHECK(s.message.find("plans are unlike") != std::string_view::npos);
   }
 }
 

@@ -34,10 +34,11 @@ class loopback_group {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
 
-  //! Shows an array to the other ranks, and waits until all have shown theirs.
-  [[nodiscard]] bool show(int rank, std::byte const* data)
+  //! Shows an array of so many bytes to the other ranks, and waits until all have shown theirs.
+  [[nodiscard]] bool show(int rank, std::byte const* data, std::size_t bytes = 0)
   {
-    shown_[static_cast<std::size_t>(rank)] = data;
+    shown_[static_cast<std::size_t>(rank)]       = data;
+    shown_bytes_[static_cast<std::size_t>(rank)] = bytes;
     return meet();
   }
 
@@ -45,6 +46,12 @@ class loopback_group {
   [[nodiscard]] std::byte const* shown(int rank) const noexcept
   {
     return shown_[static_cast<std::size_t>(rank)];
+  }
+
+  //! How many bytes it has.
+  [[nodiscard]] std::size_t shown_bytes(int rank) const noexcept
+  {
+    return shown_bytes_[static_cast<std::size_t>(rank)];
   }
 
   //! Waits until all ranks have called it. Returns false if one did not come in time.
@@ -72,6 +79,7 @@ class loopback_group {
   std::mutex mutex_;
   std::condition_variable everyone_;
   std::array<std::byte const*, max_ranks> shown_{};
+  std::array<std::size_t, max_ranks> shown_bytes_{};
   std::uint64_t round_ = 0;
   int arrived_         = 0;
   bool broken_         = false;
@@ -111,39 +119,52 @@ class loopback_transport {
   //! The sender is the one rank that names this one: the data are fetched.
   [[nodiscard]] status send_receive(int,
                                     std::byte const* sent,
-                                    std::size_t,
+                                    std::size_t sent_bytes,
                                     int from,
                                     std::byte* received,
                                     std::size_t received_bytes) const
   {
-    if (!group_->show(rank_, sent)) { return lost(); }
-    copy(received, group_->shown(from), received_bytes);
-    return left();
+    if (!group_->show(rank_, sent, sent_bytes)) { return lost(); }
+    bool const alike = group_->shown_bytes(from) == received_bytes;
+    if (alike) { copy(received, group_->shown(from), received_bytes); }
+    return left(alike);
   }
 
   [[nodiscard]] status all_to_all(std::byte const* data,
                                   rank_blocks const& blocks,
                                   std::byte* received) const
   {
-    if (!group_->show(rank_, data)) { return lost(); }
+    std::size_t const whole = bytes_of(blocks);
+    if (!group_->show(rank_, data, whole)) { return lost(); }
     std::size_t const bytes = blocks.bytes(rank_);
+    bool alike              = true;
     for (int from = 0; from < size(); ++from) {
+      if (group_->shown_bytes(from) != whole) {
+        alike = false;
+        continue;
+      }
       copy(received + static_cast<std::size_t>(from) * bytes,
            group_->shown(from) + blocks.begin_byte(rank_),
            bytes);
     }
-    return left();
+    return left(alike);
   }
 
   [[nodiscard]] status all_gather(std::byte* data, rank_blocks const& blocks) const
   {
-    if (!group_->show(rank_, data)) { return lost(); }
+    std::size_t const whole = bytes_of(blocks);
+    if (!group_->show(rank_, data, whole)) { return lost(); }
+    bool alike = true;
     for (int from = 0; from < size(); ++from) {
+      if (group_->shown_bytes(from) != whole) {
+        alike = false;
+        continue;
+      }
       if (from == rank_) { continue; }
       std::size_t const at = blocks.begin_byte(from);
       copy(data + at, group_->shown(from) + at, blocks.bytes(from));
     }
-    return left();
+    return left(alike);
   }
 
  private:
@@ -152,8 +173,20 @@ class loopback_transport {
     if (bytes > 0) { std::memcpy(to, from, bytes); }
   }
 
+  [[nodiscard]] static std::size_t bytes_of(rank_blocks const& blocks) noexcept
+  {
+    return blocks.begin_byte(blocks.ranks - 1) + blocks.bytes(blocks.ranks - 1);
+  }
+
   // Nobody goes on to overwrite what another rank still reads.
-  [[nodiscard]] status left() const { return group_->meet() ? status{} : lost(); }
+  [[nodiscard]] status left(bool alike) const
+  {
+    if (!group_->meet()) { return lost(); }
+    if (alike) { return {}; }
+    return {
+      error_code::invalid_argument,
+      "another rank has another number of bytes in this round, so the plans are unlike: call agree_on"};
+  }
 
   [[nodiscard]] static status lost() noexcept
   {

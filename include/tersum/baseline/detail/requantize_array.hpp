@@ -68,10 +68,18 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
   });
 }
 
-//! @brief The same as a launch, on an executor with `run`.
+//! @brief The same as a launch, on an executor with `run`. Kernels load and store 16 bytes at once.
 template <class Executor, requantizing Op>
 [[nodiscard]] status requantize_array(Executor const& exec, array_operands<Op> const& on)
 {
+  auto const places = reinterpret_cast<std::uintptr_t>(on.to) |
+                      reinterpret_cast<std::uintptr_t>(on.a) |
+                      reinterpret_cast<std::uintptr_t>(on.b);
+  if (on.count > 0 && places % 16 != 0) {
+    return {
+      error_code::invalid_argument,
+      "to, a or a payload is not aligned to 16 bytes, as operations that encode again need it"};
+  }
   constexpr auto grid        = two_shot_grid<hop_coding<Op>>;
   std::uint64_t const chunks = on.count * std::uint64_t{Op::element::chunks};
   return exec.run(requantize_elements_kernel<Op>{on},

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A quantizer whose codes are floats, which would be cut to integers.
+// expected: has_encode
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+
+#include <cstdint>
+
+struct float_quantizer {
+  using dither                       = tersum::no_dither;
+  static constexpr int bits          = 2;
+  static constexpr int max_level     = 1;
+  static constexpr int fraction_bits = 0;
+  static constexpr bool unbiased     = false;
+
+  [[nodiscard]] float encode(float value, float, std::uint32_t) const noexcept
+  {
+    return value > 0.0f ? 1.0f : -1.0f;
+  }
+};
+
+using codec = tersum::codec<tersum::fixed_chunks<1024>,
+                            tersum::no_rotation,
+                            tersum::rms_range<tersum::no_headroom>,
+                            float_quantizer,
+                            tersum::saturating_sum<2>>;
+
+int const size = codec::chunk_size;
