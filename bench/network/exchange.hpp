@@ -80,9 +80,11 @@ inline constexpr double goodput = 1448.0 / 1514.0;
 
 class bench {
  public:
-  //! @param over  One transport for each lane.
-  bench(options o, std::vector<std::unique_ptr<any_transport const>> over)
-    : o_(std::move(o)), lanes_(std::move(over)), ranks_(lanes_[0]->size()), rank_(lanes_[0]->rank())
+  //! @param over   One transport for each lane.
+  //! @param polls  Whether a thread that waits for it takes processor time.
+  bench(options o, std::vector<std::unique_ptr<any_transport const>> over, bool polls = false)
+    : o_(std::move(o)), lanes_(std::move(over)), ranks_(lanes_[0]->size()),
+      rank_(lanes_[0]->rank()), on_{.busy_threads = polls ? static_cast<int>(lanes) : 1}
   {
     std::mt19937 random(static_cast<unsigned>(rank_) + 1);
     std::normal_distribution<float> normal;
@@ -287,9 +289,9 @@ class bench {
       ring_));
     // Without a limit the cores are the limit.
     double const carried = direct_.bandwidth * std::max(1.0, 1.0 * ranks_ / o_.cores);
-    on_                  = {.ranks     = ranks_,
-                            .cores     = o_.cores,
-                            .copy_rate = o_.copy_rate > 0 ? o_.copy_rate : model::unlimited};
+    on_.ranks            = ranks_;
+    on_.cores            = o_.cores;
+    if (o_.copy_rate > 0) { on_.copy_rate = o_.copy_rate; }
     if (rank_ != 0) { return; }
     std::printf(
       "{\"ranks\":%d,\"megabits\":%g,\"copy_rate\":%.4g,\"ring\":[%.4g,%.4g,%.4g],\"direct\":[%.4g,%.4g,%.4g]}\n",

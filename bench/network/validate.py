@@ -147,8 +147,10 @@ def report(setups):
     for name in ("transport", "ranks", "megabits", "codec"):
         for value in sorted({s[name] for s in setups}, key=str):
             print(f"  {name} {value}: {summary([s for s in setups if s[name] == value])}")
-    for whole, words in ((True, "whole"), (False, "in pieces")):
-        print(f"  {words}: {summary([s for s in setups if (s['pieces'] == 1) == whole])}")
+    for transport in sorted({s["transport"] for s in setups}):
+        for whole, words in ((True, "whole"), (False, "in pieces")):
+            some = [s for s in setups if s["transport"] == transport and (s["pieces"] == 1) == whole]
+            print(f"  {transport}, {words}: {summary(some)}")
     worst = sorted(setups, key=lambda s: -abs(math.log(s["predicted"] / s["measured"])))[:5]
     for s in worst:
         print(f"  worst: {s['codec']} {s['transport']} {s['ranks']} ranks {s['megabits']:g} Mbit/s {s['coordinates']} coordinates "

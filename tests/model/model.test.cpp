@@ -196,6 +196,10 @@ TEST_CASE("pieces take a time between the bounds of a schedule of two machines")
   CHECK(model::exchange_seconds_in_pieces(
           whole, .01, 1e8, {.ranks = 4, .cores = 2, .copy_rate = 1e9}, 10) ==
         doctest::Approx(std::hypot(10 * .01 + .03 + .2, .003 + .01)));
+  // Of each rank four threads poll: eight of them for a core, where two ranks' worth of coding was counted.
+  CHECK(model::exchange_seconds_in_pieces(
+          whole, 0, 0, {.ranks = 4, .cores = 2, .busy_threads = 4}, 10) ==
+        doctest::Approx(std::hypot(4 * .03, 4 * .003 + .01)));
   for (double const square : {1e-30, 2e-7, .25, 1.0, 3.0, 1e12}) {
     CHECK(model::detail::root(square) == doctest::Approx(std::sqrt(square)).epsilon(1e-14));
   }

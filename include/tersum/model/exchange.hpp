@@ -83,6 +83,8 @@ struct host {
   int ranks        = 1;          //!< Ranks that compute at the same time on this host.
   int cores        = 1;          //!< Cores (or devices) that they share.
   double copy_rate = unlimited;  //!< Bytes per second that one core carries through the transport.
+  int busy_threads =
+    1;  //!< Of a rank in pieces: 1, or where who waits asks again and again, as in MPI, all that exchange.
 
   //! @brief How much longer computing takes where ranks share cores.
   [[nodiscard]] constexpr double slowdown() const noexcept
@@ -160,9 +162,12 @@ struct exchange_time {
                                                           int pieces) noexcept
 {
   if (pieces <= 1) { return whole.whole(); }
-  double const sends    = whole.coding() / pieces + whole.network;
+  // Of all threads that never rest, those that compute get their share of the cores.
+  double const busy     = static_cast<double>(on.ranks) * on.busy_threads / on.cores;
+  double const coding   = whole.coding() * std::max(1.0, busy) / on.slowdown();
+  double const sends    = coding / pieces + whole.network;
   double const copies   = bytes / on.copy_rate * on.slowdown();
-  double const computes = whole.coding() + pieces * messages_seconds + copies;
+  double const computes = coding + pieces * messages_seconds + copies;
   return detail::root(sends * sends + computes * computes);
 }
 
