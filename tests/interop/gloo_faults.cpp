@@ -40,7 +40,11 @@ using namespace std::chrono_literals;
 constexpr int ranks = 3, last = ranks - 1;
 
 std::string store_folder;
-std::atomic<int>* ended = nullptr;  // ranks whose exchange has ended: of all processes
+// Ranks that are connected, and ranks whose exchange has ended: of all processes.
+struct counts {
+  std::atomic<int> connected{0}, ended{0};
+};
+counts* shared = nullptr;
 
 std::shared_ptr<gloo::Context> connect(std::string const& name, int rank)
 {
@@ -76,12 +80,15 @@ int run(std::string_view fault, form how, int rank)
   gloo_transport const one(connect(name + "-one", rank), fails ? 400ms : 60s);
   gloo_transport const two(connect(name + "-two", rank), fails ? 400ms : 60s);
   auto const first = tests::forget_type(one), second = tests::forget_type(two);
+  // Nobody gives up while another one still connects.
+  ++shared->connected;
+  while (shared->connected < ranks) { std::this_thread::sleep_for(1ms); }
   auto const misbehave = [&] {
     if (rank != last) { return; }
     if (fault == "late") { std::this_thread::sleep_for(200ms); }
     if (fault == "stopped") { std::raise(SIGSTOP); }
     if (fault == "killed") { std::raise(SIGKILL); }
-    while (fault == "too_late" && *ended < last) { std::this_thread::sleep_for(10ms); }
+    while (fault == "too_late" && shared->ended < last) { std::this_thread::sleep_for(10ms); }
   };
   bool const odd = rank == last && (fault == "unlike" || fault == "refused");
 
@@ -90,7 +97,7 @@ int run(std::string_view fault, form how, int rank)
     expect(asked.code == error_code::invalid_argument, "unlike plans were accepted", asked);
   }
   auto const tried = exchange(how, first, second, odd, misbehave);
-  ++*ended;
+  ++shared->ended;
   expect(tried.kept, "a gradient was overwritten by an exchange that failed", tried.outcome);
   expect(tried.means, "an exchange that succeeded did not leave the mean", tried.outcome);
   if (fault == "late") {
@@ -119,7 +126,8 @@ int run(std::string_view fault, form how, int rank)
 // One fault in one form, in three processes.
 int in_processes(std::string_view fault, form how)
 {
-  *ended = 0;
+  shared->connected = 0;
+  shared->ended     = 0;
   std::fflush(nullptr);
   pid_t process[ranks];
   for (int rank = 0; rank < ranks; ++rank) {
@@ -164,12 +172,12 @@ int main(int argc, char** argv)
 {
   std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to the sockets of ranks that are dead
   auto pattern = (std::filesystem::temp_directory_path() / "tersum-gloo-XXXXXX").string();
-  void* const shared =
-    mmap(nullptr, sizeof *ended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (mkdtemp(pattern.data()) == nullptr || shared == MAP_FAILED) {
+  void* const memory =
+    mmap(nullptr, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (mkdtemp(pattern.data()) == nullptr || memory == MAP_FAILED) {
     return std::printf("no temporary folder, or no memory\n"), 1;
   }
-  ended        = new (shared) std::atomic<int>{0};
+  shared       = new (memory) counts;
   store_folder = pattern;
   int bad      = 0;
   for (int k = 1; k < argc; ++k) {
