@@ -8,6 +8,7 @@
 
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/state.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +45,9 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
   //! @}
 
-  //! @brief What `state_header::layout` holds: a hash of tensors, weights and chunks, of whether there is feedback, and,
-  //! where owners of parts feed back, of world and rank. Plans that differ in other things only, such as bits, can go on
-  //! with each other's state.
+  //! @brief What `state_header::layout` holds: a hash of `state_version`, tensors, weights and chunks, of whether there is
+  //! feedback, and, where owners of parts feed back, of world and rank. Plans that differ in other things only, such as bits,
+  //! can go on with each other's state.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
 
  protected:
@@ -57,7 +58,7 @@ class plan_counts {
   std::uint64_t chunks_      = 0;
   std::uint64_t compressed_  = 0;
   std::uint64_t bypassed_    = 0;
-  std::uint64_t fingerprint_ = 0;
+  std::uint64_t fingerprint_ = state_version;
 };
 
 }  // namespace detail

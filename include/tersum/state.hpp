@@ -13,6 +13,9 @@
 
 namespace tersum::inline v0 {
 
+//! Of the bytes of states. It is part of `plan::state_fingerprint()`, so that a state of another version is one of another plan.
+inline constexpr std::uint64_t state_version = 1;
+
 //! @brief The first bytes of a state. Read it back, or in a kernel, to see how the last exchange went.
 struct state_header {
   std::uint64_t seed;  //!< The run's seed, the same on every rank.

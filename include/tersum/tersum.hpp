@@ -15,6 +15,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/device/device.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/error_feedback.hpp>

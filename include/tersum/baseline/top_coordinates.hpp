@@ -63,7 +63,7 @@ class pair_counts : public plan_counts<Codec> {
     }
     this->chunks_      = d;
     this->compressed_  = d;
-    this->fingerprint_ = mix(0, feeds_back<Codec> ? 2 : 1);
+    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 2 : 1);
   }
 
   [[nodiscard]] constexpr status check() const noexcept
