@@ -11,6 +11,7 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
 #include <tersum/single_process/loopback.hpp>
 
 #include <algorithm>
@@ -19,7 +20,9 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace compare_codecs {
@@ -62,7 +65,9 @@ run_outcome run_exchange(Device const& device,
   }
 
   std::vector<typename Device::buffer> memory;
-  std::vector<loopback_rank<Codec, float>> ranks;
+  using rank_type =
+    std::conditional_t<sharding<Codec>, loopback_shard<Codec, float>, loopback_rank<Codec, float>>;
+  std::vector<rank_type> ranks;
   auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   for (std::size_t k = 0; k < n; ++k) {
     auto const plan = codec.plan(layout{d, tensors},
@@ -72,10 +77,17 @@ run_outcome run_exchange(Device const& device,
     memory.push_back(device.allocate(d * sizeof(float)));
     memory.push_back(device.allocate(plan.state_bytes()));
     memory.push_back(device.allocate(plan.workspace_bytes()));
-    ranks.push_back({plan,
-                     {reinterpret_cast<float*>(memory[first].data()), d},
-                     {memory[first + 1].data(), plan.state_bytes()},
-                     {memory[first + 2].data(), plan.workspace_bytes()}});
+    std::span<float> const gradient{reinterpret_cast<float*>(memory[first].data()), d};
+    std::span const state{memory[first + 1].data(), plan.state_bytes()};
+    std::span const workspace{memory[first + 2].data(), plan.workspace_bytes()};
+    if constexpr (sharding<Codec>) {
+      memory.push_back(device.allocate(plan.shard_size() * sizeof(float)));
+      std::span<float> const shard{reinterpret_cast<float*>(memory.back().data()),
+                                   plan.shard_size()};
+      ranks.push_back({plan, gradient, shard, state, workspace});
+    } else {
+      ranks.push_back({plan, gradient, state, workspace});
+    }
     if (auto const s = initialize(device.executor, plan, ranks[k].state, 20241118); !s.ok()) {
       return fail(s);
     }
@@ -90,17 +102,29 @@ run_outcome run_exchange(Device const& device,
     for (std::size_t k = 0; k < n; ++k) {
       device.upload(ranks[k].gradient.data(), gradients[k].data(), d * sizeof(float));
     }
-    std::span<loopback_rank<Codec, float> const> const all{ranks};
-    if (auto const s = loopback_all_reduce_mean(device.executor, all, reduction_order::ring);
-        !s.ok()) {
-      return fail(s);
-    }
-    device.download(first_rank.data(), ranks[0].gradient.data(), d * sizeof(float));
-    for (std::size_t k = 1; k < n; ++k) {
-      device.download(other_rank.data(), ranks[k].gradient.data(), d * sizeof(float));
-      out.ranks_identical =
-        out.ranks_identical &&
-        std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
+    std::span<rank_type const> const all{ranks};
+    if constexpr (sharding<Codec>) {
+      if (auto const s = loopback_reduce_scatter_mean(device.executor, all); !s.ok()) {
+        return fail(s);
+      }
+      // No coordinate is on two ranks.
+      float* to = first_rank.data();
+      for (auto const& r : ranks) {
+        device.download(to, r.shard.data(), r.shard.size_bytes());
+        to += r.shard.size();
+      }
+    } else {
+      if (auto const s = loopback_all_reduce_mean(device.executor, all, reduction_order::ring);
+          !s.ok()) {
+        return fail(s);
+      }
+      device.download(first_rank.data(), ranks[0].gradient.data(), d * sizeof(float));
+      for (std::size_t k = 1; k < n; ++k) {
+        device.download(other_rank.data(), ranks[k].gradient.data(), d * sizeof(float));
+        out.ranks_identical =
+          out.ranks_identical &&
+          std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
+      }
     }
     for (std::size_t i = 0; i < d; ++i) {
       estimate[i] = first_rank[i];
@@ -146,13 +170,19 @@ run_outcome run_exchange(Device const& device,
     out.decode_ns = out.reduce_ns = std::numeric_limits<double>::quiet_NaN();
   } else {
     out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
-      keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      if constexpr (sharding<Codec>) {
+        keep(decode_shard(device.executor, one.plan, one.shard, one.state, one.workspace));
+      } else {
+        keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      }
     });
   }
   if constexpr (scattering<Codec>) {
     out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
       keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
     });
+  } else if constexpr (sharding<Codec> || copying<Codec>) {
+    out.reduce_ns = std::numeric_limits<double>::quiet_NaN();  // added as they are decoded
   } else if constexpr (!gathering<Codec> && !nesting<Codec>) {
     // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
     auto const payload       = payload_wire(one.plan, one.workspace);
@@ -288,6 +318,11 @@ void for_each_two_shot_codec(Visitor visit)
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit("sharded_2", "two_shot_2's codes, added by the ranks whose shards they are", p::sharded_2);
+  visit("sharded_4", "the same, 4 bits", p::sharded_4);
+  visit("gathered_2", "two_shot_2's codes, gathered and added by every rank", p::gathered_2);
+  visit("gathered_4", "the same, 4 bits", p::gathered_4);
+  visit("gathered_2_ef", "gathered_2 with error feedback", p::gathered_2_ef);
   visit(
     "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
   visit("per_hop_3", "the same, 3 bits", p::per_hop_3);

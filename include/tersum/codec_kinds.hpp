@@ -75,8 +75,10 @@ struct values {};  //!< Coordinates converted to floats that every transport add
 struct parts {
 };  //!< Codes that the owners of parts decode, add and encode again: `two_shot_codec`.
 struct shards {
-};               //!< Codes of each rank's shard, which that rank decodes and adds: `sharded_codec`.
-struct hops {};  //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
+};  //!< Codes of each rank's shard, which that rank decodes and adds: `sharded_codec`.
+struct copies {
+};  //!< Codes of every rank, gathered, which every rank decodes and adds: `gathered_codec`.
+struct hops {};         //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
 struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordinates_codec`.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
 struct exchanges {
@@ -96,6 +98,10 @@ concept scattering = sends<Codec, payload::parts>;
 //! Every rank decodes and adds the codes of its own shard: `reduce_scatter_mean`.
 template <class Codec>
 concept sharding = sends<Codec, payload::shards>;
+
+//! Every rank decodes and adds the codes of all ranks.
+template <class Codec>
+concept copying = sends<Codec, payload::copies>;
 
 //! The round gathers what each rank sends instead of reducing it.
 template <class Codec>
@@ -189,7 +195,7 @@ requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
 //! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
 //! blocks and tiles that hops add.
 template <class Codec>
-concept has_parts = scattering<Codec> || sharding<Codec> || requantizing<Codec>;
+concept has_parts = scattering<Codec> || sharding<Codec> || copying<Codec> || requantizing<Codec>;
 
 //! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
 //! coordinates included, was not finite, since such a step leaves the residual as it was.

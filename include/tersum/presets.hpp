@@ -12,6 +12,7 @@
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -154,6 +155,16 @@ inline constexpr allocated_two_shot<> balanced_1{.chunker = {.bits = 1, .weighti
 inline constexpr allocated_two_shot<> balanced_2{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighting = 0.25f}};
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
+//! @}
+
+//! @name All ranks' codes, gathered: one round and one encoding, for 2 or 3 ranks or where latency rules
+//! The codes are those of `two_shot_*`. A rank receives n - 1 payloads, where two shots move 2 (n - 1) / n.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using gathered = gathered_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr gathered<2> gathered_2{};
+inline constexpr gathered<4> gathered_4{};
+inline constexpr gathered<2, error_feedback> gathered_2_ef{};
 //! @}
 
 //! @name Low-rank factors in codes of 8 bits, a quarter of their bits: of `rotated_sat8`, or of `two_shot_8`, which loses less

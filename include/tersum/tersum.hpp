@@ -19,6 +19,7 @@
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/presets.hpp>

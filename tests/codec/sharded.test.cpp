@@ -59,7 +59,6 @@ void check_against_formulas(Codec const& codec,
   CAPTURE(d);
   CAPTURE(world);
   using quantizer            = typename Codec::quantizer_type;
-  constexpr auto half        = static_cast<std::uint32_t>(quantizer::magnitudes);
   constexpr std::size_t size = Codec::chunk_size;
   auto const in              = tests::normal_gradients(world, d, 17);
   auto const ranks           = static_cast<std::size_t>(world);
@@ -94,21 +93,7 @@ void check_against_formulas(Codec const& codec,
         }
         auto const v    = turn.forward(x.data());
         auto const sent = read<Codec>(received + r * words, chunks, index);
-        double energy = 0, product = 0;
-        for (double const value : v) { energy += value * value; }
-        for (std::size_t p = 0; p < size; ++p) {
-          std::uint32_t const cell = sent.codes[p] & (half - 1);
-          double const value       = std::abs(v[p]) / std::sqrt(energy / static_cast<double>(size));
-          double const low = cell == 0 ? 0 : static_cast<double>(quantizer::boundaries()[cell - 1]);
-          double const high = static_cast<double>(quantizer::boundaries()[cell]);
-          // As for two shots: 40 roundings of 16 root mean squares.
-          double const room = 40 * 16 * epsilon;
-          wrong.expect(value >= low - room && value <= high + room, true, value, chunk, p);
-          wrong.expect((sent.codes[p] >= half) == (v[p] < 0) || value < room, true, v[p], p);
-          product += std::abs(v[p]) * static_cast<double>(quantizer::levels()[cell]);
-        }
-        wrong.expect(
-          std::abs(sent.scale * product / energy - 1) <= 200 * epsilon, true, sent.scale);
+        tests::check_encoding<Codec>(wrong, sent, v);
         auto const part = tests::estimate<Codec>(sent);
         for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }
         scales += sent.scale / world;

@@ -29,35 +29,9 @@ constexpr double epsilon     = 0x1p-24;
 template <int Bits, int Size = 256, class Feedback = no_feedback>
 using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
-using tests::coded_chunk;
 using tests::estimate;
 using tests::gradients;
 using tests::read_chunk;
-
-// Whether a chunk is the encoding of rotated values. The library rotates in float: at most log2(Size) roundings of partial
-// sums, none above sqrt(Size) root mean squares; its energy and products are sums of positive terms, 32 in a row and the
-// rest in a tree. All of it is within 40 roundings of 16 root mean squares, or of the scale.
-template <class Codec>
-void check_encoding(tests::mismatches& wrong, coded_chunk const& sent, std::vector<double> const& v)
-{
-  using quantizer     = typename Codec::quantizer_type;
-  constexpr auto half = static_cast<std::uint32_t>(quantizer::magnitudes);
-  double energy = 0, product = 0;
-  for (double const value : v) { energy += value * value; }
-  double const root = std::sqrt(energy / Codec::chunk_size);
-  for (std::size_t p = 0; p < v.size(); ++p) {
-    double const value       = std::abs(v[p]) / root;
-    std::uint32_t const cell = sent.codes[p] & (half - 1);
-    double const begin  = cell == 0 ? 0 : static_cast<double>(quantizer::boundaries()[cell - 1]);
-    double const end    = static_cast<double>(quantizer::boundaries()[cell]);
-    double const room   = 40 * 16 * epsilon;
-    bool const negative = sent.codes[p] >= half;
-    wrong.expect(value >= begin - room && value <= end + room, true, value, begin, end, p);
-    wrong.expect(negative == (v[p] < 0) || value < room, true, value, p);
-    product += std::abs(v[p]) * static_cast<double>(quantizer::levels()[cell]);
-  }
-  wrong.expect(std::abs(sent.scale * product / energy - 1) <= 200 * epsilon, true, sent.scale);
-}
 
 template <class Codec>
 void check_against_formulas(Codec const& codec, std::size_t d, int world)
@@ -85,14 +59,14 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
         x[j] = static_cast<double>(in[r][chunk * size + j]);
       }
       auto const sent = read_chunk<Codec>(wire.received + r * words, words, index);
-      check_encoding<Codec>(wrong, sent, turn.forward(x.data()));
+      tests::check_encoding<Codec>(wrong, sent, turn.forward(x.data()));
       auto const part = estimate<Codec>(sent);
       for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }
     }
     for (std::size_t r = 0; r < ranks; ++r) {
       auto const gathered = gathered_wire(plan, run.workspace(static_cast<int>(r)));
       auto const again    = read_chunk<Codec>(gathered.data + owner * words, words, index);
-      check_encoding<Codec>(wrong, again, mean);
+      tests::check_encoding<Codec>(wrong, again, mean);
       auto const back = turn.backward(estimate<Codec>(again));
       for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
         double const want = back[j] / size;

@@ -39,6 +39,7 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(allocated_sat_2)
 #if !defined(TERSUM_FEW_CODECS) || defined(TERSUM_EVERY_KIND)
   TERSUM_VISIT(two_shot_4)
+  TERSUM_VISIT(gathered_2_ef)
   TERSUM_VISIT(per_hop_4)
   TERSUM_VISIT(powersgd_r4)
 #endif

@@ -6,7 +6,10 @@
 
 #pragma once
 
+#include "mismatches.hpp"
+
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -54,6 +57,34 @@ template <class Codec>
     out.push_back(chunk.scale * static_cast<double>(typename Codec::quantizer_type{}.decode(code)));
   }
   return out;
+}
+
+//! @brief Whether a chunk is the encoding of rotated values.
+//!
+//! The library rotates in float: at most log2(Size) roundings of partial sums, none above sqrt(Size) root mean squares; its
+//! energy and products are sums of positive terms, 32 in a row and the rest in a tree. All of it is within 40 roundings of 16
+//! root mean squares, or of the scale.
+template <class Codec>
+void check_encoding(mismatches& wrong, coded_chunk const& sent, std::vector<double> const& v)
+{
+  constexpr double epsilon = 0x1p-24;
+  using quantizer          = typename Codec::quantizer_type;
+  constexpr auto half      = static_cast<std::uint32_t>(quantizer::magnitudes);
+  double energy = 0, product = 0;
+  for (double const value : v) { energy += value * value; }
+  double const root = std::sqrt(energy / Codec::chunk_size);
+  for (std::size_t p = 0; p < v.size(); ++p) {
+    double const value       = std::abs(v[p]) / root;
+    std::uint32_t const cell = sent.codes[p] & (half - 1);
+    double const begin  = cell == 0 ? 0 : static_cast<double>(quantizer::boundaries()[cell - 1]);
+    double const end    = static_cast<double>(quantizer::boundaries()[cell]);
+    double const room   = 40 * 16 * epsilon;
+    bool const negative = sent.codes[p] >= half;
+    wrong.expect(value >= begin - room && value <= end + room, true, value, begin, end, p);
+    wrong.expect(negative == (v[p] < 0) || value < room, true, value, p);
+    product += std::abs(v[p]) * static_cast<double>(quantizer::levels()[cell]);
+  }
+  wrong.expect(std::abs(sent.scale * product / energy - 1) <= 200 * epsilon, true, sent.scale);
 }
 
 }  // namespace tersum::tests

@@ -360,7 +360,11 @@ template <class Buffer, class Executor, class Codec, class Element>
         require_ok(recompress(exec, r.plan, r.gradient, r.state, r.workspace));
       }
     }
-    if constexpr (gathering<Codec> || scattering<Codec>) {
+    if constexpr (copying<Codec>) {
+      record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
+      reduce_wires(exec, c.order, ranks.bypass());
+    }
+    if constexpr (gathering<Codec> || scattering<Codec> || copying<Codec>) {
       require_ok(detail::gather_loopback_round(exec, ranks));
       record_wires(trace, "gathered", step, ranks.memory(), ranks.gathered());
       if (c.hostile) { disturb(ranks.memory(), ranks.gathered(), step); }

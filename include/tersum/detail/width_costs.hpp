@@ -27,7 +27,9 @@ template <class Codec, int Level = 1>
   if constexpr (has_parts<Codec>) {
     // Two shots encode twice: each rank its gradient, whose errors average as the gradients do, and the owner the mean.
     // The hops of a ring encode the partial sums of 2 to n ranks besides.
-    float const once   = Codec::quantizer_type::template with_bits<width>::distortion();
+    float const once = Codec::quantizer_type::template with_bits<width>::distortion();
+    // Where all ranks add all codes there is one encoding.
+    if (copying<Codec>) { return once; }
     double const times = requantizing<Codec> ? (world + 3) / 2.0 - 1.0 / world : 2.0;
     return world > 1 ? static_cast<float>(times * static_cast<double>(once)) : once;
   } else {

@@ -97,9 +97,10 @@ template <sharding Codec>
     .parts    = plan};
 }
 
-//! What every rank sends to all others: its part of the mean (two shots), or the coordinates that it chose (TopK).
+//! What every rank sends to all others: its part of the mean (two shots), all of its codes (gathered), or the coordinates that
+//! it chose (TopK).
 template <class Codec>
-requires(gathering<Codec> || scattering<Codec>)
+requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {

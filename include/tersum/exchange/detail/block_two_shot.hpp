@@ -94,6 +94,13 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
   if (place.level == 0) { return; }
   std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
   if (!is_finite(Context::from_bits(ctx.load(args.parts.gathered + at)))) { raise_flag(args); }
+  if constexpr (copying<Codec>) {
+    for (int rank = 1; rank < args.world; ++rank) {
+      std::uint32_t const* const part =
+        args.parts.gathered + map.begin(static_cast<std::uint64_t>(rank));
+      if (!is_finite(Context::from_bits(ctx.load(part + at)))) { raise_flag(args); }
+    }
+  }
 }
 
 //! @brief Writes what this rank's encoding lost to its residual.
@@ -153,7 +160,15 @@ TERSUM_BODY void decode_parts(Context const& ctx,
   if (all_idle(ctx, own.mine)) { return; }
   std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);
   float scale                     = 0.0f;
-  if (own.mine.active && own.place.level > 0) { scale = own.scale_in(part); }
+  if (own.mine.active && own.place.level > 0) {
+    scale = own.scale_in(part);
+    if constexpr (copying<Codec>) {
+      for (int rank = 1; rank < args.world; ++rank) {
+        scale = Context::add(
+          scale, own.scale_in(own.part_of(args.parts.gathered, static_cast<std::uint64_t>(rank))));
+      }
+    }
+  }
   if constexpr (selects<Codec>) {
     if (own.mine.active && own.place.level == 0 && has_agreed(args)) {
       using scalar = typename Codec::norm_scalar;
@@ -163,10 +178,15 @@ TERSUM_BODY void decode_parts(Context const& ctx,
   }
   float v[32] = {};
   float share = 1.0f;  // owners have sent means, but hops have made a sum
-  if constexpr (requantizing<Codec>) {
+  if constexpr (requantizing<Codec> || copying<Codec>) {
     share = Context::divide(1.0f, static_cast<float>(args.world));
   }
   own.add(part, share, v);
+  if constexpr (copying<Codec>) {
+    for (int rank = 1; rank < args.world; ++rank) {
+      own.add(own.part_of(args.parts.gathered, static_cast<std::uint64_t>(rank)), share, v);
+    }
+  }
   own.rotate_back(v);
   if (!(scale > 0.0f)) {
     // The chunk has not travelled: zeros, or NaN if a gradient was not finite.

@@ -68,6 +68,11 @@ template <class Codec, class Element>
       args.parts.owner_residual = place_in<float>(state, plan.owner_residual_offset());
     }
   }
+  if constexpr (copying<Codec>) {
+    // What this rank sends lies where all others receive it.
+    args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
+    if (args.payload != nullptr) { args.payload += args.rank * args.parts.part_words; }
+  }
   if constexpr (requantizing<Codec>) {
     args.parts.tiles = static_cast<std::uint32_t>(plan.tiles());
   }

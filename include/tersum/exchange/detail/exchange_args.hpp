@@ -132,11 +132,12 @@ template <class Codec, class Element>
 
 //! @brief Where the chunks of a codec with parts lie in this exchange. Codecs with other parts than those of ranks bring a
 //! function of this name.
-template <scattering Codec, class Element>
-[[nodiscard]] TERSUM_INLINE part_map make_part_map(exchange_args<Codec, Element> const& args)
+template <class Codec, class Element>
+requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_map
+  make_part_map(exchange_args<Codec, Element> const& args)
 {
   part_map map{};
-  map.world      = static_cast<std::uint32_t>(args.world);
+  map.world      = copying<Codec> ? 1u : static_cast<std::uint32_t>(args.world);
   map.part_words = args.parts.part_words;
   if constexpr (selects<Codec>) {
     TERSUM_UNROLL

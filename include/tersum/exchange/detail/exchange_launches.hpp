@@ -142,6 +142,7 @@ class launch_list {
     } else {
       auto parts = static_cast<std::uint64_t>(plan_.ranks().size);
       if constexpr (requantizing<Codec>) { parts = plan_.tiles(); }
+      if constexpr (copying<Codec>) { parts = 1; }
       (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
     }
     chunks<encode_parts_kernel>();

@@ -181,6 +181,8 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     hash.add(Codec::chunk_size);
     hash.add(gathering<Codec>);
     if constexpr (scattering<Codec>) { hash.add(true); }
+    if constexpr (sharding<Codec>) { hash.add(2); }
+    if constexpr (copying<Codec>) { hash.add(3); }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }

@@ -95,8 +95,8 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
   } else if constexpr (gathering<Codec>) {
     return 0;
   } else {
-    // The parts of two-shot and sharded codecs need no scratch memory: the workspace has room for them.
-    constexpr bool has_room     = scattering<Codec> || sharding<Codec>;
+    // Parts that are only moved need no scratch memory: the workspace has room for them.
+    constexpr bool has_room     = scattering<Codec> || sharding<Codec> || copying<Codec>;
     std::uint64_t const payload = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),

@@ -143,6 +143,23 @@ class cpu_parts : public cpu_stages<Codec, Element> {
     from_rows(chunk, rows, to);
   }
 
+  //! Decodes a chunk of the parts of `copies` ranks and adds it up, times `factor`.
+  template <class To>
+  void mean_of(map_type const& map,
+               part_place const& place,
+               std::uint64_t chunk,
+               std::uint32_t const* words,
+               std::uint32_t copies,
+               float factor,
+               To* to) const
+  {
+    alignas(64) float rows[size]{};
+    for (std::uint32_t rank = 0; rank < copies; ++rank) {
+      add_estimate(map, place, words + map.begin(rank), factor, rows);
+    }
+    from_rows(chunk, rows, to);
+  }
+
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
   void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
@@ -278,11 +295,14 @@ template <class Codec, class Element>
 void cpu_parts<Codec, Element>::decode() const
 {
   map_type const map = make_part_map(args_);
-  // Owners have sent means, but hops have made a sum.
-  float const share = requantizing<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
-  parallel_for(threads_, map.parts(), [&](std::uint64_t number) {
-    auto const part                  = static_cast<std::uint32_t>(number);
-    std::uint32_t const* const words = args_.parts.gathered + map.begin(part);
+  // Owners have sent means, but hops have made a sum, and codes of all ranks are to be added.
+  bool const sums   = requantizing<Codec> || copying<Codec>;
+  float const share = sums ? 1.0f / static_cast<float>(args_.world) : 1.0f;
+  // Where all ranks' codes are gathered there is a part of each, and all have the same chunks.
+  std::uint32_t const copies = copying<Codec> ? static_cast<std::uint32_t>(args_.world) : 1;
+  parallel_for(threads_, std::uint64_t{map.parts()} * copies, [&](std::uint64_t number) {
+    auto const part                  = copying<Codec> ? 0u : static_cast<std::uint32_t>(number);
+    std::uint32_t const* const words = args_.parts.gathered + map.begin(number);
     for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
@@ -298,16 +318,30 @@ void cpu_parts<Codec, Element>::decode() const
     std::uint32_t* const words = args_.parts.gathered + map.begin(place.part);
     chunk_entry const entry    = args_.table[chunk];
     Element* const to          = args_.gradient + entry.offset;
-    float const scale =
+    float scale =
       place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
+    if constexpr (copying<Codec>) {
+      for (std::uint32_t rank = 1; rank < copies && place.level > 0; ++rank) {
+        scale += bits_float(words[map.begin(rank) + map.scale_word(place.index)]);
+      }
+    }
     if (!(scale > 0.0f)) {
       // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
       fill_chunk(to, entry.length, 0.0f * scale);
-    } else if (entry.length == size) {
-      estimate(map, place, chunk, words, share, to);
+      return;
+    }
+    auto const decode_to = [&](Element* whole) {
+      if constexpr (copying<Codec>) {
+        mean_of(map, place, chunk, words, copies, share, whole);
+      } else {
+        estimate(map, place, chunk, words, share, whole);
+      }
+    };
+    if (entry.length == size) {
+      decode_to(to);
     } else {
       Element copy[size];
-      estimate(map, place, chunk, words, share, copy);
+      decode_to(copy);
       std::copy_n(copy, entry.length, to);
     }
   });

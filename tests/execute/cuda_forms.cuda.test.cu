@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: shards.
+//! The CUDA executor equals the CPU executor byte for byte: shards, and gathered codes.
 
 #include "support/compare_executors.cuh"
 #include "support/shard_run.hpp"
@@ -39,4 +39,11 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
   {
     compare_shards<tersum::bfloat16, float>(presets::sharded_2_ef);
   }
+}
+
+TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")
+{
+  SUBCASE("gathered_4") { compare_all<float>(presets::gathered_4); }
+  SUBCASE("gathered_2") { compare_one<float>(presets::gathered_2); }
+  SUBCASE("gathered_2_ef of half") { compare_one<tersum::half>(presets::gathered_2_ef); }
 }

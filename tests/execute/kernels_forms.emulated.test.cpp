@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of shards have the same bytes on every instruction set and number of threads, and as kernel bodies.
+//! Exchanges of shards, and of gathered codes, have the same bytes on every instruction set and number of threads, and as
+//! kernel bodies.
 
 #include "support/compare_kernels.hpp"
 #include "support/shard_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
 
@@ -53,6 +55,23 @@ TEST_CASE("[kernels] shards")
     using quantizer = group_absmax<4, 32, linear_levels, byte_scale>;
     compare_shards<half, half>(
       sharded_codec<fixed_chunks<512>, no_rotation, quantizer, error_feedback>{});
+  }
+}
+
+TEST_CASE("[kernels] gathered codes")
+{
+  SUBCASE("1024, 4 bits") { compare_all<float>(presets::gathered_4); }
+  SUBCASE("256, 3 bits, with feedback")
+  {
+    using codec =
+      gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<3>, error_feedback>;
+    compare_all<half>(codec{});
+  }
+  SUBCASE("a width for every chunk")
+  {
+    using codec =
+      gathered_codec<allocated_chunks<256, 1, 2, 4>, partial_hadamard<256>, lloyd_max<4>>;
+    compare_all<bfloat16>(codec{.chunker = {.bits = 2}});
   }
 }
 

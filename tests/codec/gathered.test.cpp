@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a gathered codec puts on the wire and makes of it, against its formulas in double.
+
+#include "support/bad_input.hpp"
+#include "support/chunk_rotation.hpp"
+#include "support/coded_chunk.hpp"
+#include "support/loopback_run.hpp"
+#include "support/mismatches.hpp"
+#include "support/normal_gradients.hpp"
+
+#include <tersum/presets.hpp>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+using namespace tersum;
+
+namespace {
+
+constexpr std::uint64_t seed = 31;
+constexpr double epsilon     = 0x1p-24;
+
+template <int Bits, class Feedback = no_feedback>
+using gathers = gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<Bits>, Feedback>;
+
+template <class Codec>
+void check_against_formulas(Codec const& codec, std::size_t d, int world)
+{
+  CAPTURE(d);
+  CAPTURE(world);
+  constexpr std::size_t size = Codec::chunk_size;
+  auto const in              = tests::normal_gradients(world, d, 17);
+  auto const ranks           = static_cast<std::size_t>(world);
+  tests::loopback_run<Codec> run{codec, layout{d}, world, seed};
+  run.exchange(in);
+  std::uint64_t const key = run.header().sign_key;
+  auto const& out         = run.exchange(in);
+  auto const& plan        = run.plan();
+  std::size_t const words = plan.part_bytes() / 4;
+  tests::mismatches wrong;
+  for (std::size_t chunk = 0; chunk < plan.chunks(); ++chunk) {
+    tests::chunk_rotation<size> const turn{chunk, key};
+    for (std::size_t me = 0; me < ranks; ++me) {
+      auto const wire = gathered_wire(plan, run.workspace(static_cast<int>(me)));
+      std::vector<double> mean(size);
+      double scales = 0;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        std::vector<double> x(size);
+        for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
+          x[j] = static_cast<double>(in[r][chunk * size + j]);
+        }
+        auto const sent = tests::read_chunk<Codec>(wire.data + r * words, words, chunk);
+        if (me == 0) { tests::check_encoding<Codec>(wrong, sent, turn.forward(x.data())); }
+        auto const part = tests::estimate<Codec>(sent);
+        for (std::size_t p = 0; p < size; ++p) { mean[p] += part[p] / world; }
+        scales += sent.scale / world;
+      }
+      auto const back = turn.backward(mean);
+      for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
+        double const want = back[j] / static_cast<double>(size);
+        double const got  = static_cast<double>(out[me][chunk * size + j]);
+        // Levels are below five root mean squares; a rounding for each rank, ten of the way back.
+        double const room = (40 + world) * 16 * epsilon * scales / 16;
+        wrong.expect(std::abs(got - want) <= room, true, got, want, j);
+      }
+    }
+  }
+  if (d > 0) { CHECK(wrong.report() == ""); }
+  for (auto const& other : out) { CHECK(other == out[0]); }
+}
+
+}  // namespace
+
+TEST_CASE("[gathered] codes, scales and means are those of the formulas")
+{
+  check_against_formulas(gathers<1>{}, 1009, 3);
+  check_against_formulas(gathers<4>{}, 1000, 4);
+  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u}) {
+    check_against_formulas(gathers<3>{}, d, 2);
+  }
+}
+
+TEST_CASE("[gathered] the error is that of one encoding, averaged")
+{
+  // As for shards: D of independent gradients, whatever the number of ranks.
+  for (int const world : {1, 2, 8}) {
+    CAPTURE(world);
+    auto const in       = tests::normal_gradients<std::mt19937_64>(world, std::size_t{1} << 18, 23);
+    auto const error_of = [&](auto const& codec) {
+      tests::loopback_run run{codec, layout{in[0].size()}, world, 5};
+      return tests::nmse(in, run.exchange(in)[0]);
+    };
+    CHECK(error_of(presets::gathered_2) == doctest::Approx(.13312).epsilon(.02));
+    CHECK(error_of(presets::gathered_4) == doctest::Approx(.0095921).epsilon(.02));
+  }
+}
+
+TEST_CASE("[gathered] a rank sends its payload once, and memory is a payload for each rank")
+{
+  // Ten chunks of 512 + 4 bytes.
+  auto const plan = presets::gathered_4.plan(layout{10000}, {.size = 3, .rank = 1});
+  CHECK(plan.wire_bytes() == 5168);
+  CHECK(plan.workspace_bytes() == 3 * 5168);
+  // Widths keep within the budget.
+  using allocated =
+    gathered_codec<allocated_chunks<256, 1, 2, 4>, partial_hadamard<256>, lloyd_max<4>>;
+  for (std::uint64_t const d : {100u, 5000u, 100003u}) {
+    auto const chosen = allocated{.chunker = {.bits = 2}}.plan(layout{d}, {.size = 3, .rank = 1});
+    CHECK(chosen.check() == status{});
+    CHECK(chosen.bits_per_coordinate() <= 2);
+    CHECK((d < 5000 || chosen.bits_per_coordinate() > 1.9));
+  }
+}
+
+TEST_CASE("[gathered] feedback keeps what a rank's codes lost")
+{
+  constexpr std::size_t d = 1000;
+  constexpr int world = 3, steps = 64;
+  auto const in = tests::normal_gradients(world, d, 23);
+  tests::loopback_run<gathers<2, error_feedback>> run{{}, layout{d}, world, 5};
+  std::vector<double> sum(d);
+  for (int t = 1; t <= steps; ++t) {
+    auto const& out = run.exchange(in)[0];
+    for (std::size_t i = 0; i < d; ++i) {
+      sum[i] += static_cast<double>(out[i]);
+      double mean = 0, kept = 0;
+      for (int r = 0; r < world; ++r) {
+        mean += static_cast<double>(in[static_cast<std::size_t>(r)][i]) / world;
+        kept += static_cast<double>(run.residual(r)[i]) / world;
+      }
+      REQUIRE(std::abs(sum[i] - t * mean + kept) <= t * 10 * 64 * epsilon);
+    }
+  }
+}
+
+TEST_CASE(
+  "[gathered] a value that is not finite stays in its chunk, all ranks are told, residuals stay")
+{
+  auto in = tests::normal_gradients(3, 1024, 23);
+  tests::loopback_run<gathers<4, error_feedback>> run{{}, layout{1024}, 3, 5};
+  run.exchange(in);
+  std::vector<float> const before{run.residual(0).begin(), run.residual(0).end()};
+  in[2][300]      = std::numeric_limits<float>::infinity();
+  auto const& out = run.exchange(in);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(run.header(rank).last_was_non_finite());
+    for (std::size_t i = 0; i < 1024; ++i) {
+      REQUIRE(std::isnan(out[static_cast<std::size_t>(rank)][i]) == (i >= 256 && i < 512));
+    }
+  }
+  CHECK(std::vector<float>(run.residual(0).begin(), run.residual(0).end()) == before);
+  tests::gradients const zeros(3, std::vector<float>(1024));
+  tests::loopback_run<gathers<1>> nothing{{}, layout{1024}, 3, 5};
+  for (float const value : nothing.exchange(zeros)[0]) {
+    REQUIRE(std::bit_cast<std::uint32_t>(value) == 0);
+  }
+}
+
+TEST_CASE("[gathered] a wrong argument is named, and no memory is written")
+{
+  tests::check_wrong_arguments(presets::gathered_2_ef, layout{3000});
+}
