@@ -131,6 +131,22 @@ TEST_CASE("[sharded] codes, scales and shards of the mean are those of the formu
   check_against_formulas(shards<3>{}, 1000, 3, {0, 0, 1000, 1000});
 }
 
+TEST_CASE("[sharded] boundaries make no difference to what a mean is")
+{
+  auto const in       = tests::normal_gradients(4, 3001, 17);
+  auto const means_of = [&](boundaries const& cuts) {
+    run_of<shards<3>> run{cpu_executor{}, {.gradient = {3001}, .world = 4, .cuts = cuts}};
+    std::vector<float> all;
+    for (auto const& shard : run.exchange(cpu_executor{}, in)) {
+      all.insert(all.end(), shard.begin(), shard.end());
+    }
+    return all;
+  };
+  auto const want = means_of({});
+  CHECK(means_of({0, 0, 0, 0, 3001}) == want);
+  CHECK(means_of({0, 5, 700, 701, 3001}) == want);
+}
+
 TEST_CASE("[sharded] the error is that of one encoding, averaged")
 {
   // Independent gradients: each estimate has the error D of its own energy, and errors of different ranks are nearly
