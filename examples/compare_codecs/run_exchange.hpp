@@ -318,7 +318,9 @@ void for_each_two_shot_codec(Visitor visit)
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
-  visit("sharded_2", "two_shot_2's codes, added by the ranks whose shards they are", p::sharded_2);
+  visit("sharded_1", "two_shot_1's codes, added by the ranks whose shards they are", p::sharded_1);
+  visit("sharded_2", "the same, 2 bits", p::sharded_2);
+  visit("sharded_3", "the same, 3 bits", p::sharded_3);
   visit("sharded_4", "the same, 4 bits", p::sharded_4);
   visit("gathered_2", "two_shot_2's codes, gathered and added by every rank", p::gathered_2);
   visit("gathered_4", "the same, 4 bits", p::gathered_4);

@@ -139,18 +139,6 @@ expectation const& expected_of(
   return at->second;
 }
 
-//! Shards that cut chunks and tensors, of which the first is empty.
-std::vector<std::uint64_t> uneven_cuts(std::uint64_t size, int world)
-{
-  std::vector<std::uint64_t> cuts{0};
-  for (int k = 1; k < world; ++k) {
-    auto const r = static_cast<std::uint64_t>(k);
-    cuts.push_back(size / 3 * (r - 1) / static_cast<std::uint64_t>(world) + (r > 1 ? 7 : 0));
-  }
-  cuts.push_back(size);
-  return cuts;
-}
-
 class suite {
  public:
   explicit suite(any_transport const& over, bool brief = false) : over_(over), brief_(brief) {}
@@ -220,45 +208,33 @@ class suite {
   //! reduce_scatter_mean: equal and uneven shards, a vector and a bucket.
   void shards()
   {
-    using codec_type = std::remove_cvref_t<decltype(presets::sharded_2_ef)>;
-    int const n      = over_.size();
-    auto const me    = static_cast<std::size_t>(over_.rank());
-    for (layout const& shape : {layout{.coordinates = 5003}, layout{4097, bucket}}) {
+    cpu_executor const exec;
+    int const n = over_.size(), me = over_.rank();
+    for (layout const& shape : {shapes[1], shapes[2]}) {
       for (bool const uneven : {false, true}) {
-        auto cuts = uneven_cuts(shape.coordinates, n);
-        if (!uneven) { cuts.clear(); }
-        std::vector<rank_memory<codec_type>> ranks;
-        std::vector<std::vector<float>> shards;
-        std::vector<loopback_shard<codec_type, float>> all;
-        bool ok = true;
-        for (int k = 0; k < n; ++k) {
-          auto const plan = presets::sharded_2_ef.plan(shape, {.size = n, .rank = k}, cuts);
-          ranks.emplace_back(plan);
-          ok                    = ranks.back().begin().ok() && ok;
-          ranks.back().gradient = make_gradient(shape.coordinates, n, k, 0);
-          shards.emplace_back(plan.shard_size());
-        }
-        for (std::size_t k = 0; k < ranks.size(); ++k) {
-          auto& r = ranks[k];
-          all.push_back({r.plan, r.gradient, shards[k], r.state(), r.workspace()});
-        }
-        std::span<loopback_shard<codec_type, float> const> const spans{all};
-        ok = ok && loopback_reduce_scatter_mean(cpu_executor{}, spans).ok();
-        rank_memory<codec_type> mine{ranks[me].plan};
+        char const* const way = uneven ? "uneven" : "equal";
+        auto const size       = static_cast<std::size_t>(shape.coordinates);
+        auto const want       = expected_shards(shape, uneven, n, me);
+        expect(!want.empty(), "the loopback failed", "shards", way, size);
+        auto const cuts = shard_cuts(shape.coordinates, n, uneven);
+        rank_memory mine(presets::sharded_2_ef.plan(shape, {.size = n, .rank = me}, cuts));
         std::vector<float> shard(mine.plan.shard_size());
         std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
-        cpu_executor const exec;
-        auto const over =
-          reduce_over<schedule::direct>(over_, exec, std::as_writable_bytes(std::span{scratch}));
-        ok                   = ok && mine.begin().ok();
-        status const outcome = reduce_scatter_mean(
-          exec, mine.plan, ranks[me].gradient, shard, mine.state(), mine.workspace(), over);
-        expect(ok && outcome.ok(), outcome.message.data(), "shards", "direct", shape.coordinates);
-        expect(same(shard, shards[me]),
-               "differs from the loopback",
-               "shards",
-               uneven ? "uneven" : "equal",
-               shape.coordinates);
+        expect(mine.begin().ok(), "initialize failed", "shards", way, size);
+        for (std::size_t step = 0; step < want.size(); ++step) {
+          auto const gradient = make_gradient(size, n, me, static_cast<int>(step));
+          auto const bytes    = std::as_writable_bytes(std::span{scratch});
+          status const outcome =
+            reduce_scatter_mean(exec,
+                                mine.plan,
+                                gradient,
+                                shard,
+                                mine.state(),
+                                mine.workspace(),
+                                reduce_over<schedule::direct>(over_, exec, bytes));
+          expect(outcome.ok(), outcome.message.data(), "shards", way, size);
+          expect(same(shard, want[step]), "differs from the loopback", "shards", way, size);
+        }
       }
     }
   }
@@ -333,6 +309,47 @@ expectation const& expected(std::string_view preset,
   return *out;
 }
 
+std::vector<std::uint64_t> shard_cuts(std::uint64_t size, int world, bool uneven)
+{
+  if (!uneven) { return {}; }
+  std::vector<std::uint64_t> cuts{0};
+  for (int k = 1; k < world; ++k) {
+    auto const r = static_cast<std::uint64_t>(k);
+    cuts.push_back(size / 3 * (r - 1) / static_cast<std::uint64_t>(world) + (r > 1 ? 7 : 0));
+  }
+  cuts.push_back(size);
+  return cuts;
+}
+
+std::vector<std::vector<float>> expected_shards(layout const& shape,
+                                                bool uneven,
+                                                int world,
+                                                int rank)
+{
+  using codec_type = std::remove_cvref_t<decltype(presets::sharded_2_ef)>;
+  auto const cuts  = shard_cuts(shape.coordinates, world, uneven);
+  std::vector<rank_memory<codec_type>> ranks;
+  std::vector<std::vector<float>> shards, out;
+  for (int k = 0; k < world; ++k) {
+    ranks.emplace_back(presets::sharded_2_ef.plan(shape, {.size = world, .rank = k}, cuts));
+    shards.emplace_back(ranks.back().plan.shard_size());
+    if (!ranks.back().begin().ok()) { return {}; }
+  }
+  for (int step = 0; step < steps; ++step) {
+    std::vector<loopback_shard<codec_type, float>> all;
+    for (int k = 0; k < world; ++k) {
+      auto& r    = ranks[static_cast<std::size_t>(k)];
+      r.gradient = make_gradient(shape.coordinates, world, k, step);
+      all.push_back(
+        {r.plan, r.gradient, shards[static_cast<std::size_t>(k)], r.state(), r.workspace()});
+    }
+    std::span<loopback_shard<codec_type, float> const> const spans{all};
+    if (!loopback_reduce_scatter_mean(cpu_executor{}, spans).ok()) { return {}; }
+    out.push_back(shards[static_cast<std::size_t>(rank)]);
+  }
+  return out;
+}
+
 int check_presets(any_transport const& over, bool brief)
 {
   suite s(over, brief);
@@ -374,7 +391,7 @@ int check_agreement(any_transport const& over)
     agree_on(over, odd ? presets::rotated_sat4.plan(shape, {.size = n + 1, .rank = me}) : good, 7),
     error_code::invalid_argument == refused || odd ? error_code::invalid_argument : refused,
     "another world is not seen");
-  auto const cuts = uneven_cuts(4097, n);
+  auto const cuts = shard_cuts(4097, n, true);
   world const here{.size = n, .rank = me};
   expect(agree_on(over,
                   odd ? presets::sharded_4.plan(shape, here)

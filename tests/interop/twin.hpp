@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,15 @@ struct expectation {
 //! A NaN equals a NaN.
 [[nodiscard]] bool same(std::vector<float> const& a, std::vector<float> const& b);
 
+//! @brief The boundaries of shards that cut chunks and tensors, of which the first is empty; none for equal shards.
+[[nodiscard]] std::vector<std::uint64_t> shard_cuts(std::uint64_t size, int world, bool uneven);
+
+//! The shards of `sharded_2_ef` that a loopback gives to a rank, step after step; nothing if it fails.
+[[nodiscard]] std::vector<std::vector<float>> expected_shards(layout const& shape,
+                                                              bool uneven,
+                                                              int world,
+                                                              int rank);
+
 //! Whether anything but bypassed coordinates travels.
 template <class Plan>
 [[nodiscard]] bool something_travels(Plan const& plan)
@@ -65,7 +75,7 @@ template <class Codec>
     return false;  // what is in no matrix is summed as floats
   } else if constexpr (gathering<Codec>) {
     return true;
-  } else if constexpr (scattering<Codec>) {
+  } else if constexpr (scattering<Codec> || copying<Codec>) {
     return !agrees<Codec>;
   } else if constexpr (agrees<Codec>) {
     return Codec::payload_op::associative && Codec::agreed_op::associative;
