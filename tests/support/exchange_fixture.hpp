@@ -272,6 +272,21 @@ void disturb(std::deque<rank_memory<Buffer>> const& memory,
   }
 }
 
+//! @brief Gives every rank its own part of gathered wires back: what it has made itself no other rank writes.
+template <class Buffer, class Wire>
+void restore_own(std::deque<rank_memory<Buffer>> const& memory,
+                 std::vector<Wire> const& wires,
+                 std::vector<byte_string> const& arrived)
+{
+  for (std::size_t rank = 0; rank < wires.size(); ++rank) {
+    Wire own = wires[rank];
+    own.count /= wires.size();
+    own.data += rank * own.count;
+    auto const first = arrived[rank].begin() + static_cast<std::ptrdiff_t>(rank * own.bytes());
+    memory[rank].write(own, {first, first + static_cast<std::ptrdiff_t>(own.bytes())});
+  }
+}
+
 template <class Executor, class Wire>
 void reduce_wires(Executor const& exec, reduction_order order, std::vector<Wire> const& wires)
 {
@@ -362,12 +377,16 @@ template <class Buffer, class Executor, class Codec, class Element>
     }
     if constexpr (copying<Codec>) {
       record_wires(trace, "bypass", step, ranks.memory(), ranks.bypass());
-      reduce_wires(exec, c.order, ranks.bypass());
+      exchange_round(exec, c, ranks.memory(), step, ranks.bypass());
     }
     if constexpr (gathering<Codec> || scattering<Codec> || copying<Codec>) {
       require_ok(detail::gather_loopback_round(exec, ranks));
       record_wires(trace, "gathered", step, ranks.memory(), ranks.gathered());
-      if (c.hostile) { disturb(ranks.memory(), ranks.gathered(), step); }
+      if (c.hostile) {
+        auto const arrived = read_wires(ranks.memory(), ranks.gathered());
+        disturb(ranks.memory(), ranks.gathered(), step);
+        if constexpr (copying<Codec>) { restore_own(ranks.memory(), ranks.gathered(), arrived); }
+      }
     } else {
       auto const payload = ranks.payload();
       auto const bypass  = ranks.bypass();
