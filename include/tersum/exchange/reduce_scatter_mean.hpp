@@ -51,7 +51,7 @@ concept gradient_values = gradient_memory<T> ||
 //!          with feedback has moved on.
 //!
 //! @par Example
-//! @snippet examples/07_shards.cpp reduce_scatter
+//! @snippet examples/08_shards.cpp reduce_scatter
 template <executor Executor,
           sharding Codec,
           gradient_values Gradient,
