@@ -28,7 +28,7 @@ TRANSPORTS = ("gloo", "mpi")
 CODECS = ("fp16", "rotated_sat8", "rotated_sat4", "two_shot_4", "allocated_2", "topkc_b2")
 # Codecs that cost so much that fp16 overtakes them on these networks, and the limits between which that happens.
 CROSSING = ("topk_b2", "powersgd_r64", "acp_r64", "thc_wide4")
-CROSSING_RATES = (300, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600)
+CROSSING_RATES = (300, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000)
 # Mbit/s, and how many coordinates an exchange has that takes at most about a second.
 SIZES = {
     100: (100_000, 1_000_000),
