@@ -27,6 +27,9 @@ install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allre
   echo "tests of transports that are missing will be skipped"
 install_missing doxygen:doxygen || echo "the API reference will not be checked"
 find_matplotlib || echo "tests of pictures will be skipped, as there is no matplotlib"
+if [[ " ${presets[*]} " =~ " cpu " ]] && ! python3 -c 'import torch' 2>/dev/null; then
+  install_missing /usr/lib/python3/dist-packages/torch:python3-torch || echo "tests of PyTorch will be skipped"
+fi
 if [[ " ${presets[*]} " =~ " cpu-clang "|" sanitize " ]]; then
   install_missing clang++:clang /usr/lib/llvm-14/lib/libomp.so:libomp-dev \
     /usr/lib/llvm-14/lib/clang/14.0.6/include/sanitizer:libclang-rt-14-dev || exit 1

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! All presets of the library by name: the one list that the programs of this folder share.
+
+#pragma once
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
+
+namespace examples {
+
+//! @name Presets by name
+//! `visit` is called with the name, a summary of one line and the codec. In groups, which programs compile apart.
+//! @{
+//! Codecs whose payload is summed.
+template <class Visitor>
+void for_each_summed_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("fp32", "float32, summed natively", p::fp32);
+  visit("fp16", "half precision, summed natively: the baseline", p::fp16);
+  visit("bf16", "bfloat16, summed natively", p::bf16);
+  visit("thc_wide4", "THC: full rotation, 4-bit codes in 8-bit lanes, exact sums", p::thc_wide4);
+  visit(
+    "thc_wide4_partial", "the same with rotated chunks and a range for each", p::thc_wide4_partial);
+  visit("thc_wide4_unrotated", "the same without rotation", p::thc_wide4_unrotated);
+  visit("thc_lookup4", "THC with a table of 16 levels, exact sums in 8 bits", p::thc_lookup4);
+  visit("thc_sat2", "THC with saturation as published, 2 bits", p::thc_sat2);
+  visit("thc_sat4", "THC with saturation as published, 4 bits", p::thc_sat4);
+  visit("thc_sat8", "THC with saturation as published, 8 bits", p::thc_sat8);
+  visit("rotated_sat2",
+        "rotated, tracked head-room, stratified, 2-bit saturating sum",
+        p::rotated_sat2);
+  visit("rotated_sat4",
+        "rotated, tracked head-room, stratified, 4-bit saturating sum",
+        p::rotated_sat4);
+  visit("rotated_sat8",
+        "rotated, tracked head-room, stratified, 8-bit saturating sum",
+        p::rotated_sat8);
+  visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
+  visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
+  visit("rotated_sat8_ef", "rotated_sat8, to nearest, with error feedback", p::rotated_sat8_ef);
+}
+
+//! Codecs that choose what travels.
+template <class Visitor>
+void for_each_choosing_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("topk_b05", "TopK, gathered: each rank's largest coordinates, 0.5 bits", p::topk_b05);
+  visit("topk_b2", "the same, 2 bits", p::topk_b2);
+  visit("topk_b8", "the same, 8 bits", p::topk_b8);
+  visit("topk_b05_ef", "topk_b05 with error feedback", p::topk_b05_ef);
+  visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
+  visit("topk_b8_ef", "topk_b8 with error feedback", p::topk_b8_ef);
+  visit("topkc_b05", "TopKC: chunks of the largest norms as halves, 0.5 bits", p::topkc_b05);
+  visit("topkc_b2", "the same, 2 bits", p::topkc_b2);
+  visit("topkc_b8", "the same, 8 bits", p::topkc_b8);
+  visit("topkc_b05_ef", "topkc_b05 with error feedback", p::topkc_b05_ef);
+  visit("topkc_b2_ef", "topkc_b2 with error feedback", p::topkc_b2_ef);
+  visit("topkc_b8_ef", "topkc_b8 with error feedback", p::topkc_b8_ef);
+  visit("randomkc_b2", "random chunks as halves, 2 bits", p::randomkc_b2);
+  visit("randomkc_b2_ef", "randomkc_b2 with error feedback", p::randomkc_b2_ef);
+  visit("topkc_sat4", "TopKC in rotated 4-bit saturating codes, 2 bits", p::topkc_sat4);
+  visit("topkc_sat4_ef", "topkc_sat4, to nearest, with error feedback", p::topkc_sat4_ef);
+  visit("allocated_sat_2",
+        "rotated, 0, 2, 4 or 8 bits for each chunk by its norm, saturating sums, 2 bits",
+        p::allocated_sat_2);
+  visit("allocated_sat_3", "the same, 3 bits", p::allocated_sat_3);
+  visit("allocated_sat_4", "the same, 4 bits", p::allocated_sat_4);
+  visit("allocated_sat_8", "the same, chunks of 1024, 8 bits", p::allocated_sat_8);
+  visit("balanced_sat_2", "allocated_sat_2, energies weighted by 1/4", p::balanced_sat_2);
+  visit("balanced_sat_4", "allocated_sat_4, energies weighted by 1/4", p::balanced_sat_4);
+  visit("allocated_sat_2_ef", "allocated_sat_2, to nearest, with feedback", p::allocated_sat_2_ef);
+  visit("allocated_sat_3_ef", "allocated_sat_3, to nearest, with feedback", p::allocated_sat_3_ef);
+  visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
+  visit("balanced_sat_2_ef", "balanced_sat_2, to nearest, with feedback", p::balanced_sat_2_ef);
+  visit("balanced_sat_4_ef", "balanced_sat_4, to nearest, with feedback", p::balanced_sat_4_ef);
+}
+
+//! Codecs that send factors of matrices.
+template <class Visitor>
+void for_each_low_rank_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("powersgd_r1", "PowerSGD: factors of rank 1, two rounds, feedback", p::powersgd_r1);
+  visit("powersgd_r4", "the same, rank 4", p::powersgd_r4);
+  visit("powersgd_r16", "the same, rank 16", p::powersgd_r16);
+  visit("powersgd_r64", "the same, rank 64", p::powersgd_r64);
+  visit("acp_r1", "one factor of rank 1 a step, in turns (ACP-SGD), feedback", p::acp_r1);
+  visit("acp_r4", "the same, rank 4", p::acp_r4);
+  visit("acp_r16", "the same, rank 16", p::acp_r16);
+  visit("acp_r64", "the same, rank 64", p::acp_r64);
+  visit("powersgd_r4_sat8", "powersgd_r4, factors in codes of rotated_sat8", p::powersgd_r4_sat8);
+  visit("powersgd_r16_sat8", "the same, rank 16", p::powersgd_r16_sat8);
+  visit("powersgd_r16_two_shot_8",
+        "powersgd_r16, factors in codes of two_shot_8",
+        p::powersgd_r16_two_shot_8);
+  visit("acp_r16_sat8", "acp_r16, its factor in codes of rotated_sat8", p::acp_r16_sat8);
+}
+
+//! Codecs whose codes are decoded, added and encoded again: by the owners of parts, or at every hop of the all-reduce.
+template <class Visitor>
+void for_each_two_shot_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("two_shot_1", "rotated, Lloyd-Max codes of 1 bit, added by owners of parts", p::two_shot_1);
+  visit("two_shot_2", "the same, 2 bits", p::two_shot_2);
+  visit("two_shot_3", "the same, 3 bits", p::two_shot_3);
+  visit("two_shot_4", "the same, 4 bits", p::two_shot_4);
+  visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
+  visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
+  visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit("gathered_2", "two_shot_2's codes, gathered and added by every rank", p::gathered_2);
+  visit("gathered_4", "the same, 4 bits", p::gathered_4);
+  visit("gathered_2_ef", "gathered_2 with error feedback", p::gathered_2_ef);
+  visit(
+    "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
+  visit("per_hop_3", "the same, 3 bits", p::per_hop_3);
+  visit("per_hop_4", "the same, 4 bits", p::per_hop_4);
+  visit("per_hop_4_ef", "per_hop_4 with error feedback on the ranks", p::per_hop_4_ef);
+  visit("allocated_2", "two-shot, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
+  visit("allocated_3", "the same, 3 bits", p::allocated_3);
+  visit("allocated_4", "the same, 4 bits", p::allocated_4);
+  visit("balanced_1", "the same, energies weighted by 1/4, 1 bit", p::balanced_1);
+  visit("balanced_2", "the same, 2 bits", p::balanced_2);
+  visit("balanced_3", "the same, 3 bits", p::balanced_3);
+  visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
+  visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
+  visit("blocks_8", "the same, 8 bits", p::blocks_8);
+  visit("dynamiq_4", "DynamiQ: 2, 4 or 8 bits for blocks of 16, 4 bits on average", p::dynamiq_4);
+  visit("dynamiq_5", "the same, 5 bits", p::dynamiq_5);
+  visit("dynamiq_hop_4",
+        "dynamiq_4, but added and encoded again at every hop of a ring",
+        p::dynamiq_hop_4);
+  visit("dynamiq_hop_5", "the same, 5 bits", p::dynamiq_hop_5);
+}
+
+//! Codecs of reduce-scatters, which leave the mean of a shard on each rank.
+template <class Visitor>
+void for_each_sharded_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit(
+    "sharded_1", "rotated, Lloyd-Max codes of 1 bit, added by the ranks of shards", p::sharded_1);
+  visit("sharded_2", "the same, 2 bits", p::sharded_2);
+  visit("sharded_3", "the same, 3 bits", p::sharded_3);
+  visit("sharded_4", "the same, 4 bits", p::sharded_4);
+}
+
+//! More of them.
+template <class Visitor>
+void for_each_other_sharded_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("sharded_8", "sharded_4 with 8 bits", p::sharded_8);
+  visit("sharded_2_ef", "sharded_2 with error feedback", p::sharded_2_ef);
+  visit("sharded_4_ef", "sharded_4 with error feedback", p::sharded_4_ef);
+}
+
+//! All of them.
+template <class Visitor>
+void for_each_preset(Visitor visit)
+{
+  for_each_summed_preset(visit);
+  for_each_choosing_preset(visit);
+  for_each_low_rank_preset(visit);
+  for_each_two_shot_preset(visit);
+  for_each_sharded_preset(visit);
+  for_each_other_sharded_preset(visit);
+}
+//! @}
+
+}  // namespace examples

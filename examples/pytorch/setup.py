@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Compiles the shared library of the repository around this folder, and installs it beside the Python files."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+repository = pathlib.Path(__file__).resolve().parents[2]
+
+
+def compile_library():
+    """The library of TERSUM_C_LIBRARY if there is one, otherwise a new one: with CUDA if TERSUM_CUDA is ON."""
+    if os.environ.get("TERSUM_C_LIBRARY"):
+        return pathlib.Path(os.environ["TERSUM_C_LIBRARY"])
+    if not (repository / "include" / "tersum").is_dir():
+        raise SystemExit("tersum_torch is installed out of tersum's repository: pip install ./examples/pytorch")
+    build = repository / "build" / "pytorch"
+    configure = ["cmake", "-S", repository, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DTERSUM_TRANSPORTS=OFF"]
+    configure.append(f"-DTERSUM_CUDA={os.environ.get('TERSUM_CUDA', 'OFF')}")
+    for part in ("TESTS", "BENCH"):
+        configure.append(f"-DTERSUM_BUILD_{part}=OFF")
+    if shutil.which("ccache"):
+        configure += [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("CXX", "CUDA")]
+    subprocess.run(configure, check=True)
+    jobs = str(len(os.sched_getaffinity(0)))
+    subprocess.run(["cmake", "--build", build, "--target", "tersum_c", "--parallel", jobs], check=True)
+    return build / "lib" / "libtersum_c.so"
+
+
+class build_with_library(build_py):
+    def run(self):
+        super().run()
+        shutil.copyfile(compile_library().resolve(), os.path.join(self.build_lib, "tersum_torch", "libtersum_c.so"))
+
+
+class PlatformDistribution(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+setup(cmdclass={"build_py": build_with_library}, distclass=PlatformDistribution)

@@ -1,0 +1,13 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""Compressed gradients for PyTorch's data-parallel training: see README.md beside this package."""
+
+from .configuration import Configuration, Rule
+from .ddp import DDPHook, ddp_hook
+from .exchange import Exchange
+from .fsdp import fsdp2_reduce_scatter
+from .library import TersumError, presets, version
+
+__all__ = ["Configuration", "DDPHook", "Exchange", "Rule", "TersumError", "ddp_hook",
+           "fsdp2_reduce_scatter", "presets", "version"]

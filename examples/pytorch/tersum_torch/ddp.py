@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""A communication hook of DistributedDataParallel.
+
+DDP hands out buckets, and rebuilds them after the first step; a resumed process begins with other buckets than one that
+went on. What is exchanged must not depend on that, so the hook has buckets of its own, here called units: the parameters
+in the order in which the first step brings them, apart by codec and type, cut at `bucket_mb`. Gradients are copied to a
+unit and their means back; a unit is exchanged when all of its gradients have come. One thread does it, in the order in
+which DDP hands out buckets, which is the same on all ranks; so backward goes on meanwhile.
+"""
+
+import dataclasses
+import queue
+import threading
+import warnings
+
+import torch
+import torch.distributed as dist
+
+from .configuration import NONE, Configuration
+from .exchange import Exchange, _size
+
+STATE_VERSION = 1
+
+
+def ddp_hook(codec="rotated_sat4", *, module=None, process_group=None, seed=0, bucket_mb=25, bypass_below=0, threads=1,
+             timeout=None):
+    """A hook for `DistributedDataParallel.register_comm_hook(None, hook)`. Every rank makes it, at the same point.
+
+    codec          A preset, or whatever Configuration.of takes: a configuration by names, or the path of one.
+    module         Whose parameters have the names that rules match; needed where there are rules.
+    process_group  Of the ranks that exchange, for the hook alone: its collectives run beside those of others. By default a
+                   new group of all ranks.
+    seed           Of the rounding, the same on all ranks.
+    bucket_mb      Megabytes of gradient in one exchange. Codecs that choose chunks do better with more.
+    bypass_below   Parameters of fewer elements are averaged uncompressed; those of one dimension always are.
+    threads        Of the CPU, for encoding and decoding.
+    timeout        A datetime.timedelta for each collective of a new group.
+    """
+    return DDPHook(Configuration.of(codec), module, process_group, seed, bucket_mb, bypass_below, threads, timeout)
+
+
+class DDPHook:
+    """What `ddp_hook` makes."""
+
+    def __init__(self, configuration, module, process_group, seed, bucket_mb, bypass_below, threads, timeout):
+        if configuration.rules and module is None:
+            raise ValueError("module is None, but the configuration has rules: parameters have their names from it")
+        self.__name__ = self.__qualname__ = "tersum_hook"  # DDP asks for both
+        self._configuration = configuration
+        self._names = {}
+        if module is not None:
+            for name, parameter in module.named_parameters():
+                self._names[id(parameter)] = name[len("module."):] if name.startswith("module.") else name
+        self._seed, self._threads, self._bypass_below = seed, threads, bypass_below
+        self._unit_bytes = int(bucket_mb * (1 << 20))
+        options = {} if timeout is None else {"timeout": timeout}
+        self._group = dist.new_group(**options) if process_group is None else process_group
+        self._units, self._places = None, {}
+        self._saved = None
+        self._error = None
+        self._steps = 0
+        self._work = queue.Queue()
+        threading.Thread(target=self._serve, name="tersum", daemon=True).start()
+
+    def __call__(self, state, bucket):
+        future = _future(bucket.buffer().device)
+        if self._error is not None:
+            future.set_exception(_copy_of(self._error))
+            return future
+        job = _Job(future, bucket.buffer(), bucket.parameters(), bucket.gradients(), bucket.is_last())
+        if job.buffer.is_cuda:
+            job.ready = torch.cuda.current_stream(job.buffer.device).record_event()
+        self._work.put(job)
+        return future
+
+    # What a training loop asks.
+
+    @property
+    def bits_per_coordinate(self):
+        """What a rank gives to its collectives, over all parameters; known after the first step."""
+        units = self._units or []
+        total = sum(unit.exchange.coordinates for unit in units)
+        return sum(u.exchange.bits_per_coordinate * u.exchange.coordinates for u in units) / total if total else 0.0
+
+    def was_non_finite(self):
+        """Whether any rank's gradient held NaN or Inf in the last step: the same answer on every rank."""
+        return any([unit.exchange.was_non_finite() for unit in self._units or []])
+
+    def rescale_residuals(self, factor):
+        """Multiplies what feedback keeps: call it with new scale / old scale when a loss scaler has changed its scale."""
+        for unit in self._units or []:
+            if unit.exchange.residual is not None:
+                unit.exchange.residual.mul_(factor)
+
+    def state_dict(self):
+        """This rank's states, to be saved between two steps. Residuals differ, so every rank saves its own."""
+        units = [{"preset": unit.exchange.preset, "tensors": unit.described, "state": unit.exchange.save()}
+                 for unit in self._units or []]
+        return {"version": STATE_VERSION, "world": dist.get_world_size(self._group),
+                "rank": dist.get_rank(self._group), "steps": self._steps, "units": units}
+
+    def load_state_dict(self, saved):
+        """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two."""
+        if saved.get("version") != STATE_VERSION:
+            raise ValueError(f"the state has version {saved.get('version')!r}; this package reads {STATE_VERSION}")
+        here = (dist.get_world_size(self._group), dist.get_rank(self._group))
+        if (saved["world"], saved["rank"]) != here:
+            raise ValueError(f"the state is of rank {saved['rank']} of {saved['world']}, and this is rank {here[1]} of "
+                             f"{here[0]}: begin with a new hook")
+        if self._units is None:
+            self._saved = saved  # until the first step has shown what the units are
+        else:
+            self._restore(saved)
+
+    def close(self):
+        """Ends the thread of the hook. DDP must not use it afterwards."""
+        self._work.put(None)
+
+    # The thread.
+
+    def _serve(self):
+        waiting = []
+        stream = None
+        while True:
+            job = self._work.get()
+            if job is None:
+                return
+            waiting.append(job)
+            try:
+                if job.ready is None:
+                    self._take(job, waiting)
+                else:
+                    if stream is None:
+                        stream = torch.cuda.Stream(job.buffer.device)
+                    job.buffer.record_stream(stream)
+                    stream.wait_event(job.ready)
+                    with torch.cuda.stream(stream):
+                        self._take(job, waiting)
+            except BaseException as error:  # the training must learn of it, whatever it is
+                self._error = error
+                for other in waiting:
+                    other.future.set_exception(_copy_of(error))
+                waiting.clear()
+
+    def _take(self, job, waiting):
+        """Puts the gradients of a bucket in their units, exchanges those that are complete, returns what is done."""
+        if self._units is None:
+            if not job.last:
+                return  # the first step shows all parameters before the first exchange
+            self._form_units([p for other in waiting for p in zip(other.parameters, other.gradients)])
+        for other in waiting:
+            if other.left is not None:
+                continue
+            other.left = len(other.parameters)
+            for parameter, gradient in zip(other.parameters, other.gradients):
+                unit, begin = self._places[id(parameter)]
+                if unit.put(begin, gradient, other):
+                    unit.exchange(unit.values)
+                    unit.give_back()
+        if job.last:
+            if any(other.left != 0 for other in waiting):
+                raise RuntimeError("the last bucket came before all gradients: the parameters of the model have changed")
+            self._steps += 1  # before the backward pass can end
+        while waiting and waiting[0].left == 0:
+            done = waiting.pop(0)
+            done.future.set_result(done.buffer)
+
+    def _form_units(self, gradients):
+        open_units, units = {}, []
+        for number, (parameter, gradient) in enumerate(gradients):
+            rule = self._configuration.rule_for(self._names.get(id(parameter)))
+            compressed = rule.codec != NONE
+            if not compressed:  # travels beside the parameters of the default
+                rule = dataclasses.replace(self._configuration.default)
+            key = (NONE if rule.codec == NONE else rule.codec, rule.bits, rule.weighting, rule.clip, gradient.dtype,
+                   gradient.device)
+            unit = open_units.get(key)
+            if unit is None:
+                unit = open_units[key] = _Unit(rule, gradient.dtype, gradient.device)
+                units.append(unit)
+            name = self._names.get(id(parameter), f"#{number}")
+            unit.append(parameter, name, tuple(gradient.shape), compressed, rule.weight)
+            if unit.size * gradient.element_size() >= self._unit_bytes:
+                del open_units[key]
+        for number, unit in enumerate(units):
+            unit.exchange = self._exchange_of(unit, self._seed * 1000003 + number)
+            unit.values = torch.zeros(unit.size, dtype=unit.dtype, device=unit.device)
+            unit.exchange.agree()
+        self._units = units
+        self._places = {id(p): (unit, begin) for unit in units for p, begin in zip(unit.parameters, unit.begins)}
+        if self._saved is not None:
+            self._restore(self._saved)
+            self._saved = None
+
+    def _exchange_of(self, unit, seed):
+        def make(preset, **parameters):
+            return Exchange(preset, unit.tensors, unit.dtype, unit.device, self._group, seed=seed % (1 << 64),
+                            bypass_below=self._bypass_below, threads=self._threads, **parameters)
+        rule = unit.rule
+        if rule.codec == NONE:
+            return make("fp32")
+        exchange = make(rule.codec, bits=rule.bits, weighting=rule.weighting, clip=rule.clip)
+        if exchange.travels:
+            return exchange
+        warnings.warn(f"{unit.size} values are too few for the budget of {rule.codec}: they travel as fp16")
+        return make("fp16")
+
+    def _restore(self, saved):
+        mine = [(unit.exchange.preset, unit.described) for unit in self._units]
+        theirs = [(unit["preset"], [(name, tuple(shape)) for name, shape in unit["tensors"]]) for unit in saved["units"]]
+        if mine != theirs:
+            raise ValueError("the state is of other parameters, codecs or bucket_mb than this hook has")
+        for unit, state in zip(self._units, saved["units"]):
+            unit.exchange.load(state["state"])
+        self._steps = saved["steps"]
+
+
+class _Job:
+    """One bucket of DDP on its way."""
+
+    def __init__(self, future, buffer, parameters, gradients, last):
+        self.future, self.buffer, self.last = future, buffer, last
+        self.parameters, self.gradients = parameters, gradients
+        self.left = None  # gradients that have no mean yet; None: not looked at
+        self.ready = None  # the event after which a GPU has written the gradients
+
+
+class _Unit:
+    """Parameters that are exchanged together."""
+
+    def __init__(self, rule, dtype, device):
+        self.rule, self.dtype, self.device = rule, dtype, device
+        self.parameters, self.begins, self.tensors, self.described = [], [], [], []
+        self.size = 0
+        self.exchange, self.values = None, None
+        self._filled = []
+
+    def append(self, parameter, name, shape, compressed, weight):
+        self.parameters.append(parameter)
+        self.begins.append(self.size)
+        self.tensors.append((shape, compressed, weight))
+        self.described.append((name, shape))
+        self.size += _size(shape)
+
+    def put(self, begin, gradient, job):
+        """Copies a gradient; whether it was the last one."""
+        self.values[begin:begin + gradient.numel()].view(gradient.shape).copy_(gradient)
+        self._filled.append((begin, gradient, job))
+        return len(self._filled) == len(self.parameters)
+
+    def give_back(self):
+        for begin, gradient, job in self._filled:
+            gradient.copy_(self.values[begin:begin + gradient.numel()].view(gradient.shape))
+            job.left -= 1
+        self._filled = []
+
+
+def _future(device):
+    return torch.futures.Future(devices=[device]) if device.type == "cuda" else torch.futures.Future()
+
+
+def _copy_of(error):
+    """One exception object for each future: they would share a traceback otherwise."""
+    return RuntimeError(f"the exchange of gradients failed: {error}")

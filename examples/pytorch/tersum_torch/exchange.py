@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""One gradient that the ranks of a process group average: a codec, its memory, and its rounds over torch's collectives."""
+
+import ctypes
+
+import torch
+import torch.distributed as dist
+
+from . import library
+from .library import lib
+
+_elements = {torch.float32: library.FLOAT, torch.float16: library.HALF, torch.bfloat16: library.BFLOAT16}
+
+# As what a round's elements travel where a process group adds them itself: sums of unsigned integers have the bits of
+# signed ones. What is missing is moved, and added by the codec.
+_sums = {library.FLOAT: torch.float32, library.HALF: torch.float16, library.INT8: torch.int8,
+         library.UINT8: torch.uint8, library.INT32: torch.int32, library.UINT32: torch.int32,
+         library.INT64: torch.int64, library.UINT64: torch.int64}
+_maxima = {library.FLOAT: torch.float32}
+
+
+class Exchange:
+    """Averages flat tensors of one length, type and device over a process group, compressed.
+
+    All ranks make it with the same arguments and call it in the same order. `tensors` are the shapes that the flat tensor
+    is made of, with a flag whether each is compressed and a weight: (shape, compressed, weight). With `whole` it is one
+    vector, which is compressed whatever its shape.
+    """
+
+    def __init__(self, preset, tensors, dtype, device, group, *, seed=0, bypass_below=0, bits=None, weighting=None,
+                 clip=None, threads=1, whole=False):
+        if dtype not in _elements:
+            raise TypeError(f"gradients of {dtype} cannot be compressed: float32, float16 and bfloat16 can")
+        self.preset, self.dtype, self.device = preset, dtype, torch.device(device)
+        self.group, self.seed = group, seed
+        self.world, self.rank = dist.get_world_size(group), dist.get_rank(group)
+        self.shapes = [tuple(shape) for shape, _, _ in tensors]
+        records, self.coordinates = (library.Tensor * len(tensors))(), 0
+        for record, (shape, compressed, weight) in zip(records, tensors):
+            size = _size(shape)
+            # A tensor of one row bypasses the codec.
+            record.rows = shape[0] if compressed and len(shape) > 1 and size > 0 else 1
+            record.columns = size // max(record.rows, 1)
+            record.offset, record.weight = self.coordinates, 1 if weight is None else weight
+            self.coordinates += size
+        options = library.Options()
+        lib.tersum_default_options(options)
+        options.preset, options.coordinates = preset.encode(), self.coordinates
+        if not whole:
+            options.tensors, options.tensor_count = records, len(tensors)
+        options.bypass_below, options.element = bypass_below, _elements[dtype]
+        options.world, options.rank, options.threads = self.world, self.rank, threads
+        options.device = library.CUDA if self.device.type == "cuda" else library.HOST
+        if bits is not None:
+            options.bits = bits
+        if weighting is not None:
+            options.weighting = weighting
+        if clip is not None:
+            options.clip = clip
+        self._codec = ctypes.c_void_p()
+        lib.tersum_open(options, self._codec)
+        self._steps = []
+        for index in range(lib.tersum_step_count(self._codec)):
+            step = library.Step()
+            lib.tersum_get_step(self._codec, index, step)
+            self._steps.append(step)
+        self._state = torch.zeros(lib.tersum_state_bytes(self._codec), dtype=torch.uint8, device=self.device)
+        self._workspace = torch.empty(lib.tersum_workspace_bytes(self._codec), dtype=torch.uint8, device=self.device)
+        lib.tersum_initialize(self._codec, self._state.data_ptr(), seed, self._stream())
+
+    def __del__(self):
+        if getattr(self, "_codec", None):
+            lib.tersum_close(self._codec)
+
+    @property
+    def bits_per_coordinate(self):
+        """What this rank gives to its collectives."""
+        return lib.tersum_bits_per_coordinate(self._codec)
+
+    @property
+    def shard(self):
+        """The values that this rank gets the mean of: all, but under sharded_*."""
+        begin = lib.tersum_shard_begin(self._codec)
+        return slice(begin, begin + lib.tersum_shard_size(self._codec))
+
+    @property
+    def travels(self):
+        """Whether the budget pays for anything; if not, the mean would be zeros."""
+        return bool(lib.tersum_travels(self._codec))
+
+    def agree(self):
+        """Raises on every rank if one of them has another codec, gradient or seed."""
+        mine = lib.tersum_fingerprint(self._codec, self.seed) >> 1  # fits a signed integer
+        both = torch.tensor([mine, -mine], dtype=torch.int64, device=self.device)
+        dist.all_reduce(both, op=dist.ReduceOp.MAX, group=self.group)
+        if both.tolist() != [mine, -mine]:
+            raise library.TersumError("the ranks have different codecs, gradients or seeds")
+
+    def __call__(self, values):
+        """Replaces the values by their mean over the ranks, with the same bits on all ranks; under sharded_* those of
+        `shard`, and leaves the others as they are."""
+        if values.dtype != self.dtype or values.numel() != self.coordinates or not values.is_contiguous():
+            raise ValueError(f"the exchange is of {self.coordinates} contiguous values of {self.dtype}")
+        for index, step in enumerate(self._steps):
+            if step.kind == library.CALL:
+                lib.tersum_run(self._codec, index, values.data_ptr(), self._state.data_ptr(),
+                               self._workspace.data_ptr(), self._stream())
+            elif step.kind == library.SHARDS:
+                self._exchange_shards(index, step)
+            elif self.world == 1:
+                if step.kind == library.SCATTER:
+                    self._bytes(step, step.count, step.received_offset).copy_(self._bytes(step, step.count))
+            elif step.kind == library.REDUCE:
+                self._reduce(index, step)
+            elif step.kind == library.SCATTER:
+                parts = step.count * self.world
+                dist.all_to_all_single(self._bytes(step, parts, step.received_offset), self._bytes(step, parts),
+                                       group=self.group)
+            else:
+                self._gather(self._bytes(step, step.count * self.world),
+                             [step.count * step.element_bytes] * self.world)
+
+    # What lives from step to step.
+
+    def save(self):
+        """The state as a tensor of bytes in host memory: only this rank of a world of this size can load it."""
+        saved = torch.empty(lib.tersum_saved_bytes(self._codec), dtype=torch.uint8)
+        lib.tersum_save(self._codec, self._state.data_ptr(), saved.data_ptr(), saved.numel(), self._stream())
+        return saved
+
+    def load(self, saved):
+        saved = saved.cpu().contiguous()
+        lib.tersum_load(self._codec, saved.data_ptr(), saved.numel(), self._state.data_ptr(), self._stream())
+
+    def was_non_finite(self):
+        """Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank."""
+        header = self._state[:64].cpu()
+        return bool(lib.tersum_was_non_finite(self._codec, header.data_ptr()))
+
+    @property
+    def residual(self):
+        """What feedback keeps of this rank's gradients, or None: a view, in their unit."""
+        offset = lib.tersum_residual_offset(self._codec)
+        if offset == 0:
+            return None
+        return self._state[offset:offset + 4 * self.coordinates].view(torch.float32)
+
+    # Rounds.
+
+    def _stream(self):
+        return torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else None
+
+    def _bytes(self, step, count, offset=None):
+        begin = step.offset if offset is None else offset
+        return self._workspace[begin:begin + count * step.element_bytes]
+
+    def _reduce(self, index, step):
+        table = {library.SUM: _sums, library.MAX: _maxima}.get(step.operation, {})
+        if step.element in table:
+            op = dist.ReduceOp.SUM if step.operation == library.SUM else dist.ReduceOp.MAX
+            dist.all_reduce(self._bytes(step, step.count).view(table[step.element]), op=op, group=self.group)
+            return
+        # The owner of each block adds it up in the order of the ranks.
+        size, data = step.element_bytes, self._bytes(step, step.count)
+        cuts = [step.count * k // self.world for k in range(self.world + 1)]
+        sizes = [(end - begin) * size for begin, end in zip(cuts, cuts[1:])]
+        mine = sizes[self.rank]
+        received = torch.empty(mine * self.world, dtype=torch.uint8, device=self.device)
+        dist.all_to_all_single(received, data, output_split_sizes=[mine] * self.world, input_split_sizes=sizes,
+                               group=self.group)
+        begin = data.data_ptr() + cuts[self.rank] * size
+        left = received.data_ptr()
+        for k in range(1, self.world if mine > 0 else 0):
+            lib.tersum_add(self._codec, index, self._workspace.data_ptr(), begin, left,
+                           received.data_ptr() + k * mine, cuts[self.rank], mine // size, self._stream())
+            left = begin
+        self._gather(data, sizes)
+
+    def _exchange_shards(self, index, step):
+        sent, sizes = [], []
+        for rank in range(self.world):
+            offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+            lib.tersum_get_part(self._codec, index, rank, offset, size)
+            sent.append(self._workspace[offset.value:offset.value + size.value])
+            sizes.append(size.value)
+        mine = sizes[self.rank]
+        received = self._workspace[step.received_offset:step.received_offset + self.world * mine]
+        if self.world == 1:
+            received.copy_(sent[0])
+            return
+        dist.all_to_all_single(received, torch.cat(sent), output_split_sizes=[mine] * self.world, input_split_sizes=sizes,
+                               group=self.group)
+
+    def _gather(self, data, sizes):
+        """Every rank gets the blocks of all; an all-gather of blocks that differ in size."""
+        begin = sum(sizes[:self.rank])
+        mine = data[begin:begin + sizes[self.rank]]
+        dist.all_to_all_single(data, mine.repeat(self.world), output_split_sizes=sizes,
+                               input_split_sizes=[sizes[self.rank]] * self.world, group=self.group)
+
+
+def _size(shape):
+    size = 1
+    for n in shape:
+        size *= n
+    return size

@@ -1,0 +1,533 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The functions of tersum_c.h: arguments are checked, exceptions end here, and errors are kept for the thread.
+
+#include "../presets/for_each_preset.hpp"
+#include "any_codec.hpp"
+#include "tersum_c.h"
+
+#include <tersum/state.hpp>
+#include <tersum/version.hpp>
+
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
+
+struct tersum_codec {
+  tersum_options options;
+  std::string preset;
+  std::unique_ptr<shared_library::any_codec> codec;
+};
+
+namespace shared_library {
+
+namespace {
+
+thread_local char const* last_error = "";
+
+// Sentences are literals, so that they outlive every call.
+int fail(int result, char const* sentence) noexcept
+{
+  last_error = sentence;
+  return result;
+}
+
+int report(tersum::status const& s) noexcept
+{
+  if (s.ok()) { return TERSUM_OK; }
+  int result = TERSUM_INVALID_ARGUMENT;
+  switch (s.code) {
+    case tersum::error_code::world_too_large: result = TERSUM_WORLD_TOO_LARGE; break;
+    case tersum::error_code::unsupported: result = TERSUM_UNSUPPORTED; break;
+    case tersum::error_code::execution_failed: result = TERSUM_EXECUTION_FAILED; break;
+    case tersum::error_code::transport_failed: result = TERSUM_TRANSPORT_FAILED; break;
+    default: break;
+  }
+  return fail(result, s.message.data());
+}
+
+//! Calls a function that returns a status or a result; an exception becomes an error.
+template <class Function>
+int guarded(Function const& function) noexcept
+{
+  try {
+    return function();
+  } catch (std::bad_alloc const&) {
+    return fail(TERSUM_OUT_OF_MEMORY, "there is no memory left for the codec");
+  } catch (...) {
+    return fail(TERSUM_EXECUTION_FAILED, "the library threw an exception");
+  }
+}
+
+struct preset_text {
+  std::string name;
+  std::string summary;
+};
+
+//! The list is made once, by the first thread that asks for it.
+std::vector<preset_text> const& presets()
+{
+  static std::vector<preset_text> const list = [] {
+    std::vector<preset_text> all;
+    examples::for_each_preset([&](std::string_view name, std::string_view summary, auto const&) {
+      all.push_back({std::string(name), std::string(summary)});
+    });
+    return all;
+  }();
+  return list;
+}
+
+//! The first bytes of a saved state: what it is, and for which codec. Versions of tersum below 1 may change states.
+struct saved_header {
+  char magic[8];
+  std::uint32_t interface_version;
+  std::uint32_t library_version;
+  std::uint64_t state_fingerprint;
+  std::uint64_t preset_hash;
+  std::uint64_t coordinates;
+  std::uint64_t state_bytes;
+  std::uint32_t world;
+  std::uint32_t rank;
+  std::uint64_t reserved;
+};
+static_assert(sizeof(saved_header) == 64);
+
+std::uint64_t hash_of(std::string const& text)
+{
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (unsigned char const c : text) { hash = (hash ^ c) * 0x100000001b3u; }
+  return hash;
+}
+
+saved_header header_of(tersum_codec const& codec)
+{
+  return {.magic             = {'t', 'e', 'r', 's', 't', 'a', 't', 'e'},
+          .interface_version = TERSUM_C_VERSION,
+          .library_version   = TERSUM_VERSION_MAJOR * 1000000 + TERSUM_VERSION_MINOR * 1000,
+          .state_fingerprint = codec.codec->state_fingerprint(),
+          .preset_hash       = hash_of(codec.preset),
+          .coordinates       = codec.options.coordinates,
+          .state_bytes       = codec.codec->state_bytes(),
+          .world             = static_cast<std::uint32_t>(codec.options.world),
+          .rank              = static_cast<std::uint32_t>(codec.options.rank),
+          .reserved          = 0};
+}
+
+std::span<std::byte> bytes_at(void* memory, std::size_t bytes)
+{
+  return {static_cast<std::byte*>(memory), memory == nullptr ? 0 : bytes};
+}
+
+int check_stream(tersum_codec const& codec, void* stream) noexcept
+{
+  bool const given = stream != nullptr;
+  if (codec.options.device == TERSUM_HOST && given) {
+    return fail(TERSUM_INVALID_ARGUMENT, "stream must be NULL on TERSUM_HOST");
+  }
+  if (codec.options.device == TERSUM_CUDA && !given) {
+    return fail(TERSUM_INVALID_ARGUMENT, "stream is NULL: name one, there is no default stream");
+  }
+  return TERSUM_OK;
+}
+
+int run_at(tersum_codec const& codec,
+           std::size_t index,
+           void* gradient,
+           void* state,
+           void* workspace,
+           void* stream) noexcept
+{
+  if (int const r = check_stream(codec, stream); r != TERSUM_OK) { return r; }
+  any_codec const& of         = *codec.codec;
+  bool const sixteen_bits     = codec.options.element != TERSUM_FLOAT;
+  std::size_t const alignment = sixteen_bits ? 2 : 4;
+  if (codec.options.coordinates > 0 && gradient == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "gradient is a null pointer");
+  }
+  if (reinterpret_cast<std::uintptr_t>(gradient) % alignment != 0) {
+    return fail(TERSUM_INVALID_ARGUMENT, "gradient is not aligned to its element type");
+  }
+  // Converted gradients lie in the workspace, before the library looks at it.
+  if (sixteen_bits &&
+      (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer or not aligned to 16 bytes");
+  }
+  return guarded([&] {
+    return report(of.run(
+      index,
+      {gradient, bytes_at(state, of.state_bytes()), bytes_at(workspace, of.workspace_bytes())},
+      stream));
+  });
+}
+
+int run_named(tersum_codec const* codec,
+              char const* name,
+              void* gradient,
+              void* state,
+              void* workspace,
+              void* stream) noexcept
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (codec->codec->repeats_calls()) {
+    return fail(TERSUM_UNSUPPORTED,
+                "this preset makes each call several times: use tersum_run for its steps");
+  }
+  for (std::size_t i = 0; i < codec->codec->step_count(); ++i) {
+    tersum_step const step = codec->codec->step(i);
+    if (step.kind == TERSUM_CALL && std::strcmp(step.name, name) == 0) {
+      return run_at(*codec, i, gradient, state, workspace, stream);
+    }
+  }
+  return fail(TERSUM_UNSUPPORTED, "this preset has no such call: tersum_get_step lists its own");
+}
+
+}  // namespace
+
+}  // namespace shared_library
+
+using namespace shared_library;
+
+extern "C" {
+
+char const* tersum_version(void)
+{
+#define TERSUM_TEXT_OF(number) #number
+#define TERSUM_TEXT(number)    TERSUM_TEXT_OF(number)
+  return TERSUM_TEXT(TERSUM_VERSION_MAJOR) "." TERSUM_TEXT(TERSUM_VERSION_MINOR) "." TERSUM_TEXT(
+    TERSUM_VERSION_PATCH);
+}
+
+int tersum_c_version(void) { return TERSUM_C_VERSION; }
+
+int tersum_has_cuda(void)
+{
+#if defined(TERSUM_EXAMPLE_CUDA)
+  return 1;
+#else
+  return 0;
+#endif
+}
+
+size_t tersum_preset_count(void) { return presets().size(); }
+
+char const* tersum_preset_name(size_t index)
+{
+  return index < presets().size() ? presets()[index].name.c_str() : nullptr;
+}
+
+char const* tersum_preset_summary(size_t index)
+{
+  return index < presets().size() ? presets()[index].summary.c_str() : nullptr;
+}
+
+char const* tersum_last_error(void) { return last_error; }
+
+void tersum_default_options(tersum_options* options)
+{
+  if (options == nullptr) { return; }
+  *options                = tersum_options{};
+  options->struct_bytes   = sizeof(tersum_options);
+  options->bypass_vectors = 1;
+  options->world          = 1;
+  options->threads        = 1;
+  options->weighting      = -1;
+  options->clip           = -1;
+}
+
+int tersum_open(tersum_options const* options, tersum_codec** codec)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  *codec = nullptr;
+  if (options == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "options is a null pointer"); }
+  if (options->struct_bytes != sizeof(tersum_options)) {
+    return fail(TERSUM_INVALID_ARGUMENT,
+                "options.struct_bytes is not the size of this library's tersum_options: call "
+                "tersum_default_options first");
+  }
+  if (options->preset == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options.preset is a null pointer");
+  }
+  if (options->tensor_count > 0 && options->tensors == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options.tensors is a null pointer");
+  }
+  if (options->element < TERSUM_FLOAT || options->element > TERSUM_BFLOAT16) {
+    return fail(TERSUM_INVALID_ARGUMENT,
+                "options.element must be TERSUM_FLOAT, TERSUM_HALF or TERSUM_BFLOAT16");
+  }
+  if (options->threads < 1 || options->threads > 4096) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options.threads must be between 1 and 4096");
+  }
+  if (options->device != TERSUM_HOST && options->device != TERSUM_CUDA) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options.device must be TERSUM_HOST or TERSUM_CUDA");
+  }
+  if (options->device == TERSUM_CUDA && tersum_has_cuda() == 0) {
+    return fail(TERSUM_UNSUPPORTED, "this library was built without CUDA");
+  }
+  return guarded([&] {
+    made_codec made;
+    if (options->device == TERSUM_CUDA) {
+#if defined(TERSUM_EXAMPLE_CUDA)
+      made = make_on_cuda(*options);
+#endif
+    } else {
+      for (auto const make :
+           {make_summed, make_choosing, make_low_rank, make_two_shot, make_sharded}) {
+        made = make(*options);
+        if (made.status.message != no_such_preset) { break; }
+      }
+    }
+    if (!made.status.ok()) { return report(made.status); }
+    auto opened            = std::make_unique<tersum_codec>();
+    opened->options        = *options;
+    opened->preset         = options->preset;
+    opened->options.preset = nullptr;
+    // The caller's, who need not keep them.
+    opened->options.tensors    = nullptr;
+    opened->options.boundaries = nullptr;
+    opened->codec              = std::move(made.codec);
+    *codec                     = opened.release();
+    return static_cast<int>(TERSUM_OK);
+  });
+}
+
+void tersum_close(tersum_codec* codec) { delete codec; }
+
+size_t tersum_state_bytes(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->state_bytes();
+}
+
+size_t tersum_workspace_bytes(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->workspace_bytes();
+}
+
+double tersum_bits_per_coordinate(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->bits_per_coordinate();
+}
+
+int tersum_travels(tersum_codec const* codec)
+{
+  return codec != nullptr && codec->codec->travels() ? 1 : 0;
+}
+
+uint64_t tersum_fingerprint(tersum_codec const* codec, uint64_t seed)
+{
+  return codec == nullptr ? 0 : codec->codec->fingerprint(seed);
+}
+
+size_t tersum_step_count(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->step_count();
+}
+
+int tersum_get_step(tersum_codec const* codec, size_t index, tersum_step* step)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (step == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "step is a null pointer"); }
+  if (index >= codec->codec->step_count()) {
+    return fail(TERSUM_INVALID_ARGUMENT, "index is not below tersum_step_count");
+  }
+  *step = codec->codec->step(index);
+  return TERSUM_OK;
+}
+
+int tersum_get_part(
+  tersum_codec const* codec, size_t index, int rank, size_t* offset, size_t* bytes)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (offset == nullptr || bytes == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "offset or bytes is a null pointer");
+  }
+  if (index >= codec->codec->step_count() || codec->codec->step(index).kind != TERSUM_SHARDS) {
+    return fail(TERSUM_INVALID_ARGUMENT, "index is not that of a step of kind TERSUM_SHARDS");
+  }
+  if (rank < 0 || rank >= codec->options.world) {
+    return fail(TERSUM_INVALID_ARGUMENT, "rank is not one of the world");
+  }
+  part_place const place = codec->codec->part(index, rank);
+  *offset                = place.offset;
+  *bytes                 = place.bytes;
+  return TERSUM_OK;
+}
+
+uint64_t tersum_shard_begin(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->shard_begin();
+}
+
+uint64_t tersum_shard_size(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->shard_size();
+}
+
+int tersum_initialize(tersum_codec const* codec, void* state, uint64_t seed, void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (state == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer"); }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  return guarded([&] {
+    return report(
+      codec->codec->initialize(bytes_at(state, codec->codec->state_bytes()), seed, stream));
+  });
+}
+
+int tersum_run(tersum_codec const* codec,
+               size_t index,
+               void* gradient,
+               void* state,
+               void* workspace,
+               void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (index >= codec->codec->step_count() || codec->codec->step(index).kind != TERSUM_CALL) {
+    return fail(TERSUM_INVALID_ARGUMENT, "index is not that of a step of kind TERSUM_CALL");
+  }
+  return run_at(*codec, index, gradient, state, workspace, stream);
+}
+
+int tersum_measure(
+  tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream)
+{
+  return run_named(codec, "measure", gradient, state, workspace, stream);
+}
+
+int tersum_encode(
+  tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream)
+{
+  return run_named(codec, "encode", gradient, state, workspace, stream);
+}
+
+int tersum_recompress(
+  tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream)
+{
+  return run_named(codec, "recompress", gradient, state, workspace, stream);
+}
+
+int tersum_decode(
+  tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream)
+{
+  return run_named(codec, "decode", gradient, state, workspace, stream);
+}
+
+int tersum_add(tersum_codec const* codec,
+               size_t index,
+               void* workspace,
+               void* to,
+               void const* a,
+               void const* b,
+               size_t first,
+               size_t count,
+               void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  any_codec const& of = *codec->codec;
+  if (index >= of.step_count() || of.step(index).kind != TERSUM_REDUCE) {
+    return fail(TERSUM_INVALID_ARGUMENT, "index is not that of a step of kind TERSUM_REDUCE");
+  }
+  std::size_t const elements = of.step(index).count;
+  if (first > elements || count > elements - first) {
+    return fail(TERSUM_INVALID_ARGUMENT, "first + count is beyond the elements of the round");
+  }
+  if (workspace == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer"); }
+  if (count > 0 && (to == nullptr || a == nullptr || b == nullptr)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "to, a or b is a null pointer");
+  }
+  return guarded([&] {
+    return report(
+      of.add(index, bytes_at(workspace, of.workspace_bytes()), to, a, b, first, count, stream));
+  });
+}
+
+size_t tersum_saved_bytes(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : sizeof(saved_header) + codec->codec->state_bytes();
+}
+
+int tersum_save(
+  tersum_codec const* codec, void const* state, void* saved, size_t saved_bytes, void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (state == nullptr || saved == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "state or saved is a null pointer");
+  }
+  if (saved_bytes != tersum_saved_bytes(codec)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes differs from tersum_saved_bytes()");
+  }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  saved_header const header = header_of(*codec);
+  auto* const to            = static_cast<std::byte*>(saved);
+  std::memcpy(to, &header, sizeof header);
+  return guarded([&] {
+    return report(codec->codec->copy(to + sizeof header,
+                                     static_cast<std::byte const*>(state),
+                                     codec->codec->state_bytes(),
+                                     stream));
+  });
+}
+
+int tersum_load(
+  tersum_codec const* codec, void const* saved, size_t saved_bytes, void* state, void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (state == nullptr || saved == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "state or saved is a null pointer");
+  }
+  saved_header header{};
+  if (saved_bytes < sizeof header) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes is less than the header of a saved state");
+  }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  std::memcpy(&header, saved, sizeof header);
+  saved_header const mine = header_of(*codec);
+  if (std::memcmp(header.magic, mine.magic, sizeof header.magic) != 0) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved is not a state that tersum_save wrote");
+  }
+  if (header.interface_version != mine.interface_version ||
+      header.library_version != mine.library_version) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved is a state of another version of the library");
+  }
+  if (header.world != mine.world || header.rank != mine.rank) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved is a state of another rank or world");
+  }
+  if (header.preset_hash != mine.preset_hash ||
+      header.state_fingerprint != mine.state_fingerprint ||
+      header.coordinates != mine.coordinates || header.state_bytes != mine.state_bytes) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved is a state of another codec or gradient");
+  }
+  if (saved_bytes != tersum_saved_bytes(codec)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes differs from tersum_saved_bytes()");
+  }
+  return guarded([&] {
+    return report(codec->codec->copy(static_cast<std::byte*>(state),
+                                     static_cast<std::byte const*>(saved) + sizeof header,
+                                     codec->codec->state_bytes(),
+                                     stream));
+  });
+}
+
+size_t tersum_residual_offset(tersum_codec const* codec)
+{
+  return codec == nullptr ? 0 : codec->codec->residual_offset();
+}
+
+uint64_t tersum_steps_done(tersum_codec const*, void const* state)
+{
+  tersum::state_header header{};
+  if (state != nullptr) { std::memcpy(&header, state, sizeof header); }
+  return header.step;
+}
+
+int tersum_was_non_finite(tersum_codec const*, void const* state)
+{
+  tersum::state_header header{};
+  if (state != nullptr) { std::memcpy(&header, state, sizeof header); }
+  return header.last_was_non_finite() ? 1 : 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,358 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""One rank of test_pytorch.py: pytorch_rank.py RANK WORLD FOLDER TASK... A task is a name, or name:argument. Starting a
+process takes longer than most tasks, so one does many."""
+
+import datetime
+import hashlib
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel
+
+import tersum_torch
+
+TIMEOUT = datetime.timedelta(seconds=60)
+
+
+class Model(nn.Module):
+    """Matrices, vectors, a tensor of three dimensions and a parameter of one element."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(300, 64)
+        self.convolution = nn.Conv1d(64, 96, 3, padding=1)
+        self.hidden = nn.Linear(96, 257)
+        self.out = nn.Linear(257, 300)
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, tokens):
+        x = self.convolution(self.embedding(tokens).transpose(1, 2)).transpose(1, 2)
+        return self.out(torch.tanh(self.hidden(x))) * self.scale
+
+
+def digest(module):
+    total = hashlib.sha256()
+    for parameter in module.parameters():
+        total.update(parameter.detach().float().contiguous().numpy().tobytes())
+    return total.hexdigest()
+
+
+def same_everywhere(value):
+    values = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    assert len(set(values)) == 1, f"the ranks differ: {values}"
+
+
+def make(hook=None, **options):
+    torch.manual_seed(3)
+    module = Model()
+    # Buckets of some 50 KB: several of them, which DDP rebuilds after the first step.
+    model = DistributedDataParallel(module, bucket_cap_mb=0.05)
+    if hook is not None:
+        model.register_comm_hook(None, hook(module, **options))
+    return module, model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def batch(step, rank):
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    tokens = torch.randint(0, 300, (8, 16), generator=generator)
+    return tokens, (tokens * 7 + 3) % 300
+
+
+def loss_of(model, step, rank):
+    tokens, expected = batch(step, rank)
+    return nn.functional.cross_entropy(model(tokens).flatten(0, 1), expected.flatten())
+
+
+def train(model, optimizer, steps, rank):
+    last = None
+    for step in steps:
+        optimizer.zero_grad()
+        last = loss_of(model, step, rank)
+        last.backward()
+        optimizer.step()
+    return float(last)
+
+
+def hook_of(codec, **options):
+    def of(module, **more):
+        return tersum_torch.ddp_hook(codec, module=module, seed=5, bucket_mb=0.1, timeout=TIMEOUT, **options, **more)
+    return of
+
+
+# Tasks.
+
+def presets(rank, world, folder):
+    """Every preset by itself, in every type: equal bits everywhere, and the mean, to what the bits allow."""
+    shapes = [((60, 256), True, None), ((33,), True, None), ((7, 300), False, None), ((4, 5, 100), True, 2.0)]
+    size = 60 * 256 + 33 + 2100 + 2000
+    for name in tersum_torch.presets():
+        if name.startswith("sharded_"):
+            continue
+        for dtype in (torch.float32, torch.bfloat16, torch.float16):
+            if dtype != torch.float32 and name not in ("fp16", "rotated_sat4", "allocated_2_ef", "two_shot_4"):
+                continue
+            exchange = tersum_torch.Exchange(name, shapes, dtype, "cpu", dist.group.WORLD, seed=9)
+            exchange.agree()
+            for step in range(3):
+                gradients = [torch.randn(size, generator=torch.Generator().manual_seed(100 * step + k)).to(dtype)
+                             for k in range(world)]
+                mean = torch.stack([g.double() for g in gradients]).mean(0)
+                values = gradients[rank].clone()
+                exchange(values)
+                same_everywhere(hashlib.sha256(values.float().numpy().tobytes()).hexdigest())
+                error = float(((values.double() - mean) ** 2).sum() / (mean ** 2).sum())
+                # Half has 11 bits, so a sum of n is off by n times 2^-11 of its terms at most, which is far below 1e-5 in
+                # the mean square; bfloat16 has 8. Of independent normal gradients two shots of Lloyd-Max codes of 4 bits
+                # have twice the distortion .0095, and saturating codes of 4 bits .07 by the library's tables.
+                limit = {"fp32": 1e-12, "fp16": 1e-5, "two_shot_4": 0.025, "rotated_sat4": 0.12}.get(name)
+                if limit is not None:
+                    rounding = {torch.float32: 0, torch.float16: 2.0 ** -20, torch.bfloat16: 2.0 ** -14}[dtype]
+                    assert error <= limit + rounding, f"{name} {dtype}: {error}"
+                # What is not compressed is a sum of floats, then rounded to the type.
+                if not name.startswith(("topk_", "thc_wide4", "thc_lookup")):
+                    part = slice(60 * 256, 60 * 256 + 33)
+                    near = torch.allclose(values[part].double(), mean[part], rtol=float(torch.finfo(dtype).eps),
+                                          atol=1e-6)
+                    assert near or name in ("fp16", "bf16"), f"{name} {dtype}: what bypasses is not the mean"
+    other = tersum_torch.Exchange("fp32", shapes, torch.float32, "cpu", dist.group.WORLD, seed=rank)
+    try:
+        other.agree()
+    except tersum_torch.TersumError:
+        pass
+    else:
+        assert world == 1, "different seeds were not noticed"
+
+
+def shards(rank, world, folder):
+    """Presets of reduce-scatters: each rank has the mean of its shard, after one encoding, whose distortion is .0095."""
+    for dtype in (torch.float32, torch.bfloat16):
+        exchange = tersum_torch.Exchange("sharded_4_ef", [((20001,), True, None)], dtype, "cpu", dist.group.WORLD, seed=9,
+                                         whole=True)
+        exchange.agree()
+        gradients = [torch.randn(20001, generator=torch.Generator().manual_seed(k)).to(dtype) for k in range(world)]
+        values, part = gradients[rank].clone(), exchange.shard
+        exchange(values)
+        mean = torch.stack([g.double() for g in gradients]).mean(0)[part]
+        error = float(((values[part].double() - mean) ** 2).sum() / (mean ** 2).sum())
+        assert error < 1.3 * 0.0095 + 2.0 ** -14, error
+        values[part] = gradients[rank][part]
+        assert torch.equal(values, gradients[rank]), "what is not in the shard has changed"
+        covered = torch.zeros(20001)
+        covered[part] = 1
+        dist.all_reduce(covered)
+        assert bool((covered == 1).all()), "the shards do not cover the gradient"
+
+
+def fsdp2(rank, world, folder):
+    """FSDP2 of the newest torch: sharded_8 trains nearly as without, and ranks resume with the same bits."""
+    from torch.distributed.fsdp import FSDPModule, fully_shard
+
+    def made(codec):
+        torch.manual_seed(3)
+        model = nn.Sequential(nn.Linear(128, 256), nn.Tanh(), nn.Linear(256, 128))
+        for part in (model[0], model[2], model):
+            fully_shard(part)
+        scatters = []
+        for number, module in enumerate(m for m in model.modules() if isinstance(m, FSDPModule)):
+            if codec is not None:
+                scatters.append(tersum_torch.fsdp2_reduce_scatter(codec, seed=number))
+                module.set_custom_reduce_scatter(scatters[-1])
+        return model, scatters, torch.optim.SGD(model.parameters(), lr=0.5)
+
+    def steps(model, optimizer, numbers):
+        losses = []
+        for number in numbers:
+            x = torch.randn(32, 128, generator=torch.Generator().manual_seed(10 * number + rank))
+            optimizer.zero_grad()
+            loss = (model(x) - x.roll(1, 1)).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+        return losses, [p.to_local().clone() for p in model.parameters()]
+
+    model, _, optimizer = made(None)
+    plain, _ = steps(model, optimizer, range(20))
+    model, scatters, optimizer = made("sharded_8")
+    compressed, _ = steps(model, optimizer, range(20))
+    assert plain[-1] < plain[0] and abs(compressed[-1] - plain[-1]) < 0.01 * plain[0], (plain[-1], compressed[-1])
+    assert any(8 < s.bits_per_coordinate < 9 for s in scatters), [s.bits_per_coordinate for s in scatters]
+    model, scatters, optimizer = made("sharded_2_ef")
+    steps(model, optimizer, range(3))
+    saved = [s.state_dict() for s in scatters], [p.detach().clone() for p in model.parameters()]
+    _, went_on = steps(model, optimizer, range(3, 6))
+    model, scatters, optimizer = made("sharded_2_ef")
+    with torch.no_grad():
+        for parameter, before in zip(model.parameters(), saved[1]):
+            parameter.copy_(before)
+    for scatter, state in zip(scatters, saved[0]):
+        scatter.load_state_dict(state)
+    _, resumed_ones = steps(model, optimizer, range(3, 6))
+    assert all(torch.equal(a, b) for a, b in zip(went_on, resumed_ones)), "the resumed training has other bits"
+
+
+def training(rank, world, folder, codec):
+    """Replicas stay equal; fp32 trains as without a hook."""
+    module, model, optimizer = make(hook_of(codec))
+    first = float(loss_of(module, 0, rank).detach())
+    last = train(model, optimizer, range(12), rank)
+    same_everywhere(digest(module))
+    assert last < first, f"the loss went from {first} to {last}"
+    if codec == "fp32":
+        plain, model, optimizer = make()
+        train(model, optimizer, range(12), rank)
+        for a, b in zip(module.parameters(), plain.parameters()):
+            assert torch.allclose(a, b, rtol=1e-4, atol=1e-6), "fp32 does not train as without a hook"
+
+
+def resume(rank, world, folder, codec):
+    """Three steps, a checkpoint, three steps; `resumed` goes on with the checkpoint in another process."""
+    hook = []
+    module, model, optimizer = make(lambda m: hook.append(hook_of(codec)(m)) or hook[0])
+    train(model, optimizer, range(3), rank)
+    torch.save({"model": module.state_dict(), "optimizer": optimizer.state_dict(), "hook": hook[0].state_dict()},
+               os.path.join(folder, f"checkpoint_{codec}_{rank}"))
+    train(model, optimizer, range(3, 6), rank)
+    with open(os.path.join(folder, f"went_on_{codec}_{rank}"), "w") as file:
+        file.write(digest(module))
+
+
+def resumed(rank, world, folder, codec):
+    saved = torch.load(os.path.join(folder, f"checkpoint_{codec}_{rank}"))
+    hook = []
+    module, model, optimizer = make(lambda m: hook.append(hook_of(codec)(m)) or hook[0])
+    module.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    hook[0].load_state_dict(saved["hook"])
+    train(model, optimizer, range(3, 6), rank)
+    with open(os.path.join(folder, f"went_on_{codec}_{rank}")) as file:
+        assert file.read() == digest(module), "the resumed training has other bits"
+    hook[0].load_state_dict(saved["hook"])  # between two steps, too
+    wrong = dict(saved["hook"], rank=saved["hook"]["rank"] + 1)
+    try:
+        hook[0].load_state_dict(wrong)
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("the state of another rank was taken")
+
+
+def killed(rank, world, folder):
+    module, model, optimizer = make(hook_of("rotated_sat4"))
+    train(model, optimizer, range(2), rank)
+    if rank == world - 1:
+        os._exit(9)
+    try:
+        train(model, optimizer, range(2, 30), rank)
+    except RuntimeError as error:
+        print(f"rank {rank} learned of it: {error}", flush=True)
+        os._exit(3)
+    os._exit(0)
+
+
+def accumulation(rank, world, folder):
+    """Two micro-batches without an exchange in between are one exchange of their sum."""
+    hooks = []
+    module, model, optimizer = make(lambda m: hooks.append(hook_of("fp32")(m)) or hooks[0])
+    for step in range(4):
+        with model.no_sync():
+            loss_of(model, 2 * step, rank).backward()
+        before = hooks[0].state_dict()["steps"]
+        loss_of(model, 2 * step + 1, rank).backward()
+        assert (before, hooks[0].state_dict()["steps"]) == (step, step + 1), "no_sync exchanged something"
+        expected = Model()
+        expected.load_state_dict(module.state_dict())
+        for k in range(world):
+            for half in range(2):
+                (loss_of(expected, 2 * step + half, k) / world).backward()
+        for a, b in zip(module.parameters(), expected.parameters()):
+            assert torch.allclose(a.grad, b.grad, rtol=1e-4, atol=1e-6)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def not_finite(rank, world, folder):
+    """An Inf on one rank: all ranks see it, skip the step, and go on with equal bits."""
+    hooks = []
+    module, model, optimizer = make(lambda m: hooks.append(hook_of("two_shot_4_ef")(m)) or hooks[0])
+    train(model, optimizer, range(2), rank)
+    assert not hooks[0].was_non_finite()
+    residuals = [unit.exchange.residual.clone() for unit in hooks[0]._units]
+    optimizer.zero_grad()
+    (loss_of(model, 2, rank) * (float("inf") if rank == 0 else 1)).backward()
+    assert hooks[0].was_non_finite()
+    assert not all(torch.isfinite(p.grad).all() for p in module.parameters()), "a scaler would see nothing"
+    for unit, before in zip(hooks[0]._units, residuals):
+        assert torch.equal(unit.exchange.residual, before), "the skipped step changed a residual"
+    hooks[0].rescale_residuals(0.5)
+    for unit, before in zip(hooks[0]._units, residuals):
+        assert torch.equal(unit.exchange.residual, before * 0.5)
+    train(model, optimizer, range(3, 5), rank)
+    assert not hooks[0].was_non_finite()
+    same_everywhere(digest(module))
+
+
+def rules(rank, world, folder):
+    """Codecs by name: what is not compressed is the exact mean, and the rest is not."""
+    configuration = {"version": 1, "default": "rotated_sat4",
+                     "rules": [{"pattern": "embedding.*", "codec": "none"},
+                               {"pattern": "hidden.weight", "codec": "allocated_2", "bits": 3, "weight": 2},
+                               {"pattern": "out.*", "codec": "powersgd_r4"}]}
+    hooks = []
+    module, model, _ = make(lambda m: hooks.append(hook_of(configuration)(m)) or hooks[0])
+    loss_of(model, 0, rank).backward()
+    expected = Model()
+    expected.load_state_dict(module.state_dict())
+    for k in range(world):
+        (loss_of(expected, 0, k) / world).backward()
+    exact = {name: torch.allclose(a.grad, b.grad, rtol=1e-5, atol=1e-8)
+             for (name, a), b in zip(module.named_parameters(), expected.parameters())}
+    compressed = {name for name, yes in exact.items() if not yes}
+    assert compressed == {"convolution.weight", "hidden.weight", "out.weight"}, compressed
+    presets = {name: u.exchange.preset for u in hooks[0]._units for name, _ in u.described}
+    assert presets["hidden.weight"] == "allocated_2" and presets["out.weight"] == "powersgd_r4", presets
+    assert presets["embedding.weight"] == "rotated_sat4", presets
+    try:
+        tersum_torch.ddp_hook(configuration)
+    except ValueError as error:
+        assert "module" in str(error)
+    else:
+        raise AssertionError("rules without names were taken")
+
+
+def bfloat16(rank, world, folder):
+    """Parameters of 16 bits, of two types in one model."""
+    torch.manual_seed(3)
+    module = nn.Sequential(nn.Linear(64, 300), nn.Tanh(), nn.Linear(300, 64)).to(torch.bfloat16)
+    module[2].to(torch.float32).register_forward_pre_hook(lambda _, inputs: (inputs[0].float(),))
+    model = DistributedDataParallel(module, bucket_cap_mb=0.02)
+    model.register_comm_hook(None, tersum_torch.ddp_hook("two_shot_4", bucket_mb=0.02))
+    for step in range(4):
+        x = torch.randn(16, 64, generator=torch.Generator().manual_seed(10 * step + rank))
+        (model(x.to(torch.bfloat16)) - x).pow(2).mean().backward()
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter -= 0.1 * parameter.grad
+                parameter.grad = None
+    same_everywhere(digest(module))
+
+
+def main():
+    rank, world, folder, tasks = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting_{tasks[0]}", rank=rank, world_size=world,
+                            timeout=TIMEOUT)
+    for task in tasks:
+        name, *arguments = task.split(":")
+        print(f"rank {rank}: {task}", flush=True)
+        globals()[name](rank, world, folder, *arguments)
+        dist.barrier()
+
+
+if __name__ == "__main__":
+    main()

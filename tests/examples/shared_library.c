@@ -1,0 +1,424 @@
+/* SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+ * SPDX-License-Identifier: Apache-2.0 */
+
+/* The shared library from C: every preset among three ranks of one process, states that are saved and loaded, arguments
+ * at fault, and one codec used by many threads. */
+
+#include "tersum_c.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 3, ROWS = 96, COLUMNS = 131, VECTOR = 77, D = ROWS * COLUMNS + VECTOR };
+
+static int failures = 0;
+
+#define CHECK(condition)                                                                           \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      printf("%s:%d: %s does not hold (%s)\n", __FILE__, __LINE__, #condition, tersum_last_error()); \
+      ++failures;                                                                                  \
+    }                                                                                              \
+  } while (0)
+
+static tersum_tensor const tensors[] = {{ROWS, COLUMNS, 0, 1, 0}, {1, VECTOR, ROWS * COLUMNS, 1, 0}};
+
+static tersum_options options_of(char const* preset, int rank)
+{
+  tersum_options o;
+  tersum_default_options(&o);
+  o.preset       = preset;
+  o.coordinates  = D;
+  o.tensors      = tensors;
+  o.tensor_count = 2;
+  o.world        = RANKS;
+  o.rank         = rank;
+  return o;
+}
+
+static void* aligned(size_t bytes)
+{
+  void* memory = aligned_alloc(16, (bytes + 31) / 16 * 16);
+  if (memory == NULL) { abort(); }
+  memset(memory, 0xa5, (bytes + 31) / 16 * 16);
+  return memory;
+}
+
+/* A gradient that is the same on every machine. */
+static float coordinate(int rank, int step, size_t i)
+{
+  uint32_t x = (uint32_t)(i * 2654435761u) + (uint32_t)rank * 97u + (uint32_t)step * 7919u;
+  x ^= x >> 15;
+  x *= 2246822519u;
+  x ^= x >> 13;
+  return ((float)(x >> 8) / 8388608.0f - 1.0f) * (i % 300 < 150 ? 1.0f : 0.01f);
+}
+
+typedef struct rank_of_test {
+  tersum_codec* codec;
+  void* state;
+  char* workspace;
+  float* gradient;
+} rank_of_test;
+
+static void open_rank(rank_of_test* r, char const* preset, int rank)
+{
+  tersum_options const o = options_of(preset, rank);
+  r->codec               = NULL;
+  CHECK(tersum_open(&o, &r->codec) == TERSUM_OK);
+  if (r->codec == NULL) { exit(1); }
+  r->state     = aligned(tersum_state_bytes(r->codec));
+  r->workspace = aligned(tersum_workspace_bytes(r->codec));
+  r->gradient  = aligned(D * sizeof(float));
+  CHECK(tersum_initialize(r->codec, r->state, 42, NULL) == TERSUM_OK);
+}
+
+static void close_rank(rank_of_test* r)
+{
+  tersum_close(r->codec);
+  free(r->state);
+  free(r->workspace);
+  free(r->gradient);
+}
+
+/* A round of all ranks, in their order. */
+static void meet(rank_of_test* ranks, size_t index, tersum_step const* step)
+{
+  size_t const bytes = step->count * step->element_bytes;
+  if (step->kind == TERSUM_REDUCE) {
+    char* sum = aligned(bytes);
+    char* place[RANKS]; /* where a round lies may depend on the rank */
+    for (int k = 0; k < RANKS; ++k) {
+      tersum_step own;
+      CHECK(tersum_get_step(ranks[k].codec, index, &own) == TERSUM_OK);
+      CHECK(own.count == step->count);
+      place[k] = ranks[k].workspace + own.offset;
+    }
+    memcpy(sum, place[0], bytes);
+    for (int k = 1; k < RANKS; ++k) {
+      char* const add = place[k];
+      /* In two pieces: an operation may depend on the position. */
+      size_t const cut = step->count / 3;
+      CHECK(tersum_add(ranks[k].codec, index, ranks[k].workspace, sum, sum, add, 0, cut, NULL) == TERSUM_OK);
+      CHECK(tersum_add(ranks[k].codec, index, ranks[k].workspace, sum + cut * step->element_bytes,
+                       sum + cut * step->element_bytes, add + cut * step->element_bytes, cut, step->count - cut,
+                       NULL) == TERSUM_OK);
+    }
+    if (step->operation == TERSUM_SUM && step->element == TERSUM_FLOAT) {
+      /* The operation that transports have must be the codec's own. */
+      for (size_t i = 0; i < step->count; ++i) {
+        float plain = ((float*)place[0])[i];
+        for (int k = 1; k < RANKS; ++k) { plain += ((float*)place[k])[i]; }
+        if (memcmp(&plain, (float*)sum + i, sizeof plain) != 0) {
+          CHECK(!"a sum of floats is that of C");
+          break;
+        }
+      }
+    }
+    for (int k = 0; k < RANKS; ++k) { memcpy(place[k], sum, bytes); }
+    free(sum);
+  } else if (step->kind == TERSUM_SHARDS) {
+    for (int to = 0; to < RANKS; ++to) {
+      tersum_step own;
+      CHECK(tersum_get_step(ranks[to].codec, index, &own) == TERSUM_OK);
+      char* at = ranks[to].workspace + own.received_offset;
+      for (int from = 0; from < RANKS; ++from) {
+        size_t offset = 0, size = 0;
+        CHECK(tersum_get_part(ranks[from].codec, index, to, &offset, &size) == TERSUM_OK);
+        memcpy(at, ranks[from].workspace + offset, size);
+        at += size;
+      }
+    }
+  } else if (step->kind == TERSUM_SCATTER) {
+    for (int to = 0; to < RANKS; ++to) {
+      for (int from = 0; from < RANKS; ++from) {
+        memcpy(ranks[to].workspace + step->received_offset + (size_t)from * bytes,
+               ranks[from].workspace + step->offset + (size_t)to * bytes, bytes);
+      }
+    }
+  } else {
+    for (int to = 0; to < RANKS; ++to) {
+      for (int from = 0; from < RANKS; ++from) {
+        size_t const at = step->offset + (size_t)from * bytes;
+        if (to != from) { memcpy(ranks[to].workspace + at, ranks[from].workspace + at, bytes); }
+      }
+    }
+  }
+}
+
+static void exchange(rank_of_test* ranks, int number)
+{
+  for (int k = 0; k < RANKS; ++k) {
+    for (size_t i = 0; i < D; ++i) { ranks[k].gradient[i] = coordinate(k, number, i); }
+  }
+  for (size_t i = 0; i < tersum_step_count(ranks[0].codec); ++i) {
+    tersum_step step;
+    CHECK(tersum_get_step(ranks[0].codec, i, &step) == TERSUM_OK);
+    if (step.kind != TERSUM_CALL) {
+      meet(ranks, i, &step);
+      continue;
+    }
+    for (int k = 0; k < RANKS; ++k) {
+      CHECK(tersum_run(ranks[k].codec, i, ranks[k].gradient, ranks[k].state, ranks[k].workspace, NULL) == TERSUM_OK);
+    }
+  }
+}
+
+/* Each rank has the mean of its shard, and the rest of its gradient as it was: put together, the mean with the error of
+   one encoding. Lloyd-Max codes of normal values have distortions D of .363, .1175, .0345 and .0095 for 1 to 4 bits (Max
+   1960) and about 4e-5 for 8. Scaled so that they are unbiased they lose D / (1 - D) of the energy, independently on each
+   rank; a tenth is for chance, as 12576 coordinates make it 1 %, and for rotated values being near normal only. */
+static void check_shards(char const* preset)
+{
+  static uint64_t const boundaries[RANKS + 1] = {0, 1500, 9001, D};
+  rank_of_test ranks[RANKS];
+  for (int k = 0; k < RANKS; ++k) {
+    open_rank(&ranks[k], preset, k);
+    tersum_close(ranks[k].codec);
+    free(ranks[k].state);
+    free(ranks[k].workspace);
+    tersum_options o = options_of(preset, k);
+    o.boundaries     = boundaries;
+    CHECK(tersum_open(&o, &ranks[k].codec) == TERSUM_OK);
+    if (ranks[k].codec == NULL) { exit(1); }
+    ranks[k].state     = aligned(tersum_state_bytes(ranks[k].codec));
+    ranks[k].workspace = aligned(tersum_workspace_bytes(ranks[k].codec));
+    CHECK(tersum_initialize(ranks[k].codec, ranks[k].state, 42, NULL) == TERSUM_OK);
+    CHECK(tersum_shard_begin(ranks[k].codec) == boundaries[k]);
+    CHECK(tersum_shard_size(ranks[k].codec) == boundaries[k + 1] - boundaries[k]);
+  }
+  exchange(ranks, 0);
+  double lost = 0, energies = 0;
+  for (int k = 0; k < RANKS; ++k) {
+    for (size_t i = 0; i < D; ++i) {
+      if (i < boundaries[k] || i >= boundaries[k + 1]) {
+        float const before = coordinate(k, 0, i);
+        if (memcmp(&before, &ranks[k].gradient[i], sizeof before) != 0) { CHECK(!"the rest is as it was"); break; }
+        continue;
+      }
+      double mean = 0;
+      for (int of = 0; of < RANKS; ++of) { mean += coordinate(of, 0, i) / (double)RANKS; }
+      lost += (mean - ranks[k].gradient[i]) * (mean - ranks[k].gradient[i]);
+      for (int of = 0; of < RANKS; ++of) { energies += coordinate(of, 0, i) * coordinate(of, 0, i); }
+    }
+  }
+  double const distortions[] = {0, .3634, .1175, .03454, .009497, 0, 0, 0, 5e-5};
+  double const d             = distortions[preset[strlen("sharded_")] - '0'];
+  CHECK(lost <= 1.1 * d / (1 - d) * energies / (RANKS * RANKS));
+  for (int k = 0; k < RANKS; ++k) { close_rank(&ranks[k]); }
+}
+
+static void check_preset(char const* preset)
+{
+  if (strncmp(preset, "sharded_", 8) == 0) {
+    check_shards(preset);
+    return;
+  }
+  rank_of_test ranks[RANKS];
+  for (int k = 0; k < RANKS; ++k) { open_rank(&ranks[k], preset, k); }
+  CHECK(tersum_fingerprint(ranks[0].codec, 1) == tersum_fingerprint(ranks[1].codec, 1));
+  CHECK(tersum_fingerprint(ranks[0].codec, 1) != tersum_fingerprint(ranks[0].codec, 2));
+  for (int number = 0; number < 2; ++number) {
+    exchange(ranks, number);
+    for (int k = 1; k < RANKS; ++k) { CHECK(memcmp(ranks[0].gradient, ranks[k].gradient, D * sizeof(float)) == 0); }
+    int const exact = strcmp(preset, "fp32") == 0;
+    /* What bypasses is a sum of three floats, divided: three roundings, of magnitudes up to 3. A whole vector is cast by
+       casts, and TopK knows no bypass. */
+    int const bypasses = tersum_bits_per_coordinate(ranks[0].codec) > 0 && strncmp(preset, "topk_", 5) != 0 &&
+                         strncmp(preset, "thc_wide4", 9) != 0;
+    for (size_t i = exact ? 0 : ROWS * COLUMNS; i < D && bypasses; ++i) {
+      double mean = 0;
+      for (int k = 0; k < RANKS; ++k) { mean += coordinate(k, number, i) / (double)RANKS; }
+      if (!(fabs(ranks[0].gradient[i] - mean) <= 4 * 1.2e-7)) {
+        printf("%s: coordinate %zu is %g instead of %g\n", preset, i, ranks[0].gradient[i], mean);
+        CHECK(!"what bypasses is exact");
+        break;
+      }
+    }
+    CHECK(tersum_steps_done(ranks[0].codec, ranks[0].state) == (uint64_t)number + 1);
+    CHECK(!tersum_was_non_finite(ranks[0].codec, ranks[0].state));
+  }
+
+  /* A state that was saved goes on as if nothing had happened; one of another rank is refused. */
+  void* saved[RANKS];
+  float* went_on = aligned(D * sizeof(float));
+  for (int k = 0; k < RANKS; ++k) {
+    saved[k] = aligned(tersum_saved_bytes(ranks[k].codec));
+    CHECK(tersum_save(ranks[k].codec, ranks[k].state, saved[k], tersum_saved_bytes(ranks[k].codec), NULL) == TERSUM_OK);
+  }
+  exchange(ranks, 2);
+  memcpy(went_on, ranks[0].gradient, D * sizeof(float));
+  CHECK(tersum_load(ranks[0].codec, saved[1], tersum_saved_bytes(ranks[0].codec), ranks[0].state, NULL) ==
+        TERSUM_INVALID_ARGUMENT);
+  for (int k = 0; k < RANKS; ++k) {
+    CHECK(tersum_load(ranks[k].codec, saved[k], tersum_saved_bytes(ranks[k].codec), ranks[k].state, NULL) == TERSUM_OK);
+  }
+  exchange(ranks, 2);
+  CHECK(memcmp(went_on, ranks[0].gradient, D * sizeof(float)) == 0);
+  for (int k = 0; k < RANKS; ++k) {
+    free(saved[k]);
+    close_rank(&ranks[k]);
+  }
+  free(went_on);
+}
+
+/* A name, and a sentence that holds the text. */
+static void check_refusal(tersum_options const* o, int result, char const* text)
+{
+  tersum_codec* codec = (tersum_codec*)1;
+  CHECK(tersum_open(o, &codec) == result);
+  CHECK(codec == NULL);
+  CHECK(strstr(tersum_last_error(), text) != NULL);
+}
+
+static void check_refusals(void)
+{
+  tersum_options o = options_of("rotated_sat4", 0);
+  check_refusal(NULL, TERSUM_INVALID_ARGUMENT, "options");
+  o.struct_bytes = 8;
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "struct_bytes");
+  o = options_of("no_such_preset", 0);
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "preset");
+  o = options_of(NULL, 0);
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "preset");
+  o = options_of("rotated_sat4", RANKS);
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "rank");
+  o.rank  = 0;
+  o.world = 0;
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "world");
+  o      = options_of("rotated_sat4", 0);
+  o.bits = 3;
+  check_refusal(&o, TERSUM_UNSUPPORTED, "bits");
+  o           = options_of("two_shot_4", 0);
+  o.weighting = .5f;
+  check_refusal(&o, TERSUM_UNSUPPORTED, "weighting");
+  o.weighting = -1;
+  o.clip      = 2;
+  check_refusal(&o, TERSUM_UNSUPPORTED, "clip");
+  o         = options_of("fp16", 0);
+  o.element = TERSUM_INT8;
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "element");
+  o         = options_of("fp16", 0);
+  o.threads = 0;
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "threads");
+  o = options_of("thc_wide4", 0);
+  o.world = 1000;
+  check_refusal(&o, TERSUM_WORLD_TOO_LARGE, "");
+  o        = options_of("fp16", 0);
+  o.device = TERSUM_CUDA;
+  if (!tersum_has_cuda()) { check_refusal(&o, TERSUM_UNSUPPORTED, "CUDA"); }
+
+  /* Parameters that a preset has change it. */
+  o                    = options_of("allocated_2", 0);
+  tersum_codec* preset = NULL;
+  tersum_codec* wider  = NULL;
+  CHECK(tersum_open(&o, &preset) == TERSUM_OK);
+  o.bits = 5;
+  CHECK(tersum_open(&o, &wider) == TERSUM_OK);
+  CHECK(tersum_bits_per_coordinate(wider) > 2 * tersum_bits_per_coordinate(preset));
+  CHECK(tersum_fingerprint(wider, 0) != tersum_fingerprint(preset, 0));
+  tersum_close(wider);
+  o      = options_of("allocated_2", 0);
+  o.bits = 1e-6f; /* does not pay for norms */
+  CHECK(tersum_open(&o, &wider) == TERSUM_OK);
+  CHECK(tersum_travels(preset) && !tersum_travels(wider));
+  tersum_close(wider);
+  tersum_close(preset);
+  tersum_close(NULL);
+
+  rank_of_test one;
+  open_rank(&one, "rotated_sat4", 0);
+  CHECK(tersum_measure(one.codec, NULL, one.state, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "gradient") != NULL);
+  CHECK(tersum_measure(one.codec, (char*)one.gradient + 1, one.state, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_measure(one.codec, one.gradient, NULL, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "state") != NULL);
+  CHECK(tersum_measure(one.codec, one.gradient, one.state, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_measure(one.codec, one.gradient, one.state, one.workspace, one.state) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "stream") != NULL);
+  CHECK(tersum_recompress(one.codec, one.gradient, one.state, one.workspace, NULL) == TERSUM_UNSUPPORTED);
+  CHECK(tersum_run(one.codec, 99, one.gradient, one.state, one.workspace, NULL) == TERSUM_INVALID_ARGUMENT);
+  tersum_step step;
+  CHECK(tersum_get_step(one.codec, 99, &step) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_add(one.codec, 0, one.workspace, one.gradient, one.gradient, one.gradient, 0, 1, NULL) ==
+        TERSUM_INVALID_ARGUMENT);
+  char garbage[64] = {0};
+  CHECK(tersum_load(one.codec, garbage, 64, one.state, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_load(one.codec, garbage, 3, one.state, NULL) == TERSUM_INVALID_ARGUMENT);
+  close_rank(&one);
+
+  CHECK(tersum_preset_name(tersum_preset_count()) == NULL);
+  CHECK(tersum_c_version() == TERSUM_C_VERSION);
+  CHECK(strchr(tersum_version(), '.') != NULL);
+}
+
+/* Threads that use one codec, each with memory of its own; a quarter of them makes errors meanwhile. */
+typedef struct thread_of_test {
+  tersum_codec* codec;
+  int number;
+  float* mean;
+} thread_of_test;
+
+static void* use_codec(void* argument)
+{
+  thread_of_test const* t = argument;
+  void* state             = aligned(tersum_state_bytes(t->codec));
+  char* workspace         = aligned(tersum_workspace_bytes(t->codec));
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    tersum_codec* own = NULL;
+    tersum_options o  = options_of(t->number % 2 == 0 ? "two_shot_2" : "topkc_b8", 0);
+    CHECK(tersum_open(&o, &own) == TERSUM_OK);
+    tersum_close(own);
+    if (t->number % 4 == 3) {
+      CHECK(tersum_measure(t->codec, NULL, state, workspace, NULL) == TERSUM_INVALID_ARGUMENT);
+      CHECK(strstr(tersum_last_error(), "gradient") != NULL);
+    } else {
+      CHECK(strcmp(tersum_last_error(), "") == 0); /* errors are those of this thread */
+    }
+    CHECK(tersum_initialize(t->codec, state, 7, NULL) == TERSUM_OK);
+    for (size_t i = 0; i < D; ++i) { t->mean[i] = coordinate(0, 0, i); }
+    CHECK(tersum_measure(t->codec, t->mean, state, workspace, NULL) == TERSUM_OK);
+    CHECK(tersum_encode(t->codec, t->mean, state, workspace, NULL) == TERSUM_OK);
+    CHECK(tersum_decode(t->codec, t->mean, state, workspace, NULL) == TERSUM_OK);
+  }
+  free(state);
+  free(workspace);
+  return NULL;
+}
+
+static void check_threads(void)
+{
+  enum { THREADS = 8 };
+  tersum_codec* codec = NULL;
+  tersum_options o    = options_of("rotated_sat4_ef", 0);
+  o.world             = 1;
+  CHECK(tersum_open(&o, &codec) == TERSUM_OK);
+  pthread_t threads[THREADS];
+  thread_of_test arguments[THREADS];
+  for (int k = 0; k < THREADS; ++k) {
+    arguments[k] = (thread_of_test){codec, k, aligned(D * sizeof(float))};
+    CHECK(pthread_create(&threads[k], NULL, use_codec, &arguments[k]) == 0);
+  }
+  for (int k = 0; k < THREADS; ++k) { pthread_join(threads[k], NULL); }
+  for (int k = 0; k < THREADS; ++k) {
+    CHECK(memcmp(arguments[0].mean, arguments[k].mean, D * sizeof(float)) == 0);
+    CHECK(arguments[k].mean[0] != 0);
+  }
+  for (int k = 0; k < THREADS; ++k) { free(arguments[k].mean); }
+  tersum_close(codec);
+}
+
+int main(void)
+{
+  check_threads(); /* before any error of this thread */
+  check_refusals();
+  for (size_t i = 0; i < tersum_preset_count(); ++i) {
+    CHECK(strlen(tersum_preset_summary(i)) > 0);
+    check_preset(tersum_preset_name(i));
+  }
+  printf("%zu presets, %d failures\n", tersum_preset_count(), failures);
+  return failures == 0 ? 0 : 1;
+}

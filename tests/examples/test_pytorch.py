@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of examples/pytorch with processes of this machine, over Gloo.
+
+    tests/examples/test_pytorch.py [TEST...]
+
+TERSUM_C_LIBRARY names the shared library, where the package is not installed. Ends with 77, skipped, without torch.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+if importlib.util.find_spec("torch") is None:
+    print(f"skipped: {sys.executable} has no torch (Debian's python3-torch)")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "examples/pytorch"
+ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo")
+if "TERSUM_C_LIBRARY" in os.environ:
+    ENVIRONMENT["PYTHONPATH"] = str(PACKAGE)
+    sys.path.insert(0, str(PACKAGE))
+
+
+class PyTorch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def wait_for(self, running):
+        """What the processes print; none is left behind."""
+        try:
+            return [process.communicate(timeout=240)[0] for process in running]
+        finally:
+            for process in running:
+                process.kill()
+
+    def ranks(self, world, tasks, expected=None):
+        """Runs tasks of pytorch_rank.py on all ranks; what they printed."""
+        script = pathlib.Path(__file__).with_name("pytorch_rank.py")
+        running = [subprocess.Popen([sys.executable, str(script), str(rank), str(world), self.folder, *tasks],
+                                    env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                   for rank in range(world)]
+        printed = self.wait_for(running)
+        codes = [process.returncode for process in running]
+        self.assertEqual(codes, expected or [0] * world, "\n".join(printed))
+        return printed
+
+    def of_world(self, world, codecs, resumed):
+        """Trainings, then such as go on with their checkpoints in other processes, of which at last one dies."""
+        tasks = ["presets", "shards", *[f"training:{codec}" for codec in ("fp32", *codecs)], "accumulation", "not_finite", "rules"]
+        if int(importlib.metadata.version("torch").split(".")[0]) >= 2:
+            # Gloo of torch 1 cannot broadcast bfloat16, which DDP does before the first step, and there is no FSDP2.
+            tasks += ["bfloat16", "fsdp2"]
+        self.ranks(world, tasks + [f"resume:{codec}" for codec in resumed])
+        printed = self.ranks(world, [f"resumed:{codec}" for codec in resumed] + ["killed"],
+                             expected=[3] * (world - 1) + [9])
+        for rank in range(world - 1):
+            self.assertIn("the exchange of gradients failed", printed[rank])
+
+    def test_two_ranks(self):
+        self.of_world(2, ("allocated_2_ef", "powersgd_r4_sat8", "topk_b8_ef"), ("rotated_sat4_ef", "powersgd_r4"))
+
+    def test_four_ranks(self):
+        self.of_world(4, ("rotated_sat4", "balanced_2", "topkc_b2_ef"), ("two_shot_4_ef",))
+
+    def test_the_ten_lines(self):
+        """The program of the README, as it stands there."""
+        text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+        program = re.search(r"```python\n(# train.py.*?)```", text, re.DOTALL).group(1)
+        added = [line for line in program.splitlines() if "tersum" in line]
+        self.assertLessEqual(len(added), 10)
+        script = pathlib.Path(self.folder) / "train.py"
+        script.write_text(program, encoding="utf-8")
+        with socket.socket() as free:  # as torchrun does, which Debian's torch 1.13 cannot start under Python 3.11
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        running = [subprocess.Popen([sys.executable, str(script)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    env=dict(ENVIRONMENT, RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                                             MASTER_PORT=port)) for rank in range(2)]
+        printed = self.wait_for(running)
+        self.assertEqual([process.returncode for process in running], [0, 0], "\n".join(printed))
+        for text in printed:
+            bits = float(re.search(r"^([0-9.]+) bits per coordinate$", text, re.MULTILINE).group(1))
+            self.assertTrue(2 < bits < 6, text)
+
+
+class Configuration(unittest.TestCase):
+    def of(self, given):
+        import tersum_torch
+        return tersum_torch.Configuration.of(given)
+
+    def test_last_rule_that_matches_decides(self):
+        given = {"version": 1, "default": "rotated_sat4",
+                 "rules": [{"pattern": "*.weight", "codec": "two_shot_4", "weight": 2}, {"pattern": "a.*", "codec": "none"}]}
+        c = self.of(given)
+        self.assertEqual(c.rule_for("b.bias").codec, "rotated_sat4")
+        self.assertEqual((c.rule_for("b.weight").codec, c.rule_for("b.weight").weight), ("two_shot_4", 2))
+        self.assertEqual((c.rule_for("a.weight").codec, c.rule_for("a.weight").weight), ("none", 2))
+        self.assertEqual(c.rule_for(None).codec, "rotated_sat4")
+
+    def test_files_are_read(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('{"version": 1, "default": "allocated_4", "rules": [{"pattern": "*.bias", "codec": "none"}]}')
+            file.flush()
+            self.assertEqual(self.of(file.name).rule_for("x.bias").codec, "none")
+
+    def test_faults_are_named(self):
+        for given, named in (("no_such_codec", "no_such_codec"), ({"default": "fp16"}, "version"),
+                             ({"version": 1}, "default"), ({"version": 2, "default": "fp16"}, "2"),
+                             ({"version": 1, "default": "fp61"}, "fp61"),
+                             ({"version": 1, "default": "fp16", "rules": [{"patern": "*"}]}, "patern")):
+            with self.subTest(given=given), self.assertRaisesRegex(ValueError, named):
+                self.of(given)
+
+
+if __name__ == "__main__":
+    unittest.main()

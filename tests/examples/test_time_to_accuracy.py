@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of examples/time_to_accuracy: optimizers by their formulas, the report by hand, and the whole program, quick.
+
+TERSUM_C_LIBRARY names the shared library. Ends with 77, skipped, without torch.
+"""
+
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+if importlib.util.find_spec("torch") is None:
+    print(f"skipped: {sys.executable} has no torch (Debian's python3-torch)")
+    sys.exit(77)
+
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples/time_to_accuracy"))
+import optimizers
+import report
+
+
+def norm(values):
+    return math.sqrt(sum(v * v for v in values))
+
+
+class Optimizers(unittest.TestCase):
+    """Both papers' algorithms in plain Python, one list of numbers as the block."""
+
+    LR, BETA1, BETA2, EPS, DECAY = 0.1, 0.9, 0.99, 1e-6, 0.05
+    GRADIENTS = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.5], [-2.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+
+    def trained(self, kind):
+        x = torch.nn.Parameter(torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64))
+        optimizer = kind([x], lr=self.LR, betas=(self.BETA1, self.BETA2), eps=self.EPS, weight_decay=self.DECAY)
+        for gradient in self.GRADIENTS:
+            x.grad = torch.tensor(gradient, dtype=torch.float64)
+            optimizer.step()
+        return x.tolist()
+
+    def moments(self, normalized):
+        m, v = [0.0] * 3, [0.0] * 3
+        for t, gradient in enumerate(self.GRADIENTS, 1):
+            if normalized and norm(gradient) > 0:
+                gradient = [g / norm(gradient) for g in gradient]
+            m = [self.BETA1 * a + (1 - self.BETA1) * g for a, g in zip(m, gradient)]
+            v = [self.BETA2 * a + (1 - self.BETA2) * g * g for a, g in zip(v, gradient)]
+            yield (gradient, [a / (1 - self.BETA1 ** t) for a in m],
+                   [math.sqrt(a / (1 - self.BETA2 ** t)) + self.EPS for a in v])
+
+    def test_lamb(self):
+        x = [1.0, -2.0, 0.5]
+        for _, m, root in self.moments(False):
+            u = [a / b + self.DECAY * c for a, b, c in zip(m, root, x)]
+            ratio = norm(x) / norm(u)
+            x = [a - self.LR * ratio * b for a, b in zip(x, u)]
+        for a, b in zip(self.trained(optimizers.LAMB), x):
+            self.assertAlmostEqual(a, b, places=12)
+
+    def test_lans(self):
+        x = [1.0, -2.0, 0.5]
+        for gradient, m, root in self.moments(True):
+            r = [a / b + self.DECAY * c for a, b, c in zip(m, root, x)]
+            c = [a / b + self.DECAY * d for a, b, d in zip(gradient, root, x)]
+            d = [self.BETA1 * norm(x) / norm(r) * a + (1 - self.BETA1) * norm(x) / norm(c) * b for a, b in zip(r, c)]
+            x = [a - self.LR * b for a, b in zip(x, d)]
+        for a, b in zip(self.trained(optimizers.LANS), x):
+            self.assertAlmostEqual(a, b, places=12)
+
+
+class Report(unittest.TestCase):
+    def test_rolling_mean_and_time(self):
+        curve = [[0, 0.0, 4.0], [10, 1.0, 2.0], [20, 2.0, 1.0], [30, 3.0, 1.0]]
+        smooth = report.rolling(curve, 2)
+        self.assertEqual([loss for _, _, loss in smooth], [4.0, 3.0, 1.5, 1.0])
+        self.assertEqual(report.time_to(smooth, 3.5), 0.5)  # half way from 4 to 3
+        self.assertEqual(report.time_to(smooth, 1.0), 3.0)
+        self.assertIsNone(report.time_to(smooth, 0.9))
+
+    def test_differences_are_paired_by_seed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for codec, losses, speed in (("fp16", (1.0, 3.0), 2.0), ("other", (1.1, 3.3), 1.0)):
+                for seed, loss in enumerate(losses):
+                    # Linear from 10 to the final loss.
+                    curve = [[k, speed * k, 10 + (loss - 10) * k / 10] for k in range(11)]
+                    run = {"task": "t", "mbit": 0, "ranks": 2, "codec": codec, "seed": seed, "bits": 4.0, "rolling": 1,
+                           "curve": curve}
+                    pathlib.Path(folder, f"{codec}{seed}.json").write_text(json.dumps(run), encoding="utf-8")
+            lines = report.summaries(report.read(folder))
+        self.assertEqual([line["codec"] for line in lines], ["fp16", "other"])
+        mean, error = lines[1]["difference"]
+        self.assertAlmostEqual(mean, 0.2)
+        self.assertAlmostEqual(error, 0.1)  # of .1 and .3: standard deviation .1 sqrt(2), over sqrt(2)
+        self.assertEqual((lines[0]["reached"], lines[0]["speed"]), (2, 1.0))
+        self.assertEqual((lines[1]["reached"], lines[1]["speed"]), (0, None))
+
+
+class Program(unittest.TestCase):
+    def test_quick(self):
+        """Prints the table, writes the picture, and does not train again what it has."""
+        if "TERSUM_C_LIBRARY" not in os.environ:
+            self.skipTest("TERSUM_C_LIBRARY is not set")
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["bash", str(ROOT / "examples/time_to_accuracy/run.sh"), "--quick", "--out", folder]
+            environment = dict(os.environ, PYTHON=sys.executable)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for task in ("transformer", "cnn", "recommender"):
+                self.assertIn(f"\n{task}, 2 ranks", done.stdout)
+            self.assertEqual(done.stdout.count("| `rotated_sat4` | 4."), 3, done.stdout)
+            runs = sorted(pathlib.Path(folder, "quick").glob("*.json"))
+            self.assertEqual(len(runs), 9)
+            for run in runs:
+                losses = [loss for _, _, loss in json.loads(run.read_text(encoding="utf-8"))["curve"]]
+                self.assertLess(losses[-1], losses[0], run.name)
+            if importlib.util.find_spec("matplotlib"):
+                self.assertIn("<svg", pathlib.Path(folder, "quick.svg").read_text(encoding="utf-8"))
+            runs[0].unlink()
+            again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
+            self.assertIn("1 trainings", again.stderr)
+            self.assertTrue(runs[0].exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
