@@ -10,6 +10,7 @@ unit and their means back; a unit is exchanged when all of its gradients have co
 which DDP hands out buckets, which is the same on all ranks; so backward goes on meanwhile.
 """
 
+import atexit
 import dataclasses
 import queue
 import threading
@@ -62,7 +63,9 @@ class DDPHook:
         self._error = None
         self._steps = 0
         self._work = queue.Queue()
-        threading.Thread(target=self._serve, name="tersum", daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, name="tersum", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)  # no thread is in a collective while the interpreter ends
 
     def __call__(self, state, bucket):
         future = _future(bucket.buffer().device)
@@ -116,7 +119,9 @@ class DDPHook:
 
     def close(self):
         """Ends the thread of the hook. DDP must not use it afterwards."""
+        atexit.unregister(self.close)
         self._work.put(None)
+        self._thread.join(10)
 
     # The thread.
 
