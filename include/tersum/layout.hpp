@@ -55,6 +55,8 @@ struct layout {
   tensor_list tensors        = {};  //!< Empty: one vector, compressed as a whole.
   std::uint64_t bypass_below = 0;   //!< Tensors of fewer coordinates bypass the codec.
   bool bypass_vectors        = true;
+  //! Where a chunker's budget does not pay for a single chunk, all coordinates bypass the codec. If false they become zeros.
+  bool bypass_unpaid = true;
 
   //! Whether a tensor of this bucket is summed uncompressed.
   [[nodiscard]] constexpr bool bypasses(tensor const& t) const noexcept

@@ -73,7 +73,8 @@ class plan_counts {
 //! - `agreed_scalars()` and `agreed_bytes()`: norms or magnitudes that the ranks agree on before they encode; of paired
 //!   low-rank factors P.
 //! - `payload_bytes()`: the codes, or the converted values, that one rank gives to the collective.
-//! - `travels()`: of chunkers that choose, whether the budget pays for anything. If not, the mean is zeros.
+//! - `travels()`: of chunkers that choose, whether the budget pays for a chunk. `all_bypass()`: if it does not, whether all
+//!   coordinates therefore bypass the codec. Where `layout::bypass_unpaid` forbids that the mean is zeros.
 //! - `workspace_sections()` and `state_sections()`: what workspace and state are made of.
 //! - `for_each_record(visit)` calls visit(tensor_record const&) for the records of the layout's tensors in order, as
 //!   `initialize` writes them. Empty tensors have none.

@@ -109,8 +109,8 @@ inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> bala
 //! @}
 
 //! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
-//! Both use Cholesky QR instead of Gram-Schmidt. They need `layout::tensors`: a gradient without tensors is a vector,
-//! and is summed as it is.
+//! Both use Cholesky QR instead of Gram-Schmidt. They need `layout::tensors`, without which there is nothing to
+//! compress: `plan::check` says so.
 //! @{
 template <int Rank>
 using power_iteration = low_rank_codec<low_rank<Rank>>;

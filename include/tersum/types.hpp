@@ -10,7 +10,9 @@
 #include <tersum/detail/bits.hpp>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -112,7 +114,30 @@ template <gradient_element T>
 
 namespace detail {
 
-//! @brief The same for a decoded mean. The mean of halves is at most 65504, although what is decoded may lie beyond it by
+//! @brief Magnitudes from which feedback takes a value for one that is not finite when it is sent as `T`. Below, what is beyond
+//! the largest finite `T` stays in the residual, which 17 steps empty at most; bfloat16s end at 2^128.
+template <gradient_element T>
+inline constexpr float sendable_below = std::is_same_v<T, half> ? 0x1p20f
+                                        : std::is_same_v<T, bfloat16>
+                                          ? 0x1p127f
+                                          : std::numeric_limits<float>::infinity();
+
+//! @brief The largest magnitude of a summand with which no sum of `world` of them leaves `T`, in any order: a power of two, so
+//! that partial sums of up to 2048 halves are exact.
+template <gradient_element T>
+[[nodiscard]] constexpr float largest_summand(int world) noexcept
+{
+  constexpr float largest = std::is_same_v<T, half> ? 0x1p15f : 0x1p127f;
+  return largest / static_cast<float>(std::bit_ceil(static_cast<unsigned>(world)));
+}
+
+template <gradient_element T>
+[[nodiscard]] TERSUM_HOST_DEVICE inline bool is_sendable(float value) noexcept
+{
+  return ::fabsf(value) < sendable_below<T>;
+}
+
+//! @brief `from_float` for a decoded mean. The mean of halves is at most 65504, although what is decoded may lie beyond it by
 //! the error of the codes. So the largest half is nearer to it than infinity. NaN stays NaN.
 template <gradient_element T>
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr T finite_from_float(float value) noexcept
@@ -123,6 +148,14 @@ template <gradient_element T>
     if (value < -largest) { value = -largest; }
   }
   return from_float<T>(value);
+}
+
+//! @brief The same for what a codec with feedback sends, whose residual keeps the rest: a NaN where nothing can be sent.
+template <gradient_element T>
+[[nodiscard]] TERSUM_HOST_DEVICE inline T sendable_from_float(float value) noexcept
+{
+  return is_sendable<T>(value) ? finite_from_float<T>(value)
+                               : from_float<T>(bit_cast<float>(0x7fffffffu));
 }
 
 }  // namespace detail

@@ -82,17 +82,23 @@ TEST_CASE("[codec] a head-room that is none is refused, and one of one's own is 
 
 TEST_CASE("[codec] a tracked range that could not grow is refused")
 {
-  // Where all lanes saturate the sum looks spread * margin times as wide as it did: with two bits .9 * 1.1 for 16 ranks.
+  // Where all lanes saturate the sum looks clip * margin times as wide as it did: with two bits 1.1 * margin.
   layout const d{1000};
   auto two       = presets::rotated_sat2;
   two.range.clip = 0;
-  CHECK(two.plan(d, {.size = 8, .rank = 0}).check().ok());
-  CHECK(mentions(two.plan(d, {.size = 16, .rank = 0}).check(), "clip"));
-  two.range.headroom.margin = 1.2f;
-  CHECK(two.plan(d, {.size = 16, .rank = 0}).check().ok());
+  CHECK(two.plan(d, {.size = 64, .rank = 0}).check().ok());
+  two.range.headroom.margin = 0.9f;
+  CHECK(mentions(two.plan(d, {.size = 64, .rank = 0}).check(), "clip"));
+  two.range.clip = 1.2f;
+  CHECK(two.plan(d, {.size = 64, .rank = 0}).check().ok());
   auto four       = presets::rotated_sat4;
   four.range.clip = 0;
   CHECK(four.plan(d, {.size = 1000, .rank = 0}).check().ok());
+  // Of several widths the narrowest must be able to grow too.
+  auto widths = presets::allocated_sat_4;
+  CHECK(widths.plan(d, {.size = 64, .rank = 0}).check().ok());
+  widths.range.headroom.margin = 0.9f;
+  CHECK(mentions(widths.plan(d, {.size = 64, .rank = 0}).check(), "margin"));
 }
 
 TEST_CASE("[codec] a state made for another plan is refused")

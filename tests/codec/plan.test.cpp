@@ -54,7 +54,7 @@ void check_memory(char const* name, Codec const& codec)
       std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
       CHECK(plan.workspace_bytes() == plan.payload_bytes() + norms +
                                         (casts<Codec> ? 0 : 16 * plan.chunks()) + places +
-                                        sizeof(detail::selection_scratch));
+                                        plan.bypass_bytes() + sizeof(detail::selection_scratch));
     } else if constexpr (casts<Codec>) {
       CHECK(plan.workspace_bytes() == plan.wire_bytes());
     } else {
@@ -125,6 +125,7 @@ concept answers_all = requires(Plan const& plan)
   plan.bypass_bytes();
   plan.wire_bytes();
   plan.travels();
+  plan.all_bypass();
   plan.bits_per_coordinate();
   plan.workspace_bytes();
   plan.state_bytes();
@@ -399,9 +400,18 @@ TEST_CASE("[plan] a budget pays from so many coordinates on")
       int const ranks           = of.first;
       std::uint64_t const least = of.second;
       CAPTURE(ranks);
-      CHECK_FALSE(codec.plan(layout{least - 1}, {.size = ranks}).travels());
+      auto const unpaid = codec.plan(layout{least - 1}, {.size = ranks});
+      CHECK_FALSE(unpaid.travels());
+      CHECK(unpaid.all_bypass());
+      CHECK(unpaid.bypassed() == least - 1);
+      CHECK(unpaid.wire_bytes() == 4 * (least - 1));
+      auto const zeros =
+        codec.plan(layout{.coordinates = least - 1, .bypass_unpaid = false}, {.size = ranks});
+      CHECK_FALSE(zeros.all_bypass());
+      CHECK(zeros.wire_bytes() == 0);
       for (std::uint64_t d = least; d < 2 * least; d += 1 + d / 1024) {
-        REQUIRE(codec.plan(layout{d}, {.size = ranks}).travels());
+        auto const paid = codec.plan(layout{d}, {.size = ranks});
+        REQUIRE((paid.travels() && !paid.all_bypass()));
       }
     }
   };

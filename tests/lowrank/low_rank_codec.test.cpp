@@ -416,7 +416,8 @@ TEST_CASE_TEMPLATE("[lowrank] layouts without matrices are exact; empty ones do 
                    low_rank_codec<low_rank<4>>,
                    low_rank_codec<low_rank<4>, float, alternating>)
 {
-  tests::loopback_run vectors(Codec{}, layout{5}, 2, 13);
+  std::vector<tensor> const vector{{.rows = 5}};
+  tests::loopback_run vectors(Codec{}, layout{5, vector}, 2, 13);
   CHECK(vectors.exchange({{1, 2, 3, 4, 5}, {3, 2, 1, 0, 7}})[1] ==
         std::vector<float>{2, 2, 2, 2, 6});
   tests::loopback_run nothing(Codec{}, layout{}, 2, 13);

@@ -174,7 +174,9 @@ TEST_CASE("[lowrank] a plan names what is wrong with the layout or the world")
   CHECK(message(layout{1200, std::span{gap}.first(1)}, {}).empty());
   CHECK(presets::acp_r4.plan(layout{}, {}).check().ok());
   CHECK(presets::acp_r4.plan(layout{}, {}).wire_bytes() == 0);
-  CHECK(presets::powersgd_r4.plan(layout{100}, {}).bypassed() == 100);
+  CHECK(message(layout{100}, {}).find("layout.tensors is empty") == 0);
+  CHECK(presets::powersgd_r4_sat8.plan(layout{100}, {}).check().code ==
+        error_code::invalid_argument);
 }
 
 // Sizes are pure arithmetic.

@@ -53,9 +53,13 @@ TEST_CASE(
         float const factor = tersum::tracked_correlation{.margin = margin}.factor(world, ratio);
         CHECK(factor == std::clamp(margin * ratio, 1.0f, static_cast<float>(world)));
       }
-      // Before the first exchange the ratio is the world.
-      CHECK(tersum::tracked_correlation{.margin = margin}.factor(
-              world, static_cast<float>(world)) == static_cast<float>(world));
+      // Before the first exchange the factor is the world, or as wide as it may be.
+      for (float const widest : {1.5f, 8.0f, 1e6f}) {
+        tersum::tracked_correlation const tracked{.margin = margin};
+        double const want  = std::fmin(static_cast<double>(world), static_cast<double>(widest));
+        float const factor = tracked.factor(world, tracked.first_ratio(world, widest));
+        CHECK(static_cast<double>(factor) == doctest::Approx(want).epsilon(1e-6));
+      }
     }
   }
   CHECK(tersum::tracked_correlation{}.factor(8, std::numeric_limits<float>::infinity()) == 8.0f);

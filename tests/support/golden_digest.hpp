@@ -11,8 +11,10 @@
 
 #pragma once
 
+#include "check_draining.hpp"
 #include "host_buffer.hpp"
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
@@ -237,13 +239,18 @@ class golden_presets {
  public:
   explicit golden_presets(std::string path) : path_(std::move(path)) {}
 
-  //! @brief Digests a preset's exchanges in float and in bfloat16.
+  //! @brief Digests a preset's exchanges in float and in bfloat16, and checks that its residuals drain, if it has any.
   //! @param rows  Of the largest matrix, of 80 columns. Besides it a gradient has 2025 coordinates.
   template <class Codec>
   void describe(std::string_view name, Codec const& codec, std::uint64_t rows = 129)
   {
     describe_in<float>(std::string{name} + " float", codec, rows);
     describe_in<bfloat16>(std::string{name} + " bfloat16", codec, rows);
+    if constexpr (feeds_back<Codec>) {
+      CAPTURE(name);
+      check_draining<float>(codec, 1e5f, 1.9e5f);
+      check_draining<float>(codec, 1e3f, 3e3f, true, 10);
+    }
   }
 
   //! Compares what was described with the file, or writes the file.

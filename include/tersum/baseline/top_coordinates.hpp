@@ -87,6 +87,7 @@ class pair_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
   [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
   [[nodiscard]] constexpr bool travels() const noexcept { return chosen_ > 0; }
+  [[nodiscard]] constexpr bool all_bypass() const noexcept { return false; }
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {

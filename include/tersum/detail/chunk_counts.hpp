@@ -32,16 +32,14 @@ class chunk_counts : public plan_counts<Codec> {
   constexpr chunk_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks)
   {
-    for_each_record([this](tensor_record const& record) {
-      ++this->tensors_;
-      this->chunks_ += record.chunks;
-      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
-      this->fingerprint_ = add_record(this->fingerprint_, record);
-      weighted_          = weighted_ || record.weight != 1;
-    });
+    count_records();
+    if constexpr (selects<Codec>) {
+      capacity_   = affordable_units();
+      all_bypass_ = capacity_ == 0 && this->compressed_ > 0 && gradient.bypass_unpaid;
+      if (all_bypass_) { count_records(); }
+    }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
     this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
-    if constexpr (selects<Codec>) { capacity_ = affordable_units(); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -93,6 +91,7 @@ class chunk_counts : public plan_counts<Codec> {
   }
 
   [[nodiscard]] constexpr bool travels() const noexcept { return !selects<Codec> || capacity_ > 0; }
+  [[nodiscard]] constexpr bool all_bypass() const noexcept { return all_bypass_; }
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept
   {
     return travels() ? self().measured_scalars() : 0;
@@ -108,6 +107,7 @@ class chunk_counts : public plan_counts<Codec> {
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const
   {
+    float const ratio         = self().first_ratio();
     std::uint64_t first_chunk = 0;
     std::uint64_t bypass      = 0;
     auto const visit_tensor   = [&](tensor const& t, bool around) {
@@ -126,7 +126,7 @@ class chunk_counts : public plan_counts<Codec> {
             .first_chunk = first_chunk,
             .chunks      = around ? 0 : chunks,
             .bypass      = bypass,
-            .ratio       = static_cast<float>(this->world_.size),
+            .ratio       = ratio,
             .weight = t.weight + 0.0f,  // energies are ordered by their bits; those of -0 are large
             .saturated = 0,
             .padding   = 0};
@@ -137,8 +137,12 @@ class chunk_counts : public plan_counts<Codec> {
         size -= here;
       }
     };
-    if (this->layout_.tensors.empty()) { visit_tensor({{}, this->layout_.coordinates}, false); }
-    for (tensor const& t : this->layout_.tensors) { visit_tensor(t, this->layout_.bypasses(t)); }
+    if (this->layout_.tensors.empty()) {
+      visit_tensor({{}, this->layout_.coordinates}, all_bypass_);
+    }
+    for (tensor const& t : this->layout_.tensors) {
+      visit_tensor(t, all_bypass_ || this->layout_.bypasses(t));
+    }
   }
 
   //! @brief The rule by which chunks are chosen; the same on every rank.
@@ -175,6 +179,11 @@ class chunk_counts : public plan_counts<Codec> {
   {
     return agrees<Codec> ? this->chunks() : 0;
   }
+  //! What `tensor_record::ratio` is before the first exchange.
+  [[nodiscard]] constexpr float first_ratio() const noexcept
+  {
+    return static_cast<float>(this->world_.size);
+  }
   //! Words of a payload that chunks can use, if they cannot fill it to the last one.
   [[nodiscard]] static constexpr double usable_words(double words, world const&) noexcept
   {
@@ -207,6 +216,18 @@ class chunk_counts : public plan_counts<Codec> {
   }
 
  private:
+  constexpr void count_records()
+  {
+    this->tensors_ = this->chunks_ = this->compressed_ = this->bypassed_ = this->fingerprint_ = 0;
+    for_each_record([this](tensor_record const& record) {
+      ++this->tensors_;
+      this->chunks_ += record.chunks;
+      (record.chunks == 0 ? this->bypassed_ : this->compressed_) += record.size;
+      this->fingerprint_ = add_record(this->fingerprint_, record);
+      weighted_          = weighted_ || record.weight != 1;
+    });
+  }
+
   [[nodiscard]] constexpr auto const& self() const noexcept
   {
     return static_cast<typename Codec::counts_type const&>(*this);
@@ -243,6 +264,7 @@ class chunk_counts : public plan_counts<Codec> {
 
   std::uint32_t capacity_ = 0;
   bool weighted_          = false;  // tensors have weights other than 1
+  bool all_bypass_        = false;  // because the budget pays for no chunk
 };
 
 }  // namespace tersum::inline v0::detail

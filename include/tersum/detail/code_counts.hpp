@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace tersum::inline v0::detail {
 
@@ -26,10 +27,9 @@ struct code_counts : chunk_counts<Codec> {
     if (status const s = chunk_counts<Codec>::check(); !s.ok()) { return s; }
     using reducer = typename Codec::reducer_type;
     // What suits is known in root mean squares, not in largest magnitudes.
-    constexpr bool by_norm = norms_travel<Codec> || per_tensor<Codec>;
-    constexpr bool suits   = by_norm && requires { reducer::best_clip(1); };
-    float const clip       = this->codec_.range.clip;
-    constexpr float limit  = std::numeric_limits<float>::max();
+    constexpr bool suits  = in_root_mean_squares && requires { reducer::best_clip(1); };
+    float const clip      = this->codec_.range.clip;
+    constexpr float limit = std::numeric_limits<float>::max();
     if (!(clip <= limit && (clip > 0 || (suits && clip == 0)))) {
       return {
         error_code::invalid_argument,
@@ -40,14 +40,13 @@ struct code_counts : chunk_counts<Codec> {
     if constexpr (requires { headroom.check(); }) {
       if (status const s = headroom.check(); !s.ok()) { return s; }
     }
-    // Where all lanes saturate, the sum looks as wide as its range: the next range must be wider. Of several widths the
-    // wider ones see to that.
-    if constexpr (suits && tracks<Codec> && !several_bits<Codec> && requires { headroom.margin; }) {
-      if (clip == 0 && reducer::best_clip(this->world_.size) * headroom.margin <= 1) {
+    // Where all lanes saturate, the sum looks as wide as its range: the next range must be wider, in every width.
+    if constexpr (suits && tracks<Codec> && requires { headroom.margin; }) {
+      if ((several_bits<Codec> || clip == 0) && least_clip() * headroom.margin <= 1) {
         return {
           error_code::invalid_argument,
-          "the range's clip of 0 stands for one that could not grow with so many ranks in such lanes: set a "
-          "clip whose product with the head-room's margin is above 1"};
+          "the range's clip of 0, as of several widths, stands for one that could not grow with so many ranks in "
+          "such lanes: set a larger margin of the head-room, or a clip whose product with it is above 1"};
       }
     }
     if (this->world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
@@ -56,6 +55,24 @@ struct code_counts : chunk_counts<Codec> {
         "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum"};
     }
     return {};
+  }
+
+  //! @brief What `tensor_record::ratio` is before the first exchange. The rounding of one rank's normal coordinates loses their
+  //! own energy in steps of 2.5 root mean squares. Steps of up to 2.25 leave room for clipping, so that the mean of
+  //! independent gradients is not worse than none.
+  [[nodiscard]] constexpr float first_ratio() const noexcept
+  {
+    float ratio          = static_cast<float>(this->world_.size);
+    auto const& headroom = this->codec_.range.headroom;
+    if constexpr (in_root_mean_squares && tracks<Codec> &&
+                  requires { headroom.first_ratio(1, 1.0f); }) {
+      for_each_width([&](int max_level, float clip) {
+        if (!(clip > 0)) { return; }  // which check() refuses
+        float const widest = 2.25f * static_cast<float>(max_level) / clip;
+        ratio              = minimum(ratio, headroom.first_ratio(this->world_.size, widest));
+      });
+    }
+    return ratio;
   }
 
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
@@ -82,6 +99,38 @@ struct code_counts : chunk_counts<Codec> {
       holds<std::uint32_t>(section::payload, payload_bytes() / sizeof(std::uint32_t)),
       holds<float>(section::bypass, this->bypassed()),
       holds<std::byte>(section::agreed, this->agreed_room())};
+  }
+
+ private:
+  static constexpr bool in_root_mean_squares = norms_travel<Codec> || per_tensor<Codec>;
+
+  //! Calls visit(max_level, clip) for the width of the codes, or for each.
+  template <class Visitor>
+  constexpr void for_each_width(Visitor const& visit) const
+  {
+    using reducer = typename Codec::reducer_type;
+    if constexpr (several_bits<Codec>) {
+      [&]<int... Level>(std::integer_sequence<int, Level...>)
+      {
+        (visit((1 << (Codec::chunker_type::widths[Level] - 1)) - 1,
+               reducer::template with_bits<Codec::chunker_type::widths[Level]>::best_clip(
+                 this->world_.size)),
+         ...);
+      }
+      (std::make_integer_sequence<int, Codec::chunker_type::level_count>{});
+    } else {
+      float clip = this->codec_.range.clip;
+      if constexpr (requires { reducer::best_clip(1); }) {
+        if (clip == 0) { clip = reducer::best_clip(this->world_.size); }
+      }
+      visit(Codec::quantizer_type::max_level, clip);
+    }
+  }
+  [[nodiscard]] constexpr float least_clip() const noexcept
+  {
+    float least = std::numeric_limits<float>::max();
+    for_each_width([&](int, float clip) { least = minimum(least, clip); });
+    return least;
   }
 };
 

@@ -79,6 +79,11 @@ class nested_counts : public plan_counts<Codec> {
   {
     return inner_[1].travels() && (!agrees<Codec> || inner_[0].travels());
   }
+  //! Whether its budget pays for no part of a factor, so that this factor travels as floats.
+  [[nodiscard]] constexpr bool all_bypass() const noexcept
+  {
+    return inner_[1].all_bypass() || inner_[0].all_bypass();
+  }
 
   //! Both factors use the same memory, one after the other.
   [[nodiscard]] constexpr auto workspace_sections() const noexcept

@@ -18,7 +18,7 @@ namespace tersum::inline v0 {
 
 //! @brief The ranks take the maximum of the largest magnitude of each rotated chunk: no coordinate clips.
 //!
-//! The magnitude is known only after the rotation. Kernels therefore rotate twice, once to measure and once to encode,
+//! step = magnitude * clip * head-room / Quantizer::max_level. The magnitude is known only after the rotation. Kernels therefore rotate twice, once to measure and once to encode,
 //! which is cheaper than writing the rotated gradient to memory. With `tracked_correlation` one more scalar per tensor
 //! travels, its squared norm.
 //! @tparam Headroom  `no_headroom`, `fixed_headroom` or `tracked_correlation`.

@@ -54,8 +54,9 @@ struct fixed_headroom {
 //! @brief The sum's range follows the last exchange: sqrt(|sum|^2 / energy of one rank), measured on the decoded sum.
 //!
 //! It costs no communication, since every rank decodes the same sum. The factor lies between 1, for gradients that
-//! cancel, and the number of ranks, for equal ones; the first exchange assumes equal ones. Quantization steps that are
-//! too small cost far more than steps that are too large, hence the margin.
+//! cancel, and the number of ranks, for equal ones. Quantization steps that are too small cost far more than steps that
+//! are too large, hence the margin. The first exchange assumes equal gradients, unless the step would be so large that
+//! rounding loses more than a rank's gradient has: see `first_ratio`.
 struct tracked_correlation {
   static constexpr bool tracked = true;
   float margin                  = 1.1f;  //!< The measured ratio is multiplied by this.
@@ -67,9 +68,17 @@ struct tracked_correlation {
     return {error_code::invalid_argument, "the head-room's margin must be finite and above 0"};
   }
 
+  //! @brief What `ratio` is before the first exchange: the number of ranks, or what makes the range at most `widest` times as
+  //! wide as one rank's.
+  [[nodiscard]] constexpr float first_ratio(int world, float widest) const noexcept
+  {
+    float const ranks = static_cast<float>(world);
+    return widest < ranks ? widest / margin : ranks;
+  }
+
   //! How many times wider the range of the sum is.
   //! @param world  The number of ranks.
-  //! @param ratio  sqrt(|sum|^2 / energy of a rank) of the last exchange; `world` before the first.
+  //! @param ratio  sqrt(|sum|^2 / energy of a rank) of the last exchange; `first_ratio` before the first.
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr float factor(int world, float ratio) const noexcept
   {
     float const wanted = ratio * margin;

@@ -34,7 +34,7 @@ struct lane_profile {
 {
   // clang-format off
   constexpr int worlds                 = 7;
-  constexpr lane_profile two[worlds]   = {{1.0f, .267f}, {1.1f, .335f}, {1.1f, .495f}, {1.0f, .594f}, {.90f, .716f}, {.80f, .840f}, {.70f, .925f}};
+  constexpr lane_profile two[worlds]   = {{1.0f, .267f}, {1.1f, .335f}, {1.1f, .495f}, {1.1f, .699f}, {1.1f, .839f}, {1.1f, .917f}, {1.1f, .960f}};
   constexpr lane_profile four[worlds]  = {{2.3f, .0222f}, {2.0f, .0304f}, {2.0f, .0464f}, {1.8f, .0705f}, {1.6f, .114f}, {1.6f, .174f}, {1.4f, .264f}};
   constexpr lane_profile eight[worlds] = {{3.8f, .000178f}, {3.6f, .000248f}, {3.6f, .000411f}, {3.4f, .000701f}, {3.2f, .00117f}, {2.9f, .00198f}, {2.9f, .00368f}};
   // clang-format on

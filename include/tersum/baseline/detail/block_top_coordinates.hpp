@@ -57,7 +57,15 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
     kept  = ctx.load(args.residual + i);
     value = args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
   }
-  half const rounded = Context::template element<half>(value);
+  bool const sendable = is_sendable<half>(value);
+  half const rounded  = [&] {
+    if constexpr (feeds_back<Codec>) {
+      float const nan = Context::from_bits(0x7fffffffu);
+      return Context::template finite_element<half>(sendable ? value : nan);
+    } else {
+      return Context::template element<half>(value);
+    }
+  }();
   if (sent) {
     coordinate_part const part = part_of(args, args.rank);
     ctx.store(part.index + (place >> place_shift), static_cast<std::uint32_t>(i));
@@ -66,7 +74,8 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   if constexpr (feeds_back<Codec>) {
     float const lost = sent ? Context::subtract(value, Context::value(rounded)) : value;
     float const rest = args.codec.feedback.after(context_arithmetic<Context>{}, value, lost, kept);
-    ctx.store(args.residual + i, is_finite(rest) ? rest : kept);
+    bool const known = has_adds_lost<typename Codec::feedback_type> || is_finite(rest);
+    ctx.store(args.residual + i, sendable && known ? rest : kept);
   }
 }
 

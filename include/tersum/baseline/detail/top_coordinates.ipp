@@ -42,7 +42,7 @@ class cpu_top_coordinates {
     for_each([&](std::uint64_t i) {
       std::uint32_t const place = selection.places[i];
       float const whole         = value(i);
-      half const rounded        = to_half(whole);
+      half const rounded = feeds_back<Codec> ? sendable_from_float<half>(whole) : to_half(whole);
       if (place != 0) {
         part.index[place >> place_shift] = static_cast<std::uint32_t>(i);
         part.value[place >> place_shift] = rounded;
@@ -50,7 +50,7 @@ class cpu_top_coordinates {
       if constexpr (feeds_back<Codec>) {
         float const lost = place != 0 ? whole - to_float(rounded) : whole;
         float const rest = args_.codec.feedback.after(host_group{}, whole, lost, args_.residual[i]);
-        if (is_finite(rest)) { args_.residual[i] = rest; }
+        if (is_sendable<half>(whole) && is_finite(rest)) { args_.residual[i] = rest; }
       }
     });
   }

@@ -62,6 +62,44 @@ TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
   }
 }
 
+//! @brief Rounds eight values to the nearest elements that are finite, as `store_eight<true>` does. NaN stays NaN.
+template <class Element, class Context>
+TERSUM_BODY void round_finite(Context const&, float (&v)[8], Element (&rounded)[8])
+{
+  TERSUM_UNROLL
+  for (int i = 0; i < 8; i += 2) {
+    if constexpr (sizeof(Element) == 2) {
+      std::uint32_t const word = Context::template pack_finite<Element>(v[i], v[i + 1]);
+      rounded[i]               = Element{static_cast<std::uint16_t>(word)};
+      rounded[i + 1]           = Element{static_cast<std::uint16_t>(word >> 16)};
+      v[i]                     = Context::value(rounded[i]);
+      v[i + 1]                 = Context::value(rounded[i + 1]);
+    } else {
+      rounded[i]     = v[i];
+      rounded[i + 1] = v[i + 1];
+    }
+  }
+}
+
+//! @brief Stores eight elements, sixteen bytes at a time where the address is a multiple of sixteen.
+template <class Element, class Context>
+TERSUM_BODY void store_elements(Context const& ctx, Element* to, Element const (&v)[8])
+{
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0) {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) { ctx.store(to + j, v[j]); }
+  } else if constexpr (sizeof(Element) == 2) {
+    std::uint32_t words[4];
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      words[i] = v[2 * i].bits | static_cast<std::uint32_t>(v[2 * i + 1].bits) << 16;
+    }
+    ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+  } else {
+    store_eight(ctx, to, v);
+  }
+}
+
 //! @brief Up to eight consecutive values, sixteen bytes at a time where they can be; zeros beyond `count`.
 template <class Element, class Context>
 TERSUM_BODY void load_some(Context const& ctx, Element const* from, int count, float (&v)[8])

@@ -117,19 +117,29 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
       for (int j = 0; j < 8; ++j) {
         v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
       }
-      // Values that are not finite are not kept.
-      float rest[8];
+      // What cannot be sent is a NaN from here on, and not kept.
+      float sent[8], rest[8];
       bool const keeps = !step_is_poisoned(args);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        float const sent = Context::value(Context::template element<wire_element>(v[j]));
-        float const lost = stays ? v[j] : Context::subtract(v[j], sent);
+        v[j]    = is_sendable<wire_element>(v[j]) ? v[j] : Context::from_bits(0x7fffffffu);
+        sent[j] = v[j];
+      }
+      wire_element elements[8];
+      round_finite(ctx, sent, elements);
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        float const lost = stays ? v[j] : Context::subtract(v[j], sent[j]);
         rest[j] = args.codec.feedback.after(context_arithmetic<Context>{}, v[j], lost, kept[j]);
-        if (!keeps || !is_finite(rest[j])) { rest[j] = kept[j]; }
+        bool const known =
+          has_adds_lost<typename Codec::feedback_type> ? rest[j] == rest[j] : is_finite(rest[j]);
+        if (!keeps || !known) { rest[j] = kept[j]; }
       }
       store_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, rest);
+      if (!stays) { store_elements(ctx, wire, elements); }
+    } else {
+      store_some(ctx, wire, 8, v);
     }
-    if (!stays) { store_some(ctx, wire, 8, v); }
   } else {
     float const share = Context::divide(1.0f, static_cast<float>(args.world));
     TERSUM_UNROLL

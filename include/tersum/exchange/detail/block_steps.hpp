@@ -101,12 +101,12 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
       using scalar               = typename range::scalar;
       tensor_record& record      = args.records[ctx.block_rank()];
       scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+      std::uint64_t const chunks = record.chunks;  // read once, before anything is stored
       double energy = 0, of_sum = 0, saturated = 0;
-      for (std::uint64_t i = t; i < record.chunks; i += tensor_threads) {
+      std::uint32_t lanes = 0;  // at a limit; a thread has fewer than 2^32
+      for (std::uint64_t i = t; i < chunks; i += tensor_threads) {
         chunk_step const step = args.steps[record.first_chunk + i];
-        if constexpr (saturates<Codec>) {
-          saturated = saturated + static_cast<double>(step.saturated);
-        }
+        if constexpr (saturates<Codec>) { lanes += step.saturated; }
         if constexpr (tracks<Codec>) {
           if (stays_behind<Codec>(step)) { continue; }
           of_sum = add_energy(of_sum, step);
@@ -116,7 +116,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
         }
       }
       if constexpr (saturates<Codec>) {
-        saturated = block_total<tensor_threads>(ctx, saturated);
+        saturated = block_total<tensor_threads>(ctx, static_cast<double>(lanes));
         if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
       }
       if constexpr (tracks<Codec>) {
@@ -129,7 +129,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
         }
         if (t == 0) {
           record.ratio =
-            correlation_ratio<Codec>(of_sum, energy, args.world, record.chunks, record.ratio);
+            correlation_ratio<Codec>(of_sum, energy, saturated, args.world, chunks, record.ratio);
         }
       }
     }

@@ -83,8 +83,9 @@ class block_product {
 
   //! @param from  The factor of this matrix that is multiplied.
   //! @param to    The product, rounded to its elements.
+  //! @param largest  Of 16-bit elements: finite products end there, at either sign.
   template <class Wire>
-  TERSUM_BODY void run(float const* from, Wire* to)
+  TERSUM_BODY void run(float const* from, Wire* to, [[maybe_unused]] float largest = 0.0f)
   {
     std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
     float next[4][8];
@@ -104,7 +105,7 @@ class block_product {
       }
       ctx_.sync_block();
     }
-    send(to);
+    send(to, largest);
   }
 
  private:
@@ -176,7 +177,7 @@ class block_product {
   }
 
   template <class Wire>
-  TERSUM_BODY void send(Wire* to) const
+  TERSUM_BODY void send(Wire* to, [[maybe_unused]] float largest) const
   {
     TERSUM_UNROLL
     for (int k = 0; k < each; ++k) {
@@ -185,7 +186,9 @@ class block_product {
       for (int i = 0; i < 4; ++i) {
         std::uint64_t const row = begin_ + static_cast<unsigned>(lane(i));
         if (column >= rank_ || row >= length_) { continue; }
-        float const sent = is_finite(sum_[i][k]) ? sum_[i][k] : Context::from_bits(0x7f800000u);
+        float sent = sum_[i][k];
+        if constexpr (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
+        sent = is_finite(sum_[i][k]) ? sent : Context::from_bits(0x7f800000u);
         ctx_.store(to + column * length_ + row, Context::template element<Wire>(sent));
       }
     }

@@ -35,7 +35,7 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   product_shape const shape{
     m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
   block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, (number - first(m)) * 64}
-    .run(by, args.wire[turn] + m.slot[turn]);
+    .run(by, args.wire[turn] + m.slot[turn], args.largest);
 }
 
 }  // namespace tersum::inline v0::detail

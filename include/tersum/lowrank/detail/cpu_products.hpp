@@ -31,8 +31,11 @@ struct cpu_product {
 
   //! @param from  The factor that is multiplied, column after column.
   //! @param to    The product, column after column; what is not finite becomes infinity.
+  //! @param largest  Of 16-bit elements: finite products end there, at either sign.
   template <class Wire>
-  void run(float const* from, Wire* to) const
+  void run(float const* from,
+           Wire* to,
+           [[maybe_unused]] float largest = std::numeric_limits<float>::infinity()) const
   {
     std::uint64_t const length = of_rows ? rows : columns;
     std::uint64_t const other  = of_rows ? columns : rows;
@@ -49,7 +52,9 @@ struct cpu_product {
       Wire* const column = to + static_cast<unsigned>(k) * length + begin;
       for (int i = 0; i < lanes; ++i) {
         float const sum = sums[k * block + i];
-        column[i]       = from_float<Wire>(is_finite(sum) ? sum : bits_float(0x7f800000u));
+        float bounded   = sum;
+        if constexpr (sizeof(Wire) == 2) { bounded = maximum(minimum(sum, largest), -largest); }
+        column[i] = from_float<Wire>(is_finite(sum) ? bounded : bits_float(0x7f800000u));
       }
     }
   }

@@ -61,6 +61,12 @@ class factor_counts : public plan_counts<Codec> {
     if (status const s = cast_codec<float>{}.plan(this->layout_, this->world_).check(); !s.ok()) {
       return s;
     }
+    if (this->layout_.tensors.empty() && this->coordinates() > 0) {
+      return {
+        error_code::invalid_argument,
+        "layout.tensors is empty, so that there is no matrix to compress: low-rank codecs need the tensors "
+        "of the gradient"};
+    }
     if (this->chunks_ > std::numeric_limits<std::uint32_t>::max() / 2) {
       return {error_code::invalid_argument, "layout.tensors has more than 2^31 matrices"};
     }
@@ -92,6 +98,7 @@ class factor_counts : public plan_counts<Codec> {
   }
   //! Factors have no budget.
   [[nodiscard]] constexpr bool travels() const noexcept { return true; }
+  [[nodiscard]] constexpr bool all_bypass() const noexcept { return false; }
 
   //! @brief Factors in float32 lie on the wire, unless the wire has another element or has only one of them.
   [[nodiscard]] constexpr auto workspace_sections() const noexcept

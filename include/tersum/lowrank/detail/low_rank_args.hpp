@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace tersum::inline v0::detail {
@@ -35,7 +36,8 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint64_t blocks[2];
   std::uint64_t row_blocks;
   int world;
-  int summed;  // how many ranks' factors were added in what arrives: 1 if it is a mean
+  float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
+  int summed;     // how many ranks' factors were added in what arrives: 1 if it is a mean
   Feedback feedback;
 };
 
@@ -66,6 +68,8 @@ requires is_low_rank<Codec>
     .blocks     = {plan.blocks(0), plan.blocks(1)},
     .row_blocks = plan.row_blocks(),
     .world      = plan.ranks().size,
+    .largest    = feeds_back<Codec> ? largest_summand<wire>(plan.ranks().size)
+                                    : std::numeric_limits<float>::infinity(),
     .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
     .feedback   = plan.codec().feedback};
 }

@@ -31,8 +31,27 @@ TERSUM_TARGET inline void add_residual(Element const* from,
   for (; i < count; ++i) { to[i] = to_float(from[i]) + residual[i]; }
 }
 
-//! @brief residual[i] = whole[i] - sent[i], or whole[i] if `sent` is null. Elements for which that is not finite stay as
-//! they were.
+//! @brief Whether values can be sent as elements of this type: see `sendable_below`.
+template <class Sent>
+TERSUM_SIMD auto are_sendable(floats v)
+{
+  return (to_bits(v) & 0x7fffffffu) < float_bits(sendable_below<Sent>);
+}
+
+//! @brief to[i] = sendable_from_float(from[i]).
+template <class To>
+TERSUM_TARGET inline void convert_sendable(float const* from, To* to, std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    floats const v = load(from + i);
+    store_values(to + i,
+                 are_sendable<To>(v) ? within_range<To>(v) : from_bits(broadcast(0x7fffffffu)));
+  }
+  for (; i < count; ++i) { to[i] = sendable_from_float<To>(from[i]); }
+}
+
+//! @brief residual[i] = whole[i] - sent[i], or whole[i] if `sent` is null. Elements that cannot be sent stay as they were.
 template <class Sent>
 TERSUM_TARGET inline void keep_finite_residual(float const* whole,
                                                Sent const* sent,
@@ -41,14 +60,14 @@ TERSUM_TARGET inline void keep_finite_residual(float const* whole,
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    floats rest = load(whole + i);
+    floats const v = load(whole + i);
+    floats rest    = v;
     if (sent != nullptr) { rest = rest - load_values(sent + i); }
-    words const size = to_bits(rest) & 0x7fffffffu;
-    store(residual + i, size < 0x7f800000u ? rest : load(residual + i));
+    store(residual + i, are_sendable<Sent>(v) ? rest : load(residual + i));
   }
   for (; i < count; ++i) {
     float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-    if (is_finite(rest)) { residual[i] = rest; }
+    if (is_sendable<Sent>(whole[i])) { residual[i] = rest; }
   }
 }
 

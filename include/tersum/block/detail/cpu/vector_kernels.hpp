@@ -146,6 +146,12 @@ void add_residual(
   TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
 }
 
+template <class To>
+void convert_sendable(instruction_set set, float const* from, To* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, convert_sendable(from, to, count));
+}
+
 template <class Sent>
 void keep_finite_residual(
   instruction_set set, float const* whole, Sent const* sent, float* residual, std::size_t count)

@@ -623,8 +623,12 @@ void cpu_stages<Codec, Element>::encode_cast() const
       if (stays && !feeds_back<Codec>) { return; }
       auto* const to = reinterpret_cast<wire_element*>(args_.payload + place.word);
       with_chunk(chunk, [&](auto const* whole) {
-        if (!stays) { static_cast<void>(convert_values(set_, whole, to, 1.0f, size)); }
-        if constexpr (feeds_back<Codec>) { keep_residual(chunk, whole, stays ? nullptr : to); }
+        if constexpr (feeds_back<Codec>) {
+          if (!stays) { convert_sendable(set_, whole, to, size); }
+          keep_residual(chunk, whole, stays ? nullptr : to);
+        } else {
+          static_cast<void>(convert_values(set_, whole, to, 1.0f, size));
+        }
       });
     } else {
       wire_element* to = wire + (entry.offset - args_.records[entry.tensor].bypass);
@@ -648,7 +652,7 @@ void cpu_stages<Codec, Element>::keep_residual(std::uint64_t chunk,
     for (std::uint32_t i = 0; i < entry.length; ++i) {
       float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
       float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, residual[i]);
-      if (is_finite(rest)) { residual[i] = rest; }
+      if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) { residual[i] = rest; }
     }
   }
 }
@@ -739,8 +743,12 @@ void cpu_stages<Codec, Element>::finish() const
           energy =
             static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args_.chunks) + tensor]));
         }
-        record.ratio =
-          correlation_ratio<Codec>(of_sum, energy, args_.world, record.chunks, record.ratio);
+        record.ratio = correlation_ratio<Codec>(of_sum,
+                                                energy,
+                                                static_cast<double>(record.saturated),
+                                                args_.world,
+                                                record.chunks,
+                                                record.ratio);
       }
     });
   }

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Kernel bodies send and keep what the CPU does where gradients and residuals are beyond 16-bit elements.
+
+#include "support/emulated_executor.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/single_process/loopback.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+constexpr std::uint64_t rows = 31, columns = 45, size = rows * columns;
+constexpr tensor matrix[] = {{"matrix", rows, columns, 0}};
+
+struct results {
+  std::vector<std::vector<float>> means, residuals;
+  std::vector<bool> flags;  // of rank 0
+};
+
+// Two ranks: a step with magnitudes around the largest half and far beyond it, one with an Inf, and steps of zeros.
+template <class Executor, class Codec>
+results exchange(Executor const& exec, Codec const& codec, int quiet)
+{
+  std::vector<std::vector<float>> gradient(2, std::vector<float>(size));
+  std::vector<std::vector<word4>> state, workspace;
+  std::vector<loopback_rank<Codec, float>> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    layout of{.coordinates = size};
+    if constexpr (is_low_rank<Codec>) { of.tensors = matrix; }
+    auto const plan = codec.plan(of, {.size = 2, .rank = rank});
+    REQUIRE(plan.check() == status{});
+    state.emplace_back(plan.state_bytes() / sizeof(word4) + 1);
+    workspace.emplace_back(plan.workspace_bytes() / sizeof(word4) + 1);
+    ranks.push_back({plan,
+                     gradient[static_cast<std::size_t>(rank)],
+                     std::as_writable_bytes(std::span{state.back()}),
+                     std::as_writable_bytes(std::span{workspace.back()})});
+    REQUIRE(initialize(exec, plan, ranks.back().state, 3) == status{});
+  }
+  results out;
+  for (int step = 0; step < 2 + quiet; ++step) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      for (std::uint64_t i = 0; i < size; ++i) {
+        float const large =
+          i % 97 == 5 ? 2e6f : 1000.0f * static_cast<float>(i % 190) + static_cast<float>(rank);
+        float const value = is_low_rank<Codec> ? 5000.0f + static_cast<float>(i % 7) : large;
+        gradient[rank][i] = step > 0 ? 0.0f : i % 2 == 0 ? value : -value;
+      }
+    }
+    if (step == 1) { gradient[1][77] = std::numeric_limits<float>::infinity(); }
+    std::span<loopback_rank<Codec, float> const> const all{ranks};
+    REQUIRE(loopback_all_reduce_mean(exec, all) == status{});
+    out.flags.push_back(
+      reinterpret_cast<state_header const*>(state[0].data())->last_was_non_finite());
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      auto const* const kept = reinterpret_cast<float const*>(ranks[rank].state.data() +
+                                                              ranks[rank].plan.residual_offset());
+      out.means.push_back(gradient[rank]);
+      out.residuals.emplace_back(kept, kept + size);
+    }
+  }
+  return out;
+}
+
+// A NaN equals a NaN.
+bool same(std::vector<std::vector<float>> const& a, std::vector<std::vector<float>> const& b)
+{
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    for (std::size_t i = 0; i < a[k].size(); ++i) {
+      bool const both = a[k][i] != a[k][i] && b[k][i] != b[k][i];
+      if (!both && std::memcmp(&a[k][i], &b[k][i], sizeof(float)) != 0) { return false; }
+    }
+  }
+  return a.size() == b.size();
+}
+
+template <class Codec>
+void compare(Codec const& codec)
+{
+  results const cpu     = exchange(cpu_executor{}, codec, 3);
+  results const kernels = exchange(emulated_executor{}, codec, 3);
+  CHECK(same(cpu.means, kernels.means));
+  CHECK(same(cpu.residuals, kernels.residuals));
+  CHECK(cpu.flags == kernels.flags);
+}
+
+TEST_CASE("[feedback] kernels send and keep what the CPU does beyond the largest half")
+{
+  SUBCASE("chosen chunks") { compare(presets::topkc_b8_ef); }
+  SUBCASE("drawn chunks in bfloat16")
+  {
+    compare(cast_codec<bfloat16, random_chunks<64>, error_feedback>{.chunker = {.bits = 8}});
+  }
+  SUBCASE("coordinates") { compare(presets::topk_b8_ef); }
+}
+
+TEST_CASE("[feedback] factors in half of kernels have finite sums")
+{
+  // P of equal rows of 45 times 5000 is beyond the largest half, and so is the sum of two halves of it.
+  results const out = exchange(emulated_executor{}, low_rank_codec<low_rank<1>, half>{}, 1);
+  CHECK(out.flags == std::vector<bool>{false, true, false});  // an Inf in the second step
+  for (float const kept : out.residuals.back()) { REQUIRE(kept - kept == 0.0f); }
+}
+
+}  // namespace
