@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel instances of sharded codecs, whose machine code budgets_rest.json limits.
+
+#include "compile.hpp"
+
+#include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/execute/detail/cuda_kernels.cuh>
+#include <tersum/sharded_presets.hpp>
+
+using namespace tersum;
+
+void compile_shards()
+{
+  using codec = codec_of<presets::sharded_4>;
+  compile(&detail::exchange_kernel<detail::initialize_shards_kernel, codec, float>,
+          &detail::exchange_kernel<detail::share_cut_kernel, codec, float>,
+          &detail::exchange_kernel<detail::add_shard_kernel, codec, float>);
+}
