@@ -271,9 +271,9 @@ TEST_CASE("[plan] codecs that choose send what their bits pay for once the norms
 TEST_CASE(
   "[plan] a budget is one of the coordinates that do not bypass; those that do cost 32 bits each")
 {
-  constexpr tensor bucket[] = {{.rows = 100, .columns = 100},
-                               {.rows = 5000, .columns = 1, .offset = 10000}};
-  auto const check          = [&](char const* name, auto const& codec) {
+  static constexpr tensor bucket[] = {{.rows = 100, .columns = 100},
+                                      {.rows = 5000, .columns = 1, .offset = 10000}};
+  auto const check                 = [&](char const* name, auto const& codec) {
     CAPTURE(name);
     world const ranks{.size = 4, .rank = 1};
     auto const alone  = codec.plan(layout{10000}, ranks);
