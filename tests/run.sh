@@ -25,6 +25,8 @@ install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
 install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ip:iproute2 ||
   echo "tests of transports that are missing will be skipped"
+install_missing qemu-aarch64:qemu-user aarch64-linux-gnu-g++:g++-aarch64-linux-gnu ||
+  echo "equal bits on another architecture will not be checked"
 install_missing doxygen:doxygen || echo "the API reference will not be checked"
 find_matplotlib || echo "tests of pictures will be skipped, as there is no matplotlib"
 if [[ " ${presets[*]} " =~ " cpu " ]] && ! python3 -c 'import torch' 2>/dev/null; then

@@ -45,10 +45,7 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr status check() const noexcept
   {
     if (status const s = check_world(this->world_); !s.ok()) { return s; }
-    if (!is_covered(this->layout_)) {
-      return {error_code::invalid_argument,
-              "layout.tensors must cover layout.coordinates without gaps, in ascending order"};
-    }
+    if (status const s = check_layout(this->layout_); !s.ok()) { return s; }
     if (this->chunks_ > std::numeric_limits<std::uint32_t>::max() / 2) {
       return {
         error_code::invalid_argument,

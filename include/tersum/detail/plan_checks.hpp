@@ -41,6 +41,20 @@ namespace tersum::inline v0::detail {
   return gradient.tensors.empty() || end == gradient.coordinates;
 }
 
+//! @brief Whether tensors cover a gradient of a length whose bytes can be counted: what bypasses, or lies in matrices, has no
+//! chunks that would be too many.
+[[nodiscard]] constexpr status check_layout(layout const& gradient) noexcept
+{
+  if (!is_covered(gradient)) {
+    return {error_code::invalid_argument,
+            "layout.tensors must cover layout.coordinates without gaps, in ascending order"};
+  }
+  if (gradient.coordinates > std::uint64_t{1} << 48) {
+    return {error_code::invalid_argument, "layout.coordinates is above 2^48"};
+  }
+  return {};
+}
+
 //! Whether a chunker's bits per coordinate can be a budget: a number from 0 to 64, not NaN.
 [[nodiscard]] constexpr status check_budget(float bits) noexcept
 {

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One codec of each kind: what is always tried.
+
+#include "ranks_of.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+
+namespace tersum::tests {
+
+std::vector<tried_codec> tried_codecs() { return listed_codec::all(); }
+
+TERSUM_TRY(fp16, float);
+TERSUM_TRY(topkc_b2_ef, float);
+TERSUM_TRY(topk_b2_ef, float);
+TERSUM_TRY(rotated_sat4_ef, float);
+
+}  // namespace tersum::tests

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One codec of each kind: what is always tried. See codecs_a.cpp.
+
+#include "ranks_of.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+
+namespace tersum::tests {
+
+TERSUM_TRY(allocated_2_ef, float);
+TERSUM_TRY(dynamiq_hop_4, float);
+TERSUM_TRY(powersgd_r4_sat8, float);
+
+}  // namespace tersum::tests

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What is tried besides codecs_a.cpp and codecs_b.cpp where TERSUM_FUZZ_ALL_CODECS is on: sums.
+
+#include "ranks_of.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+
+namespace tersum::tests {
+
+TERSUM_TRY(fp32, float);
+TERSUM_TRY(fp16, half);
+TERSUM_TRY(bf16, float);
+TERSUM_TRY(rotated_sat2, float);
+TERSUM_TRY(rotated_sat2_ef, float);
+TERSUM_TRY(rotated_sat4, float);
+TERSUM_TRY(rotated_sat4, half);
+TERSUM_TRY(rotated_sat4_ef, bfloat16);
+TERSUM_TRY(rotated_sat8_ef, float);
+TERSUM_TRY(topkc_sat4_ef, float);
+TERSUM_TRY(allocated_sat_2_ef, float);
+TERSUM_TRY(allocated_sat_8, float);
+TERSUM_TRY(balanced_sat_4_ef, float);
+TERSUM_TRY(thc_sat4, float);
+
+}  // namespace tersum::tests

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What is tried besides codecs_a.cpp and codecs_b.cpp where TERSUM_FUZZ_ALL_CODECS is on: the rest.
+
+#include "ranks_of.hpp"
+
+#include <tersum/baseline/presets.hpp>
+#include <tersum/presets.hpp>
+
+namespace tersum::tests {
+
+TERSUM_TRY(topkc_b2_ef, half);
+TERSUM_TRY(topkc_b8, float);
+TERSUM_TRY(topk_b05_ef, half);
+TERSUM_TRY(thc_wide4, float);
+TERSUM_TRY(two_shot_2_ef, float);
+TERSUM_TRY(two_shot_4_ef, half);
+TERSUM_TRY(allocated_4, bfloat16);
+TERSUM_TRY(balanced_2, float);
+TERSUM_TRY(blocks_4, float);
+TERSUM_TRY(per_hop_4_ef, float);
+TERSUM_TRY(powersgd_r4, float);
+TERSUM_TRY(acp_r4, float);
+TERSUM_TRY(powersgd_r16_two_shot_8, float);
+static listed_codec const try_randomkc_b2_ef{
+  try_codec<presets::randomkc_b2_ef, float>("randomkc_b2_ef", false)};
+
+}  // namespace tersum::tests

@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What exchange_ranks.hpp declares, for one codec.
+
+#pragma once
+
+#include "exchange_ranks.hpp"
+#include "guarded_memory.hpp"
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/single_process/loopback.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <type_traits>
+#include <vector>
+
+namespace tersum::tests {
+
+//! The CPU, where what arrives may be something else than what was sent.
+struct tampering_executor : cpu_executor {
+  tampering const* tamper = nullptr;
+
+  template <reduce_op Op>
+  [[nodiscard]] status reduce(Op const& op,
+                              typename Op::element* to,
+                              typename Op::element const* a,
+                              typename Op::element const* b,
+                              std::size_t count) const
+  {
+    disturb(const_cast<typename Op::element*>(a), count);
+    status const s = cpu_executor::reduce(op, to, a, b, count);
+    disturb(to, count);
+    return s;
+  }
+
+  template <class T>
+  [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const
+  {
+    status const s = cpu_executor::copy(to, from, count);
+    disturb(to, count);
+    return s;
+  }
+
+ private:
+  template <class T>
+  void disturb(T* data, std::size_t count) const
+  {
+    if (tamper != nullptr && *tamper) { (*tamper)(std::as_writable_bytes(std::span{data, count})); }
+  }
+};
+
+template <class Codec, class Element>
+class ranks_of final : public exchange_ranks {
+ public:
+  ranks_of(Codec const& codec, layout const& gradient, int world, int shift)
+  {
+    for (int rank = 0; rank < world; ++rank) {
+      plans_.push_back(codec.plan(gradient, {.size = world, .rank = rank}));
+    }
+    if (!check().ok()) { return; }
+    for (auto const& plan : plans_) {
+      gradients_.emplace_back(gradient.coordinates * sizeof(Element),
+                              static_cast<std::size_t>(shift) * sizeof(Element));
+      states_.emplace_back(plan.state_bytes());
+      workspaces_.emplace_back(plan.workspace_bytes());
+      auto const values = gradients_.back().bytes();
+      ranks_.push_back({plan,
+                        {reinterpret_cast<Element*>(values.data()), gradient.coordinates},
+                        states_.back().bytes(),
+                        workspaces_.back().bytes()});
+    }
+  }
+
+  [[nodiscard]] status check() const override
+  {
+    for (auto const& plan : plans_) {
+      if (status const s = plan.check(); !s.ok()) { return s; }
+    }
+    return {};
+  }
+
+  [[nodiscard]] status initialize(exchange_settings const& settings, std::uint64_t seed) override
+  {
+    for (auto const& r : ranks_) {
+      std::ranges::fill(r.state, settings.filling);
+      status const s = tersum::initialize(executor_of(settings), r.plan, r.state, seed);
+      if (!s.ok()) { return s; }
+    }
+    return {};
+  }
+
+  [[nodiscard]] status exchange(exchange_settings const& settings, gradients& values) override
+  {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      std::ranges::transform(values[rank], ranks_[rank].gradient.begin(), [](float v) {
+        return from_float<Element>(v);
+      });
+      std::ranges::fill(ranks_[rank].workspace, settings.filling);
+    }
+    status const s =
+      loopback_all_reduce_mean(executor_of(settings),
+                               std::span<loopback_rank<Codec, Element> const>{ranks_},
+                               settings.order);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      std::ranges::transform(
+        ranks_[rank].gradient, values[rank].begin(), [](Element v) { return to_float(v); });
+    }
+    return s;
+  }
+
+  void round(gradients& values) const override
+  {
+    for (auto& of_rank : values) {
+      for (float& v : of_rank) { v = to_float(from_float<Element>(v)); }
+    }
+  }
+
+  [[nodiscard]] std::span<std::byte> state(int rank) override { return at(rank).state; }
+
+  [[nodiscard]] std::size_t common_bytes() const override
+  {
+    std::size_t end = plans_[0].state_bytes();
+    for (std::size_t const own : {residual_offset(), plans_[0].owner_residual_offset()}) {
+      if (own != 0) { end = std::min(end, own); }
+    }
+    return end;
+  }
+
+  [[nodiscard]] std::span<float const> residual(int rank) override
+  {
+    if constexpr (!feeds_back<Codec>) { return {}; }
+    return {reinterpret_cast<float const*>(at(rank).state.data() + residual_offset()),
+            plans_[0].coordinates()};
+  }
+
+  [[nodiscard]] std::span<tensor_record const> records(int rank) override
+  {
+    return {
+      reinterpret_cast<tensor_record const*>(at(rank).state.data() + plans_[0].records_offset()),
+      static_cast<std::size_t>(header(rank).tensors)};
+  }
+
+  [[nodiscard]] std::span<chunk_entry const> table(int rank) override
+  {
+    if constexpr (sends<Codec, payload::factors> || sends<Codec, payload::exchanges> ||
+                  sends<Codec, payload::coordinates>) {
+      return {};
+    } else {
+      return {
+        reinterpret_cast<chunk_entry const*>(at(rank).state.data() + plans_[0].table_offset()),
+        static_cast<std::size_t>(header(rank).chunks)};
+    }
+  }
+
+  [[nodiscard]] bool travels() const override
+  {
+    if constexpr (requires { plans_[0].travels(); }) { return plans_[0].travels(); }
+    return true;
+  }
+
+  [[nodiscard]] bool intact() const override
+  {
+    auto const whole = [](auto const& memory) { return memory.intact(); };
+    return std::ranges::all_of(gradients_, whole) && std::ranges::all_of(states_, whole) &&
+           std::ranges::all_of(workspaces_, whole);
+  }
+
+ private:
+  [[nodiscard]] std::size_t residual_offset() const
+  {
+    if constexpr (nesting<Codec>) {
+      return plans_[0].factors().residual_offset();
+    } else {
+      return plans_[0].residual_offset();
+    }
+  }
+
+  [[nodiscard]] static tampering_executor executor_of(exchange_settings const& settings)
+  {
+    tampering_executor exec{};
+    exec.threads      = settings.threads;
+    exec.instructions = settings.instructions;
+    exec.tamper       = &settings.tamper;
+    return exec;
+  }
+
+  [[nodiscard]] loopback_rank<Codec, Element> const& at(int rank) const
+  {
+    return ranks_[static_cast<std::size_t>(rank)];
+  }
+
+  std::vector<plan<Codec>> plans_;
+  std::deque<guarded_memory> gradients_, states_, workspaces_;
+  std::vector<loopback_rank<Codec, Element>> ranks_;
+};
+
+//! The codec that is a constant of that name, for gradients of an element.
+template <auto const& Codec, class Element>
+[[nodiscard]] tried_codec try_codec(std::string_view name, bool sees_all = true)
+{
+  using codec         = std::remove_cvref_t<decltype(Codec)>;
+  auto far            = reach::chunk;
+  bool moves          = false;
+  bool const low_rank = sends<codec, payload::factors> || sends<codec, payload::exchanges>;
+  if constexpr (sends<codec, payload::coordinates>) {
+    far   = reach::codes;
+    moves = true;
+  } else if constexpr (sends<codec, payload::values> && !selects<codec>) {
+    far = reach::coordinate;
+  } else if constexpr (selects<codec>) {
+    far = reach::codes;
+  } else if constexpr (per_tensor<codec>) {
+    far = reach::tensor;
+  }
+  if constexpr (sends<codec, payload::values>) { moves = !agrees<codec>; }
+  if (low_rank) { far = nesting<codec> ? reach::factors : reach::tensor; }
+  std::string_view element = "float";
+  if constexpr (std::is_same_v<Element, half>) { element = "half"; }
+  if constexpr (std::is_same_v<Element, bfloat16>) { element = "bfloat16"; }
+  return {.name    = name,
+          .element = element,
+          .make =
+            [](layout const& gradient, int world, int shift) {
+              return std::unique_ptr<exchange_ranks>{
+                new ranks_of<codec, Element>{Codec, gradient, world, shift}};
+            },
+          .feeds_back    = feeds_back<codec>,
+          .tracks        = tracks<codec>,
+          .needs_tensors = low_rank,
+          .sees_all      = sees_all,
+          .moves_flagged = moves,
+          .far           = far};
+}
+
+//! @brief Lists a codec that this program was built with, while it starts.
+struct listed_codec {
+  explicit listed_codec(tried_codec const& codec) { all().push_back(codec); }
+  static std::vector<tried_codec>& all()
+  {
+    static std::vector<tried_codec> list;
+    return list;
+  }
+};
+
+}  // namespace tersum::tests
+
+//! Lists the preset of that name, for gradients of an element; in namespace tersum::tests.
+#define TERSUM_TRY(preset, element)                                                                \
+  static listed_codec const try_##preset##_##element                                               \
+  {                                                                                                \
+    try_codec<presets::preset, element>(#preset)                                                   \
+  }

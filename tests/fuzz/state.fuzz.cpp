@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Fuzzes what is read back as a state: one that was made for another plan is refused before anything is written, and
+//! seed, step and flags may be any numbers.
+
+#include "random_exchange.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
+{
+  using namespace tersum::tests;
+  static auto const codecs = tried_codecs();
+  number_source source{std::span{data, size}};
+  auto e = draw_exchange(source, codecs);
+  if (static_cast<std::uint64_t>(e.world) * e.coordinates > 8000) { return -1; }
+  auto const ranks = e.codec.make(e.gradient(), e.world, e.first.shift);
+  if (!ranks->check().ok()) { return -1; }
+  auto const must = [&](bool holds, char const* what) {
+    if (holds) { return; }
+    std::fprintf(stderr, "%s: %s\n", e.text().c_str(), what);
+    std::abort();
+  };
+  must(ranks->initialize(e.first, e.seed).ok(), "initialize fails");
+  gradients values = make_gradients(e.kinds[0], e.coordinates, e.world, 1e38f, source);
+  must(ranks->exchange(e.first, values).ok(), "the exchange fails");
+
+  // What says which plan it was made for, on one rank.
+  int const who    = source.from_to(0, e.world - 1);
+  auto const state = ranks->state(who);
+  std::vector<std::byte> const saved(state.begin(), state.end());
+  std::size_t const first = offsetof(tersum::state_header, tensors);
+  std::size_t const last  = offsetof(tersum::state_header, sign_key);
+  std::size_t const at = source.one_in(2) ? offsetof(tersum::state_header, layout) + source.below(8)
+                                          : first + source.below(last - first);
+  state[at] ^= static_cast<std::byte>(1 + source.below(255));
+  values = make_gradients(gradient_kind::normal, e.coordinates, e.world, 1e38f, source);
+  ranks->round(values);
+  gradients const before = values;
+  must(!ranks->exchange(e.first, values).ok(), "a state of another plan is taken");
+  must(values == before, "a refused exchange has written the gradient");
+  std::ranges::copy(saved, state.begin());
+
+  // What is any number, the same on all ranks.
+  for (std::size_t i = 0; i < offsetof(tersum::state_header, tensors); ++i) {
+    auto const any = static_cast<std::byte>(source.below(256));
+    for (int rank = 0; rank < e.world; ++rank) { ranks->state(rank)[i] = any; }
+  }
+  must(ranks->exchange(e.first, values).ok(), "the exchange fails");
+  must(ranks->intact(), "something was written beside the memory");
+  for (auto const& of_rank : values) {
+    must(std::ranges::equal(
+           of_rank, values[0], [](float a, float b) { return a == b || (a != a && b != b); }),
+         "the ranks differ");
+  }
+  return 0;
+}
