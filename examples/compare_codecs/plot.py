@@ -40,6 +40,7 @@ FAMILIES = (
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
     (r"(two_shot|allocated|balanced|blocks|dynamiq)_(?!hop)", "two shots: decoded, added in float", "#cc3377"),
     (r"(per_hop|dynamiq_hop)_", "decoded and added at every hop", "#56b4e9"),
+    (r"(sharded|gathered)_", "encoded once, added in float", "#e6ab02"),
 )
 STYLE = {
     "font.family": "sans-serif",

@@ -73,5 +73,7 @@ struct world {
 
 }  // namespace tersum::inline v0
 
+//! @cond
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<tersum::tensor_list> = true;
+//! @endcond

@@ -369,8 +369,9 @@ TEST_CASE("[per_hop_tiles] plan, memory and what a budget does not pay for")
   using kept = per_hop_codec<fixed_chunks<512>, no_rotation, group_absmax<4, 32>, error_feedback>;
   CHECK(kept{}.plan(layout{66 * 512}, {}).workspace_bytes() == 2 * fixed.payload_bytes());
 
-  // Less than a tile: nothing travels, the mean is zeros.
-  tests::loopback_run<dynamiq> little{presets::dynamiq_hop_4, layout{17'000}, 2, seed};
+  // Less than a tile: nothing travels for who asks for that, the mean is zeros.
+  layout const unpaid{.coordinates = 17'000, .bypass_unpaid = false};
+  tests::loopback_run<dynamiq> little{presets::dynamiq_hop_4, unpaid, 2, seed};
   CHECK(little.plan().wire_bytes() == 0);
   for (float const value : little.exchange(draw(2, 17'000))[1]) { REQUIRE(value == 0.0f); }
   // A budget beyond 8 bits a coordinate: all chunks have 8.

@@ -216,8 +216,10 @@ TEST_CASE("[codec] a plan of nonsense can be asked, and says what it is")
   CHECK(presets::two_shot_4.plan(layout{5000}, {.size = 0}).workspace_bytes() > 0);
   CHECK(presets::allocated_4.plan(layout{50000}, {.size = 0}).workspace_bytes() > 0);
   CHECK(mentions(presets::two_shot_4.plan(layout{5000}, {.size = 0}).check(), "world.size"));
-  CHECK(mentions(presets::rotated_sat4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^31 chunks"));
-  CHECK(mentions(presets::thc_wide4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^31 chunks"));
+  CHECK(mentions(presets::rotated_sat4.plan(layout{~std::uint64_t{0}}, {}).check(), "2^48"));
+  std::uint64_t const many = std::uint64_t{1} << 48;
+  CHECK(mentions(presets::rotated_sat4.plan(layout{many}, {}).check(), "2^31 chunks"));
+  CHECK(mentions(presets::thc_wide4.plan(layout{many}, {}).check(), "2^31 chunks"));
   std::uint64_t const half = std::uint64_t{1} << 32;
   tensor const wraps[]     = {{"a", half, half, 0}};
   CHECK(mentions(presets::rotated_sat4.plan(layout{.coordinates = 0, .tensors = wraps}, {}).check(),

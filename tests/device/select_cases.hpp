@@ -109,7 +109,8 @@ void check_choice_of_exchange(Placement const& on, std::size_t coordinates)
   }
   auto const compare = [&](auto const& codec) {
     using codec_type = std::remove_cvref_t<decltype(codec)>;
-    auto const plan  = codec.plan(layout{coordinates}, world{.size = 1, .rank = 0});
+    auto const plan  = codec.plan(layout{.coordinates = coordinates, .bypass_unpaid = false},
+                                 world{.size = 1, .rank = 0});
     REQUIRE(plan.check() == status{});
     std::vector<word4> state(plan.state_bytes() / 16 + 1),
       workspace(plan.workspace_bytes() / 16 + 1);

@@ -233,15 +233,15 @@ TEST_CASE("[compare_codecs] files are grouped by set and read in the order of th
   scratch const files;
   CHECK(contains(cc::list_gradient_sets(files.folder(), {}).error, "has no file named"));
   CHECK(contains(cc::list_gradient_sets(files.folder() / "none", {}).error, "cannot list"));
-  for (auto const* const other : {"README",
-                                  "_worker0.npy",
-                                  "a_worker.npy",
-                                  "a_worker1.npz",
-                                  "a_worker-1.npy",
-                                  "a_worker1x.npy"}) {
+  for (auto const* const other : {"README", "a_worker.npy", "a_worker1.npz", "a_worker1x.npy"}) {
     files.write(other, "");
   }
   CHECK(contains(cc::list_gradient_sets(files.folder(), {}).error, "has no file named"));
+  for (auto const* const meant : {"_worker0.npy", "a_worker-1.npy", "a_worker1.5.npy"}) {
+    scratch const misnamed;
+    misnamed.write(meant, "");
+    CHECK(contains(cc::list_gradient_sets(misnamed.folder(), {}).error, "is no worker's"));
+  }
 
   for (int worker = 0; worker < 11; ++worker) {
     auto const end = "_worker" + std::to_string(worker) + ".npy";

@@ -100,8 +100,10 @@ TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
                                             .steps           = 4,
                                             .misaligned      = true,
                                             .non_finite_step = 2});
-  using one_float = low_rank_codec<low_rank<4>, float, alternating>;
-  tests::compare_kernels<one_float, float>({.gradient = {.coordinates = 77}, .steps = 1});
+  using one_float       = low_rank_codec<low_rank<4>, float, alternating>;
+  tensor const vector[] = {{.rows = 77}};
+  tests::compare_kernels<one_float, float>(
+    {.gradient = {.coordinates = 77, .tensors = vector}, .steps = 1});
   tests::compare_kernels<one_float, float>({.gradient = {}, .steps = 1});
 }
 

@@ -77,8 +77,10 @@ void check_draining(
     CHECK_FALSE(run.header(rank).last_was_non_finite());
     for (float const kept : run.residual(rank)) { REQUIRE(std::isfinite(kept)); }
   }
-  // Every codec sends more of what is left than it keeps, each time that it sends it.
-  CHECK(summed_residual(run, world) < std::sqrt(sent) * 0x1p-8);
+  // Every codec sends more of what is left than it keeps, each time that it sends it. Codes of factors stop at .5 % of what
+  // was sent (docs/contracts.md), after 400 as after 1200 steps.
+  double const left = nesting<Codec> ? 0x1p-7 : 0x1p-8;
+  CHECK(summed_residual(run, world) < std::sqrt(sent) * left);
 }
 
 }  // namespace tersum::tests
