@@ -209,7 +209,8 @@ class host_context {
   //! max(min(a + b, high), 0) where a + b does not wrap.
   [[nodiscard]] static std::int32_t add_clamp(std::int32_t a, std::int32_t b, std::int32_t high)
   {
-    return std::max(std::min(a + b, high), 0);
+    std::int64_t const sum = std::int64_t{a} + b;  // what hostile norms make may wrap on a device
+    return static_cast<std::int32_t>(std::max<std::int64_t>(std::min<std::int64_t>(sum, high), 0));
   }
 
   using product = wide_product;  //!< How `philox4x32` multiplies.
