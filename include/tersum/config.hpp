@@ -60,3 +60,10 @@
 #else
 #define TERSUM_UNROLL
 #endif
+
+//! Unrolls the loop that follows twice, and no further, on a device.
+#if defined(__CUDA_ARCH__)
+#define TERSUM_UNROLL_TWICE _Pragma("unroll 2")
+#else
+#define TERSUM_UNROLL_TWICE
+#endif

@@ -95,15 +95,17 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   unsigned const t = ctx.thread_rank();
-  if constexpr (has_steps<Codec>) {
+  if constexpr (has_steps<Codec> && (saturates<Codec> || tracks<Codec>)) {
     if (ctx.block_rank() < args.tensors) {
       using range                = typename Codec::range_type;
       using scalar               = typename range::scalar;
       tensor_record& record      = args.records[ctx.block_rank()];
       scalar const* const agreed = static_cast<scalar const*>(args.agreed);
       std::uint64_t const chunks = record.chunks;  // read once, before anything is stored
-      double energy = 0, of_sum = 0, saturated = 0;
+      double energy = 0, of_sum = 0;
       std::uint32_t lanes = 0;  // at a limit; a thread has fewer than 2^32
+      // 1024 threads have loads enough under way; unrolled further, ptxas spills registers on sm_100.
+      TERSUM_UNROLL_TWICE
       for (std::uint64_t i = t; i < chunks; i += tensor_threads) {
         chunk_step const step = args.steps[record.first_chunk + i];
         if constexpr (saturates<Codec>) { lanes += step.saturated; }
@@ -115,12 +117,16 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
           }
         }
       }
+      // The first thread has the totals.
+      if constexpr (tracks<Codec>) { of_sum = block_total<tensor_threads>(ctx, of_sum); }
       if constexpr (saturates<Codec>) {
-        saturated = block_total<tensor_threads>(ctx, static_cast<double>(lanes));
+        double const saturated = block_total<tensor_threads>(ctx, static_cast<double>(lanes));
         if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
+        if constexpr (tracks<Codec>) {
+          if (is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
+        }
       }
       if constexpr (tracks<Codec>) {
-        of_sum = block_total<tensor_threads>(ctx, of_sum);
         if constexpr (norms_travel<Codec>) {
           energy = block_total<tensor_threads>(ctx, energy) / args.world;
         } else {
@@ -128,8 +134,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
             to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank()]));
         }
         if (t == 0) {
-          record.ratio =
-            correlation_ratio<Codec>(of_sum, energy, saturated, args.world, chunks, record.ratio);
+          record.ratio = correlation_ratio<Codec>(of_sum, energy, args.world, chunks, record.ratio);
         }
       }
     }

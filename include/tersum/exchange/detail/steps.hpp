@@ -137,27 +137,28 @@ template <class Codec>
   return is_poisoned(step) || (selects<Codec> && step.decode == 0.0f);
 }
 
-//! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with or it is not finite. Twice as
-//! much where three quarters of the lanes are at a limit: then the range was far too narrow for the sum, which looks no
-//! larger than the range.
-//!
-//! @param of_sum     Adds up, over the chunks, decode^2 times the squares of the summed codes.
-//! @param energy     Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.
+//! @brief Whether three quarters of a tensor's lanes are at a limit. Then the range was far too narrow for the sum, which
+//! looks no larger than the range, and is taken to have four times the energy, so that the head-room doubles.
 //! @param saturated  Lanes at a limit.
 template <class Codec>
-[[nodiscard]] TERSUM_INLINE float correlation_ratio(double of_sum,
-                                                    double energy,
-                                                    double saturated,
-                                                    int world,
-                                                    std::uint64_t tensor_chunks,
-                                                    float before)
+[[nodiscard]] TERSUM_INLINE bool is_saturated(double saturated, std::uint64_t tensor_chunks)
+{
+  return saturated >= 0.75 * Codec::chunk_size * static_cast<double>(tensor_chunks);
+}
+
+//! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with or it is not finite.
+//!
+//! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that if `is_saturated`.
+//! @param energy  Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE float correlation_ratio(
+  double of_sum, double energy, int world, std::uint64_t tensor_chunks, float before)
 {
   double const lengths =
     static_cast<double>(world) * static_cast<double>(rotation_root<Codec>(tensor_chunks));
   double const square = of_sum * lengths * lengths / energy;
-  double const many   = 0.75 * Codec::chunk_size * static_cast<double>(tensor_chunks);
-  float const ratio   = ::sqrtf(static_cast<float>(square)) * (saturated >= many ? 2.0f : 1.0f);
-  return energy > 0 && energy < 0x1p200 && square < 0x1p60 ? ratio : before;
+  return energy > 0 && energy < 0x1p200 && square < 0x1p60 ? ::sqrtf(static_cast<float>(square))
+                                                           : before;
 }
 
 //! @brief Adds the energy of one chunk of the decoded sum. The square of a float is exact in double, and the fused product

@@ -728,10 +728,14 @@ void cpu_stages<Codec, Element>::finish() const
         record.saturated = saturated;
       }
       if constexpr (tracks<Codec>) {
-        double const of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
+        double of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
           return is_poisoned(args_.steps[chunk]) ? so_far : add_energy(so_far, args_.steps[chunk]);
         });
-        double energy       = 0;
+        if constexpr (saturates<Codec>) {
+          double const saturated = static_cast<double>(record.saturated);
+          if (is_saturated<Codec>(saturated, record.chunks)) { of_sum = 4 * of_sum; }
+        }
+        double energy = 0;
         if constexpr (norms_travel<Codec>) {
           energy = tensor_sum(record,
                               [&](double so_far, std::uint64_t chunk) {
@@ -743,12 +747,8 @@ void cpu_stages<Codec, Element>::finish() const
           energy =
             static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args_.chunks) + tensor]));
         }
-        record.ratio = correlation_ratio<Codec>(of_sum,
-                                                energy,
-                                                static_cast<double>(record.saturated),
-                                                args_.world,
-                                                record.chunks,
-                                                record.ratio);
+        record.ratio =
+          correlation_ratio<Codec>(of_sum, energy, args_.world, record.chunks, record.ratio);
       }
     });
   }
