@@ -40,6 +40,7 @@ fi
 install_missing ccache:ccache || true
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+  export CCACHE_SLOPPINESS=pch_defines,time_macros # as it asks for with precompiled headers
 fi
 
 # Runs a command as one check.

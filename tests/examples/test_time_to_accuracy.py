@@ -109,7 +109,8 @@ class Program(unittest.TestCase):
         if "TERSUM_C_LIBRARY" not in os.environ:
             self.skipTest("TERSUM_C_LIBRARY is not set")
         with tempfile.TemporaryDirectory() as folder:
-            command = ["bash", str(ROOT / "examples/time_to_accuracy/run.sh"), "--quick", "--out", folder]
+            command = ["bash", str(ROOT / "examples/time_to_accuracy/run.sh"), "--quick", "--steps", "20",
+                       "--out", folder]
             environment = dict(os.environ, PYTHON=sys.executable)
             done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
