@@ -34,7 +34,8 @@ namespace tersum::emulator {
 //! @brief A resumable function. One that is never resumed again is simply abandoned: nothing on its
 //! stack is destroyed, and the next `start` reuses the stack.
 //!
-//! A stack is entered by setcontext, and changed by _longjmp, which asks the system for nothing.
+//! A stack is entered by setcontext, and changed by _longjmp, which asks the system for nothing. A function that ends leaves
+//! its stack to the next one.
 //! AddressSanitizer takes a longjmp for the end of frames; under it, all changes are swapcontext's.
 class fiber {
  public:
@@ -62,10 +63,12 @@ class fiber {
   void start(std::function<void()> function)
   {
     function_ = std::move(function);
-    entered_  = false;
 #if defined(TERSUM_EMULATOR_ASAN)
     __asan_unpoison_memory_region(stack(), stack_bytes);
     fake_stack_ = nullptr;
+#else
+    if (std::exchange(ended_, false)) { return; }
+    entered_ = false;
 #endif
     ::getcontext(&inside_);
     inside_.uc_link          = nullptr;
@@ -121,8 +124,12 @@ class fiber {
     __sanitizer_start_switch_fiber(nullptr, self.outer_stack_, self.outer_stack_bytes_);
     ::swapcontext(&self.inside_, &self.outside_);
 #else
-    self.function_();
-    _longjmp(self.outside_, 1);
+    // Whoever comes back after the end brings the next function.
+    for (;;) {
+      self.function_();
+      self.ended_ = true;
+      self.suspend();
+    }
 #endif
   }
 
@@ -137,9 +144,10 @@ class fiber {
 
   std::byte* mapping_ = nullptr;
   std::function<void()> function_;
-  bool entered_ = false;
   ucontext_t inside_{};
 #if !defined(TERSUM_EMULATOR_ASAN)
+  bool entered_ = false;
+  bool ended_   = false;  // and waits in `enter`
   jmp_buf stopped_{};
   jmp_buf outside_{};
 #else
