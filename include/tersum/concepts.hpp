@@ -192,8 +192,9 @@ template <class T> concept has_headroom      = requires(T const r) { requires he
 template <class T> concept quantization_range = policy<T> && has_scalar<T> && has_op<T> && has_headroom<T> && has_clip<T>
                                                && has_measures_rotated<T> && has_measure<T> && has_rank_range<T>;
 
-//! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level. Exchanges do not look: of
-//! a code beyond it the lowest bits travel. tests/conformance/quantizer_conformance.hpp checks it, so call that for one of yours.
+//! Which code a value gets: `encode(value, 2^fraction_bits / step, random byte)` lies in +-max_level for every float, NaN
+//! included. Without NDEBUG `cpu_executor` asserts it where it calls `encode`; with NDEBUG, and in kernels, a code beyond it is cut
+//! to the low bits of its lane. tests/conformance/quantizer_conformance.hpp checks it, so call that for one of yours.
 template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level<T> && has_fraction_bits<T> && has_unbiased<T>
                                       && has_dither<T> && has_encode<T>;
 

@@ -21,7 +21,8 @@ enum class error_code : std::uint8_t {
   transport_failed,  //!< The caller's collective failed; `native` holds its own error number.
 };
 
-//! @brief The result of every call that can fail. Nothing throws, prints or exits.
+//! @brief The result of every call that can fail. Nothing throws, prints or exits, but for the assertion that
+//! `quantizer` (concepts.hpp) tells of.
 //!
 //! `message` is one sentence, empty if the call succeeded. It is a string literal: valid for ever and ended by a zero,
 //! so that `printf("%s", message.data())` works. `native` is the error number of the CUDA runtime or of the transport

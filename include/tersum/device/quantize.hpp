@@ -40,7 +40,8 @@ template <chunker Chunker, reducer Reducer>
 //! with the scales of `make_chunk_step<partial_hadamard<C>, Quantizer>`, those of a codec that rotates. Enqueued on the
 //! executor; does not synchronize.
 //! @param chunker    `fixed_chunks<C>` with a C from 128 to 32768.
-//! @param quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own.
+//! @param quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, or one of your own; see the concept for codes that it
+//!                   must not return.
 //! @param reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @param scales     `chunk_step::encode` of each chunk: 2^fraction_bits over its step; a value times its scale must stay
 //!                   below 2^23. 0 makes zeros of any values.

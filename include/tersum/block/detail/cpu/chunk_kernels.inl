@@ -300,9 +300,10 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
   } else {
     words codes;
     for (int lane = 0; lane < width; ++lane) {
-      codes[lane] =
-        static_cast<std::uint32_t>(quantizer.encode(v[lane], scale, random[lane]) + limit)
-        << code_shift<Quantizer>;
+      auto const code = quantizer.encode(v[lane], scale, random[lane]);
+      assert(is_code<Quantizer>(code) &&
+             "tersum: encode of a quantizer returned a code beyond its max_level");
+      codes[lane] = static_cast<std::uint32_t>(code + limit) << code_shift<Quantizer>;
     }
     return codes;
   }

@@ -20,7 +20,9 @@
 #include <tersum/types.hpp>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -34,6 +36,15 @@ namespace tersum::inline v0::detail {
 //! @brief The lowest bit of a code in its lane after a row was rounded; below it lies the fraction, if there is one.
 template <class Quantizer>
 inline constexpr int code_shift = Quantizer::fraction_bits == 8 ? 8 : 0;
+
+//! @brief Whether a code lies where `encode` must put it. Kernels assert it of codes that a quantizer's plain form returns.
+template <class Quantizer>
+[[nodiscard]] constexpr bool is_code(std::integral auto code) noexcept
+{
+  constexpr std::int64_t limit = Quantizer::max_level;
+  auto const wide              = static_cast<std::int64_t>(code);
+  return -limit <= wide && wide <= limit;
+}
 
 //! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
 //! prefetchers stop where pages end. It is harmless if nothing lies there.
