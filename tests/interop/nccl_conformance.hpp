@@ -42,6 +42,9 @@ struct nccl_rank {
 template <int Group>
 [[nodiscard]] int check_nccl_group(nccl_rank const& on);
 
+//! `reduce_scatter_mean` on the device, whole and beside another stream, from a CUDA graph too, against a loopback on the CPU.
+[[nodiscard]] int check_nccl_shards(nccl_rank const& on);
+
 //! @brief The last rank does nothing for `away`, while the others wait for it with a shorter timeout.
 //! @param on  Its communicator does not block, and is aborted by this.
 [[nodiscard]] int check_nccl_absence(nccl_rank const& on,

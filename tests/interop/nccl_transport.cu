@@ -179,7 +179,7 @@ int check_nccl_codecs(nccl_rank const& on)
 {
   return [&]<int... Group>(std::integer_sequence<int, Group...>)
   {
-    return (0 + ... + check_nccl_group<Group>(on));
+    return (check_nccl_shards(on) + ... + check_nccl_group<Group>(on));
   }
   (std::make_integer_sequence<int, TERSUM_GROUPS>{});
 }

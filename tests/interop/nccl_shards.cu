@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Exchanges of shards on a device over NCCL.
+
+#include <tersum/interop/nccl_pieces.cuh>
+#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.cuh>
+
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <interop/nccl_conformance.hpp>
+#include <interop/twin.hpp>
+#include <span>
+#include <vector>
+
+namespace tersum::tests {
+
+namespace {
+
+struct device_memory {
+  explicit device_memory(std::size_t bytes) : size(bytes)
+  {
+    if (cudaMalloc(&data, bytes + 1) != cudaSuccess) { data = nullptr; }
+  }
+  device_memory(device_memory const&) = delete;
+  ~device_memory() { cudaFree(data); }
+  [[nodiscard]] std::span<std::byte> bytes() const { return {data, size}; }
+  [[nodiscard]] std::span<float> floats() const
+  {
+    return {reinterpret_cast<float*>(data), size / sizeof(float)};
+  }
+
+  std::byte* data = nullptr;
+  std::size_t size;
+};
+
+}  // namespace
+
+int check_nccl_shards(nccl_rank const& on)
+{
+  nccl_transport const nccl(on.communicator, on.stream, std::chrono::seconds(60));
+  nccl_transport const beside(on.communicator, on.beside, std::chrono::seconds(60));
+  cuda_executor const exec{on.stream};
+  int failures      = 0;
+  auto const expect = [&](bool ok, char const* what) {
+    if (ok) { return; }
+    ++failures;
+    std::printf("rank %d of %d: shards: %s\n", on.rank, on.ranks, what);
+  };
+  for (bool const uneven : {false, true}) {
+    layout const& shape = shapes[uneven ? 2 : 1];
+    auto const cuts     = shard_cuts(shape.coordinates, on.ranks, uneven);
+    auto const want     = expected_shards(shape, uneven, on.ranks, on.rank);
+    auto const plan = presets::sharded_2_ef.plan(shape, {.size = on.ranks, .rank = on.rank}, cuts);
+    device_memory const state(plan.state_bytes()), workspace(plan.workspace_bytes()),
+      scratch(scratch_bytes(plan, 2)), gradient(shape.coordinates * sizeof(float)),
+      shard(plan.shard_size() * sizeof(float));
+    expect(want.size() == static_cast<std::size_t>(steps), "the loopback failed");
+
+    auto const way = [&](auto const& reduce, bool from_graph) {
+      auto const once = [&] {
+        return reduce_scatter_mean(
+          exec, plan, gradient.floats(), shard.floats(), state.bytes(), workspace.bytes(), reduce);
+      };
+      expect(initialize(exec, plan, state.bytes(), 7).ok(), "initialize failed");
+      cudaGraphExec_t replay = nullptr;
+      if (from_graph) {
+        cudaGraph_t graph = nullptr;
+        expect(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess,
+               "no capture begins");
+        status const captured = once();
+        expect(captured.ok(), captured.message.data());
+        expect(cudaStreamEndCapture(on.stream, &graph) == cudaSuccess, "the capture is broken");
+        expect(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess, "makes no graph");
+        cudaGraphDestroy(graph);
+      }
+      for (std::size_t step = 0; step < want.size(); ++step) {
+        auto const mine =
+          make_gradient(shape.coordinates, on.ranks, on.rank, static_cast<int>(step));
+        cudaMemcpyAsync(
+          gradient.data, mine.data(), gradient.size, cudaMemcpyHostToDevice, on.stream);
+        if (from_graph) {
+          expect(cudaGraphLaunch(replay, on.stream) == cudaSuccess, "cannot be replayed");
+        } else {
+          status const outcome = once();
+          expect(outcome.ok(), outcome.message.data());
+        }
+        expect(nccl.wait().ok(), "NCCL failed");
+        std::vector<float> got(plan.shard_size());
+        cudaMemcpy(got.data(), shard.data, shard.size, cudaMemcpyDeviceToHost);
+        expect(same(got, want[step]), "differs from the loopback");
+      }
+      if (replay != nullptr) { cudaGraphExecDestroy(replay); }
+    };
+    nccl_pieces<schedule::direct> const pieces{beside, exec, scratch.bytes(), 2};
+    for (bool const from_graph : {false, true}) {
+      way(reduce_over<schedule::direct>(nccl, exec, scratch.bytes()), from_graph);
+      way(std::cref(pieces), from_graph);
+    }
+  }
+  return failures;
+}
+
+}  // namespace tersum::tests
