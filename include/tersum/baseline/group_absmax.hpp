@@ -10,6 +10,7 @@
 #include <tersum/baseline/levels_and_scales.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
 
 #include <array>
@@ -54,8 +55,8 @@ struct group_absmax {
   static constexpr bool uniform   = Levels::uniform;  //!< Whether levels have equal distances.
 
   //! @brief Levels from 0 to 1, ascending.
-  static constexpr std::array<float, magnitudes> level = [] {
-    std::array<float, magnitudes> out{};
+  static constexpr std::array<float, detail::extent(magnitudes)> level = [] {
+    std::array<float, detail::extent(magnitudes)> out{};
     for (int i = 0; i < magnitudes; ++i) {
       out[static_cast<unsigned>(i)] = Levels::level(i, magnitudes - 1);
     }
@@ -63,8 +64,8 @@ struct group_absmax {
   }();
 
   //! @brief The same levels in units of 1 / block_one, and one more that no value reaches.
-  static constexpr std::array<std::uint32_t, magnitudes + 1> mark = [] {
-    std::array<std::uint32_t, magnitudes + 1> out{};
+  static constexpr std::array<std::uint32_t, detail::extent(magnitudes + 1)> mark = [] {
+    std::array<std::uint32_t, detail::extent(magnitudes + 1)> out{};
     for (unsigned i = 0; i < magnitudes; ++i) {
       out[i] = static_cast<std::uint32_t>(level[i] * detail::block_one + 0.5f);
     }

@@ -9,6 +9,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -36,7 +37,9 @@ struct tile_head {
   //! @param counts  Chunks on each level, from counts[1] on, below 2^16.
   template <int Levels>
   [[nodiscard]] TERSUM_INLINE static tile_head make(
-    std::uint64_t key, std::uint32_t number, std::uint32_t const (&counts)[Levels + 1]) noexcept
+    std::uint64_t key,
+    std::uint32_t number,
+    std::uint32_t const (&counts)[detail::extent(Levels + 1)]) noexcept
   {
     tile_head head{
       {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32), number}};
@@ -58,7 +61,7 @@ struct tile_size {
 //! @brief The size of a tile, from 16 to 32 of the widest chunks, that leaves the smallest fraction free; it is 16 chunks
 //! if all have the same width.
 //! @param chunk_words  Of a chunk of each width, its scales included, ascending.
-template <int Levels>
+template <std::size_t Levels>
 [[nodiscard]] constexpr tile_size fit_tile(std::uint32_t const (&chunk_words)[Levels]) noexcept
 {
   constexpr std::uint32_t head = tile_head::words;
@@ -89,7 +92,7 @@ struct hop_tile {
   static constexpr int room   = Words - head;
 
   tile_head about;
-  std::uint32_t word[room];
+  std::uint32_t word[detail::extent(room)];
 
   //! The word in which a chunk's scale lies.
   [[nodiscard]] static constexpr int scale_of(int chunk) noexcept { return room - 1 - chunk; }

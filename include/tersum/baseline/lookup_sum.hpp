@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 
 #include <cstddef>
@@ -91,7 +92,7 @@ class lookup_sum {
   }
 
  private:
-  int sums_[indices] = {};
+  int sums_[detail::extent(indices)] = {};
 };
 
 //! @brief What a server does with one packet: sums of `world` contributions, of which null ones are lost and replaced.

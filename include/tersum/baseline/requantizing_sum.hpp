@@ -28,7 +28,7 @@ struct hop_block {
   static constexpr int code_words = Size / 32 * Quantizer::bits;  //!< Words of a chunk's codes.
   static constexpr int words      = chunks * (code_words + 1);
 
-  std::uint32_t word[words];
+  std::uint32_t word[detail::extent(words)];
 
   //! The first word of a chunk's codes.
   [[nodiscard]] static constexpr int first_of(int chunk) noexcept { return chunk * code_words; }
@@ -76,7 +76,7 @@ struct requantizing_sum {
       int const last    = element::scale_of(k);
       float const ours  = detail::bits_float(a.word[last]);
       float const other = detail::bits_float(b.word[last]);
-      float v[Size];
+      float v[detail::extent(Size)];
       for (int p = 0; p < Size; ++p) {
         v[p] = chunk::estimate(a.word + first, ours, p) + chunk::estimate(b.word + first, other, p);
       }

@@ -106,7 +106,7 @@ requires(table_codebook<Quantizer> || group_quantizer<Quantizer>) struct requant
         float const ours           = detail::bits_float(a.word[last]);
         float const other          = detail::bits_float(b.word[last]);
         std::uint32_t* const words = sum.word + place.word;
-        float v[Size];
+        float v[detail::extent(Size)];
         for (int p = 0; p < Size; ++p) {
           v[p] = Chunk::estimate(a.word + place.word, ours, p) +
                  Chunk::estimate(b.word + place.word, other, p);

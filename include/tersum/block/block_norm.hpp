@@ -9,6 +9,7 @@
 #include <tersum/block/block_chunk.hpp>
 #include <tersum/block/block_context.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 
 namespace tersum::inline v0 {
 
@@ -33,7 +34,7 @@ template <int Size, block_context Context>
   // Coordinate i is added to the accumulator number i modulo 256, or i in shorter chunks; then neighbours are added. Register
   // 8 r + j of thread t holds coordinate r Size/4 + 8 t + j.
   constexpr int sets = Size == 1024 ? 1 : Size == 512 ? 2 : 4;  // of accumulators that a thread has
-  float sums[sets][8] = {};
+  float sums[detail::extent(sets)][8] = {};
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     TERSUM_UNROLL
@@ -42,7 +43,7 @@ template <int Size, block_context Context>
       sum        = Context::fma(v[8 * r + j], v[8 * r + j], sum);
     }
   }
-  float parts[sets];
+  float parts[detail::extent(sets)];
   TERSUM_UNROLL
   for (int r = 0; r < sets; ++r) {
     TERSUM_UNROLL

@@ -9,6 +9,7 @@
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 
 #include <cstdint>
 
@@ -56,7 +57,7 @@ struct allocated_chunks {
   static constexpr bool by_norm      = true;
   static constexpr int level_count   = sizeof...(Widths);  //!< Widths, without that of no bits.
   static constexpr bool several_bits = true;
-  static constexpr int widths[level_count] = {Widths...};
+  static constexpr int widths[detail::extent(level_count)] = {Widths...};
 
   float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =

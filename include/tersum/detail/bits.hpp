@@ -43,6 +43,13 @@ template <class T>
   return a < b ? b : a;
 }
 
+//! A count as the bound of an array: g++ warns with -Wsign-conversion of a bound that is an int and depends on a template's
+//! parameter.
+[[nodiscard]] TERSUM_INLINE constexpr std::size_t extent(int count) noexcept
+{
+  return static_cast<std::size_t>(count);
+}
+
 [[nodiscard]] TERSUM_INLINE constexpr bool is_finite(float value) noexcept
 {
   return (float_bits(value) & 0x7f800000u) != 0x7f800000u;

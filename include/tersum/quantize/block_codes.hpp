@@ -10,6 +10,7 @@
 #include <tersum/block/block_context.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -56,7 +57,7 @@ struct block_codes {
                           dither_key const& key,
                           float scale,
                           float const (&v)[32],
-                          std::uint32_t (&packed)[words]) const
+                          std::uint32_t (&packed)[detail::extent(words)]) const
   {
     detail::encode_words(
       ctx, coding{.quantizer = quantizer}, key, mask(key), number(mine), scale, scale, v, packed);
@@ -65,7 +66,7 @@ struct block_codes {
   //! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.
   template <block_context Context>
   TERSUM_BODY static void decode(Context const& ctx,
-                                 std::uint32_t const (&packed)[words],
+                                 std::uint32_t const (&packed)[detail::extent(words)],
                                  int world,
                                  float (&v)[32])
   {
@@ -81,7 +82,7 @@ struct block_codes {
   TERSUM_BODY static void load(Context const& ctx,
                                chunk const& mine,
                                std::uint32_t const* payload,
-                               std::uint32_t (&packed)[words])
+                               std::uint32_t (&packed)[detail::extent(words)])
   {
     std::uint32_t squares = 0, at_limit = 0;
     detail::load_words<coding>(
@@ -92,7 +93,7 @@ struct block_codes {
   template <block_context Context>
   TERSUM_BODY static void store(Context const& ctx,
                                 chunk const& mine,
-                                std::uint32_t const (&packed)[words],
+                                std::uint32_t const (&packed)[detail::extent(words)],
                                 std::uint32_t* payload)
   {
     if (!mine.exists()) { return; }

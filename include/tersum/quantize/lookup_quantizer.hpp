@@ -24,7 +24,7 @@ namespace tersum::inline v0 {
 template <int... Values>
 struct lookup_table {
   static constexpr int count = sizeof...(Values);
-  static constexpr int value[count]{Values...};
+  static constexpr int value[detail::extent(count)]{Values...};
   static constexpr int granularity = value[count - 1];
 
   //! Bits of an index.

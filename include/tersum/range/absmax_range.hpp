@@ -12,6 +12,7 @@
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/native.hpp>
 
+#include <cstddef>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -39,12 +40,13 @@ struct absmax_range {
   //! @{
   static constexpr bool measures_rotated = true;
 
-  template <class Group, int Size>
+  template <class Group, std::size_t Size>
   [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
                                                  float const (&x)[Size],
                                                  float (&)[Size]) const
   {
-    return g.maximum(Size, [&](int i) { return x[i]; });
+    constexpr int size = static_cast<int>(Size);
+    return g.maximum(size, [&](int i) { return x[i]; });
   }
   //! The range of one rank, in units of the gradient.
   [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed, int, float) const noexcept

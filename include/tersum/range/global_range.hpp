@@ -14,6 +14,7 @@
 #include <tersum/reduce/native.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -41,7 +42,7 @@ struct global_range {
   //! @{
   static constexpr bool measures_rotated = false;
 
-  template <class Group, int Size>
+  template <class Group, std::size_t Size>
   [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
                                                  float const (&x)[Size],
                                                  float (&scratch)[Size]) const

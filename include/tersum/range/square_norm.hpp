@@ -9,20 +9,23 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 
+#include <cstddef>
+
 namespace tersum::inline v0 {
 
 //! @brief The sum of squares of a chunk: 256 accumulators (128 of a chunk of 128), chained by fused multiply-adds over the
 //! chunk, then added pairwise from the lowest index bit up. That tree is part of the wire format.
 //! @param scratch  Overwritten.
-template <class Group, int Size>
+template <class Group, std::size_t Size>
 [[nodiscard]] TERSUM_INLINE float square_norm(Group const& g,
                                               float const (&x)[Size],
                                               float (&scratch)[Size])
 {
-  constexpr int sums = detail::minimum(Size, 256);
+  constexpr int size = static_cast<int>(Size);
+  constexpr int sums = detail::minimum(size, 256);
   g.each(sums, [&](int at) {
     float sum = 0.0f;
-    for (int i = at; i < Size; i += sums) { sum = Group::fma(x[i], x[i], sum); }
+    for (int i = at; i < size; i += sums) { sum = Group::fma(x[i], x[i], sum); }
     scratch[at] = sum;
   });
   g.sync();

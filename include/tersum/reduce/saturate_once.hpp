@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/quantize/packed_codes.hpp>
 
 #include <cstdint>
@@ -82,7 +83,7 @@ class saturate_once {
     return (tops >> (field - 1)) * field_full;
   }
 
-  std::uint32_t sums_[parts] = {};
+  std::uint32_t sums_[detail::extent(parts)] = {};
 };
 
 }  // namespace tersum::inline v0

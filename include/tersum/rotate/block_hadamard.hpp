@@ -74,7 +74,7 @@ struct block_hadamard {
   //! @brief The shared memory of a block: 18.5 KiB, and for chunks above 1024 coordinates 4.625 bytes per coordinate. A
   //! kernel may have 48 KiB without asking for more, which is enough for chunks of 8192 coordinates.
   struct alignas(16) storage {
-    float of_tile[chunk::block_tiles][storage_floats];
+    float of_tile[detail::extent(chunk::block_tiles)][detail::extent(storage_floats)];
   };
 
   //! @brief Loaded to wire arrangement, rotated.

@@ -12,18 +12,20 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0 {
 
 //! @brief Flips the signs of the coordinates whose bits are 1: those that `chunk_order` names. The group then synchronizes.
-template <class Group, int Size>
+template <class Group, std::size_t Size>
 TERSUM_INLINE void flip_signs(Group const& g, float (&x)[Size], rotation_key const& key)
 {
-  g.each(Size / 32, [&](int w) {
-    std::uint32_t const word = key.template word<Size>(w);
+  constexpr int size = static_cast<int>(Size);
+  g.each(size / 32, [&](int w) {
+    std::uint32_t const word = key.template word<size>(w);
     for (int bit = 0; bit < 32; ++bit) {
-      int const at = bit / 8 * (Size / 4) + 8 * w + bit % 8;
+      int const at = bit / 8 * (size / 4) + 8 * w + bit % 8;
       x[at] = detail::bits_float(detail::float_bits(x[at]) ^ (word << (31 - bit) & 0x80000000u));
     }
   });
@@ -32,11 +34,12 @@ TERSUM_INLINE void flip_signs(Group const& g, float (&x)[Size], rotation_key con
 
 //! @brief Sums and differences of the coordinates whose numbers differ in bits First to Last-1, ascending. The group
 //! synchronizes after each bit.
-template <int First, int Last, class Group, int Size>
+template <int First, int Last, class Group, std::size_t Size>
 TERSUM_INLINE void butterflies(Group const& g, float (&x)[Size])
 {
+  constexpr int size = static_cast<int>(Size);
   for (int bit = First; bit < Last; ++bit) {
-    g.each(Size / 2, [&](int i) {
+    g.each(size / 2, [&](int i) {
       int const low  = i & ((1 << bit) - 1);
       int const at   = (i - low) * 2 + low;
       int const pair = at + (1 << bit);
@@ -53,10 +56,11 @@ TERSUM_INLINE void butterflies(Group const& g, float (&x)[Size])
 //!
 //! The order of the butterflies fixes the rounding and is part of the wire format: index bits 0, 1, 2, the two highest,
 //! then 8 upwards, then 3 to 7.
-template <class Group, int Size>
+template <class Group, std::size_t Size>
 TERSUM_INLINE void hadamard_forward(Group const& g, float (&x)[Size], rotation_key const& key)
 {
-  constexpr int log = detail::log2_exact(Size);
+  constexpr int size = static_cast<int>(Size);
+  constexpr int log  = detail::log2_exact(size);
   flip_signs(g, x, key);
   butterflies<0, 3>(g, x);
   butterflies<log - 2, log>(g, x);
@@ -66,10 +70,11 @@ TERSUM_INLINE void hadamard_forward(Group const& g, float (&x)[Size], rotation_k
 
 //! @brief The inverse, unnormalized as well: index bits 3 to 7, then 8 upwards, then 0, 1, 2 and the two highest, then the
 //! signs.
-template <class Group, int Size>
+template <class Group, std::size_t Size>
 TERSUM_INLINE void hadamard_backward(Group const& g, float (&x)[Size], rotation_key const& key)
 {
-  constexpr int log = detail::log2_exact(Size);
+  constexpr int size = static_cast<int>(Size);
+  constexpr int log  = detail::log2_exact(size);
   butterflies<3, detail::minimum(8, log - 2)>(g, x);
   butterflies<8, log - 2>(g, x);
   butterflies<0, 3>(g, x);

@@ -11,6 +11,8 @@
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
+#include <cstddef>
+
 namespace tersum::inline v0 {
 
 //! @brief Leaves a chunk in its own basis. It costs nothing, and gives large errors where a few coordinates of a chunk hold
@@ -22,14 +24,14 @@ struct no_rotation {
 
   //! @name Plain form
   //! @{
-  template <class Group, int Size>
+  template <class Group, std::size_t Size>
   TERSUM_HOST_DEVICE void forward(Group const&,
                                   float (&)[Size],
                                   float (&)[Size],
                                   rotation_key const&) const
   {
   }
-  template <class Group, int Size>
+  template <class Group, std::size_t Size>
   TERSUM_HOST_DEVICE void backward(Group const&,
                                    float (&)[Size],
                                    float (&)[Size],

@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/rotate/hadamard.hpp>
 #include <tersum/rotate/rotation_key.hpp>
@@ -35,16 +36,16 @@ struct partial_hadamard {
   //! @{
   template <class Group>
   TERSUM_HOST_DEVICE void forward(Group const& g,
-                                  float (&x)[Size],
-                                  float (&)[Size],
+                                  float (&x)[detail::extent(Size)],
+                                  float (&)[detail::extent(Size)],
                                   rotation_key const& key) const
   {
     hadamard_forward(g, x, key);
   }
   template <class Group>
   TERSUM_HOST_DEVICE void backward(Group const& g,
-                                   float (&x)[Size],
-                                   float (&)[Size],
+                                   float (&x)[detail::extent(Size)],
+                                   float (&)[detail::extent(Size)],
                                    rotation_key const& key) const
   {
     hadamard_backward(g, x, key);

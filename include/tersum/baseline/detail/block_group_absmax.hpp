@@ -31,7 +31,7 @@ struct codebook_words<Quantizer> {
   static constexpr int count = 2 * half + 1;
   static constexpr int first = 3 * (half - 1);  //!< Where it lies among those of all widths.
 
-  std::uint32_t word[count];
+  std::uint32_t word[extent(count)];
 
   [[nodiscard]] static constexpr codebook_words make() noexcept
   {

@@ -59,7 +59,7 @@ struct chunk_codes<Quantizer, Size> {
                                     std::uint32_t* to)
   {
     if constexpr (Dither::rounds > 0) {
-      alignas(64) std::uint8_t random[Size];
+      alignas(64) std::uint8_t random[extent(Size)];
       draw_bytes<Dither, Size>(set, key, chunk, random);
       return encode_blocks<Quantizer, Size>(set, values, random, to);
     } else {

@@ -109,7 +109,7 @@ template <class Dither, int Size>
 TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::uint8_t* to)
 {
   philox_block const counter = Dither::counter(chunk * (Size / 16), key);
-  std::uint32_t drawn[Size / 4 < 4 * width ? 4 * width : Size / 4];
+  std::uint32_t drawn[extent(Size / 4 < 4 * width ? 4 * width : Size / 4)];
   for (int first = 0; first < Size / 16; first += width) {
     words draw[1][4];
     draw[0][0] = lane_index() + (counter.word[0] + static_cast<std::uint32_t>(first));
@@ -140,7 +140,7 @@ TERSUM_TARGET float encode_blocks(float const* values,
   float const whole = bits_float(largest_of<Size>(values));
   if (!is_finite(whole)) { return bits_float(0x7fffffffu); }
   if (whole < 0x1p-100f) { return 0.0f; }
-  std::uint8_t codes[Size];
+  std::uint8_t codes[extent(Size)];
   for (int first = 0; first < Size; first += Quantizer::block) {
     int shift                = 0;
     int const word           = scale_place<Quantizer, Size>(first, shift);
@@ -182,7 +182,7 @@ template <class Quantizer, int Size, bool Rounded>
 TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
 {
   constexpr int bits = Quantizer::bits;
-  std::uint8_t codes[Size];
+  std::uint8_t codes[extent(Size)];
   auto const* packed = reinterpret_cast<std::uint8_t const*>(from);
   for (int first = 0; first < Size / 4; first += 8) {
     TERSUM_UNROLL

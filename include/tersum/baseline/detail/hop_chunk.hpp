@@ -79,8 +79,8 @@ struct hop_chunk<Quantizer, Size> {
                                     dither_key const& key,
                                     std::uint64_t number) noexcept
   {
-    std::uint32_t most[blocks] = {};
-    std::uint32_t largest      = 0;
+    std::uint32_t most[extent(blocks)] = {};
+    std::uint32_t largest              = 0;
     for (int p = 0; p < Size; ++p) {
       std::uint32_t const magnitude = float_bits(v[p]) & 0x7fffffffu;
       most[block_of(p)]             = maximum(most[block_of(p)], magnitude);
@@ -89,7 +89,7 @@ struct hop_chunk<Quantizer, Size> {
     float const whole = bits_float(largest);
     if (!is_finite(whole)) { return bits_float(0x7fffffffu); }
     if (whole < 0x1p-100f) { return 0.0f; }
-    float inverse[blocks];
+    float inverse[extent(blocks)];
     for (int block = 0; block < blocks; ++block) {
       std::uint32_t const code = scale_type::encode(bits_float(most[block]) / whole);
       write_code<scale_type::bits>(words + code_words, block, code);

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
+
 #include <array>
 #include <cstddef>
 
@@ -18,8 +20,8 @@ struct mark_tree {
 
   //! Step d of the search compares with one of the 2^d marks from number 2^d on. The results of the steps before are the
   //! bits of its number.
-  static constexpr std::array<float, count> nodes = [] {
-    std::array<float, count> out{};
+  static constexpr std::array<float, extent(count)> nodes = [] {
+    std::array<float, extent(count)> out{};
     for (std::size_t step = 1; step < count; step *= 2) {
       for (std::size_t i = 0; i < step; ++i) {
         out[step + i] = static_cast<float>(Quantizer::mark[(2 * i + 1) * count / (2 * step)]);
@@ -29,15 +31,15 @@ struct mark_tree {
   }();
 
   //! All marks but the last, ascending.
-  static constexpr std::array<float, count> marks = [] {
-    std::array<float, count> out{};
+  static constexpr std::array<float, extent(count)> marks = [] {
+    std::array<float, extent(count)> out{};
     for (std::size_t i = 0; i < count; ++i) { out[i] = static_cast<float>(Quantizer::mark[i]); }
     return out;
   }();
 
   //! The distance from each mark to the next.
-  static constexpr std::array<float, count> gaps = [] {
-    std::array<float, count> out{};
+  static constexpr std::array<float, extent(count)> gaps = [] {
+    std::array<float, extent(count)> out{};
     for (std::size_t i = 0; i < count; ++i) {
       out[i] = static_cast<float>(Quantizer::mark[i + 1] - Quantizer::mark[i]);
     }

@@ -43,7 +43,7 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
       int const last         = element::scale_of(static_cast<int>(index));
       float const ours       = bits_float(a[i].word[last]);
       float const others     = bits_float(b[i].word[last]);
-      alignas(64) float sum[size];
+      alignas(64) float sum[extent(size)];
       dither_key key{};
       std::uint64_t number = 0;
       if constexpr (Op::tiles) {

@@ -16,6 +16,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -27,20 +28,22 @@ namespace tersum::inline v0::detail {
 //! several chunks, it gives half of them to another lane at each step and goes on with the other half.
 //!
 //! The sum of chunk c is then parts[c / Lanes][0] of the lanes whose `member` is c modulo the lesser of Lanes and Chunks.
-template <int Lanes, class Context, int Chunks, int Rows>
+template <int Lanes, class Context, std::size_t Chunks, std::size_t Rows>
 TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[Chunks][Rows])
 {
-  int count = Chunks;
+  constexpr int rows   = static_cast<int>(Rows);
+  constexpr int chunks = static_cast<int>(Chunks);
+  int count            = chunks;
   TERSUM_UNROLL
   for (int mask = 1; mask < Lanes; mask *= 2) {
     bool const upper  = (member & static_cast<unsigned>(mask)) != 0;
     bool const halves = count > 1;
     count             = halves ? count / 2 : 1;
     TERSUM_UNROLL
-    for (int i = 0; i < Chunks; ++i) {
+    for (int i = 0; i < chunks; ++i) {
       if (i >= count) { break; }
       TERSUM_UNROLL
-      for (int q = 0; q < Rows; ++q) {
+      for (int q = 0; q < rows; ++q) {
         float const even = parts[halves ? 2 * i : i][q];
         float const odd  = parts[halves ? 2 * i + 1 : i][q];
         float const sent = ctx.shuffle_xor(upper ? even : odd, static_cast<unsigned>(mask));
@@ -48,13 +51,13 @@ TERSUM_BODY void add_lanes(Context const& ctx, unsigned member, float (&parts)[C
       }
     }
   }
-  constexpr int kept = maximum(Chunks / Lanes, 1);
+  constexpr int kept = maximum(chunks / Lanes, 1);
   TERSUM_UNROLL
   for (int i = 0; i < kept; ++i) {
     TERSUM_UNROLL
-    for (int width = 1; width < Rows; width *= 2) {
+    for (int width = 1; width < rows; width *= 2) {
       TERSUM_UNROLL
-      for (int q = 0; q < Rows; q += 2 * width) {
+      for (int q = 0; q < rows; q += 2 * width) {
         parts[i][q] = Context::add(parts[i][q], parts[i][q + width]);
       }
     }
@@ -83,7 +86,7 @@ template <class Context, int Size>
     ctx.sync_block();
     if (mine.thread % 32 == 0) { storage[mine.thread / 32] = value; }
     ctx.sync_block();
-    float sums[warps];
+    float sums[extent(warps)];
     TERSUM_UNROLL
     for (int i = 0; i < warps; ++i) { sums[i] = storage[i]; }
     TERSUM_UNROLL
@@ -218,16 +221,17 @@ struct norm_shape {
 //! (q lanes + member) row + j, where `member` is the thread's place in the chunk.
 //! @tparam Shape  A `norm_shape`.
 //! @param load  load(within, v): eight values of the chunk, from coordinate `within` of those after the thread's first.
-template <class Shape, class Context, class Load, int Rows>
+template <class Shape, class Context, class Load, std::size_t Rows>
 TERSUM_BODY void add_squares(Context const&, Load const& load, float (&parts)[Rows])
 {
-  constexpr int row     = Shape::row;
-  constexpr int octets  = Rows * row / 8;
-  float sums[Rows][row] = {};
-  constexpr int steps   = Shape::size < 256 ? 1 : Shape::size / 256;
-  constexpr int unroll  = minimum(steps, 8 / octets);  // eight loads at a time are enough in flight
+  constexpr int rows            = static_cast<int>(Rows);
+  constexpr int row             = Shape::row;
+  constexpr int octets          = rows * row / 8;
+  float sums[Rows][extent(row)] = {};
+  constexpr int steps           = Shape::size < 256 ? 1 : Shape::size / 256;
+  constexpr int unroll = minimum(steps, 8 / octets);  // eight loads at a time are enough in flight
   for (int outer = 0; outer < steps; outer += unroll) {
-    float v[unroll][Rows][row];
+    float v[extent(unroll)][Rows][extent(row)];
     TERSUM_UNROLL
     for (int inner = 0; inner < unroll; ++inner) {
       TERSUM_UNROLL
@@ -241,7 +245,7 @@ TERSUM_BODY void add_squares(Context const&, Load const& load, float (&parts)[Ro
     TERSUM_UNROLL
     for (int inner = 0; inner < unroll; ++inner) {
       TERSUM_UNROLL
-      for (int q = 0; q < Rows; ++q) {
+      for (int q = 0; q < rows; ++q) {
         TERSUM_UNROLL
         for (int j = 0; j < row; ++j) {
           float& sum = sums[q][Shape::fuses ? j / 2 * 2 : j];
@@ -251,7 +255,7 @@ TERSUM_BODY void add_squares(Context const&, Load const& load, float (&parts)[Ro
     }
   }
   TERSUM_UNROLL
-  for (int q = 0; q < Rows; ++q) {
+  for (int q = 0; q < rows; ++q) {
     TERSUM_UNROLL
     for (int width = Shape::fuses ? 2 : 1; width < row; width *= 2) {
       TERSUM_UNROLL

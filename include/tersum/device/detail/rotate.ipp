@@ -129,14 +129,14 @@ struct rotate_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     parallel_for(threads, chunks, [&](std::uint64_t chunk) {
-      alignas(64) float x[size];
+      alignas(64) float x[extent(size)];
       float* const to = rotated + chunk * size;
       with_whole_chunk<size>(values, chunk, [&](auto const* from) {
         if constexpr (array_rotation<Rotator>::in_registers) {
           rotate_to_rows<size>(set, key, chunk, from, x);
           rows_to_array<size>(set, x, to);
         } else {
-          float scratch[size];
+          float scratch[extent(size)];
           for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
           rotator.forward(host_group{}, x, scratch, rotation_key{key, chunk});
           std::copy_n(x, size, to);
@@ -168,14 +168,14 @@ struct rotate_back_work {
   {
     constexpr float unit = array_rotation<Rotator>::unit;
     parallel_for(threads, chunks, [&](std::uint64_t chunk) {
-      alignas(64) float x[size];
+      alignas(64) float x[extent(size)];
       float const* const from = rotated + chunk * size;
       write_whole_chunk<size>(values, chunk, [&](Element* to) {
         if constexpr (array_rotation<Rotator>::in_registers) {
           array_to_rows<size>(set, from, x);
           rotate_from_rows<size>(set, key, chunk, unit, x, to);
         } else {
-          float scratch[size];
+          float scratch[extent(size)];
           std::copy_n(from, size, x);
           rotator.backward(host_group{}, x, scratch, rotation_key{key, chunk});
           for (int i = 0; i < size; ++i) { to[i] = finite_from_float<Element>(x[i] * unit); }

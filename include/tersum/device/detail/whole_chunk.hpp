@@ -24,7 +24,7 @@ void with_whole_chunk(std::span<Element const> values, std::uint64_t chunk, Body
   std::size_t const begin = chunk * Size;
   std::size_t const left  = values.size() - begin;
   if (left >= Size) { return body(values.data() + begin); }
-  alignas(64) float copy[Size] = {};
+  alignas(64) float copy[extent(Size)] = {};
   for (std::size_t i = 0; i < left; ++i) { copy[i] = to_float(values[begin + i]); }
   body(static_cast<float const*>(copy));
 }
@@ -36,7 +36,7 @@ void write_whole_chunk(std::span<Element> values, std::uint64_t chunk, Body cons
   std::size_t const begin = chunk * Size;
   std::size_t const left  = values.size() - begin;
   if (left >= Size) { return body(values.data() + begin); }
-  alignas(64) Element copy[Size];
+  alignas(64) Element copy[extent(Size)];
   body(static_cast<Element*>(copy));
   std::copy_n(copy, left, values.data() + begin);
 }

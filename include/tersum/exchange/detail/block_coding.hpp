@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
@@ -87,7 +88,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
       std::uint64_t const at    = selects<Codec>
                                     ? place.word / words_per_store<bits> + mine.thread * stores
                                     : number * stores;
-      std::uint32_t words[bits];
+      std::uint32_t words[extent(bits)];
       encode_words(ctx, codec, key, args.dither_mask, number, value_scale, scale, v, words);
       if (mine.active) { store_words(ctx, words, args.payload, at); }
     });
@@ -128,7 +129,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
       at_level(args.codec, place.level, [&](auto const& codec) {
         using level_codec  = std::remove_cvref_t<decltype(codec)>;
         constexpr int bits = level_codec::lanes::bits;
-        std::uint32_t words[bits];
+        std::uint32_t words[extent(bits)];
         load_words<level_codec>(
           ctx, args.payload + place.word + mine.thread * bits, true, words, squares, at_limit);
         decode_words<level_codec>(ctx, words, args.world, v);
@@ -139,7 +140,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
     using lanes        = typename Codec::lanes;
     using values       = lane_values<Codec>;
     constexpr int bits = lanes::bits;
-    std::uint32_t words[bits];
+    std::uint32_t words[extent(bits)];
     load_words<Codec>(ctx,
                       args.payload + place.word + mine.thread * bits,
                       mine.active && (!selects<Codec> || place.level > 0),
@@ -210,7 +211,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
   std::uint32_t squares = 0, at_limit = 0;
   if constexpr (!Edge && decodes_on_tiles<Codec>) {
     constexpr int bits = Codec::lanes::bits;
-    std::uint32_t words[bits];
+    std::uint32_t words[extent(bits)];
     load_words<Codec>(
       ctx, args.payload + place.word + mine.thread * bits, true, words, squares, at_limit);
     float v[32];

@@ -18,6 +18,7 @@
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -75,7 +76,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
 //! @brief What one thread adds up of a chunk of an exchange.
 //! @param first  The thread's first coordinate in the gradient.
 //! @param left   Coordinates of the chunk from there on.
-template <bool Edge, class Codec, class Element, class Context, int Rows>
+template <bool Edge, class Codec, class Element, class Context, std::size_t Rows>
 TERSUM_BODY void add_squares(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t first,

@@ -119,10 +119,11 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
 }
 
 //! A few numbers, none of which the others tell.
-template <int Size>
+template <std::size_t Size>
 void fill_sample(float (&x)[Size])
 {
-  for (int i = 0; i < Size; ++i) { x[i] = static_cast<float>(i * 37 % 128 - 50) * 0.125f; }
+  constexpr int size = static_cast<int>(Size);
+  for (int i = 0; i < size; ++i) { x[i] = static_cast<float>(i * 37 % 128 - 50) * 0.125f; }
 }
 
 //! Which library rotation it is or, of one without a packed form, what it makes of some chunk.
@@ -131,7 +132,7 @@ void add_rotator(fingerprint_hash& hash, [[maybe_unused]] Rotator const& rotator
 {
   hash.add(Rotator::rotation_size);
   if constexpr (!has_packed_rotation<Rotator, Size>) {
-    float x[Size], scratch[Size];
+    float x[extent(Size)], scratch[extent(Size)];
     fill_sample(x);
     rotator.forward(host_group{}, x, scratch, rotation_key{.step = 3, .chunk = 5});
     hash.add(square_gain<Rotator>);

@@ -180,7 +180,7 @@ class block_factor {
         std::uint64_t const row = begin + static_cast<unsigned>(i % 64);
         tile[i]                 = row < length_ ? ctx_.load(column(i / 64) + row) : 0.0f;
       });
-      float sum[each_of] = {};
+      float sum[extent(each_of)] = {};
       for (int l = 0; l < rank_; ++l) {
         float const v = tile[l * 64 + lane];
         TERSUM_UNROLL

@@ -140,7 +140,7 @@ class block_product {
   template <bool Rows>
   TERSUM_BODY void multiply_tile()
   {
-    float part[4][each] = {};
+    float part[4][extent(each)] = {};
     for (int t = 0; t < 64; t += 4) {
       word4 v[4];
       TERSUM_UNROLL
@@ -202,7 +202,7 @@ class block_product {
   std::uint64_t begin_;
   float* tile_;
   float* factor_;
-  float sum_[4][each] = {};
+  float sum_[4][extent(each)] = {};
 };
 
 }  // namespace tersum::inline v0::detail

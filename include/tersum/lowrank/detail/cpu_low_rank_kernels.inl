@@ -27,7 +27,7 @@ TERSUM_SIMD void multiply_rows(float const* factors,
 {
   constexpr int vectors = width == 16 ? 4 : 2;
   for (int lane = 0; lane < low_rank_block; lane += vectors * width) {
-    floats sum[Rows][vectors] = {};
+    floats sum[extent(Rows)][extent(vectors)] = {};
     for (int t = 0; t < terms; ++t) {
       floats v[vectors];
       TERSUM_UNROLL
@@ -90,7 +90,7 @@ TERSUM_SIMD void gram_rows(double const* tile, int k, int rank, double* gram)
   constexpr int vectors = 2;
   int const begin       = k / (lanes * vectors) * (lanes * vectors);
   for (int l = begin; l < rank; l += lanes * vectors) {
-    doubles sum[Rows][vectors] = {};
+    doubles sum[extent(Rows)][extent(vectors)] = {};
     for (int t = 0; t < low_rank_block; ++t) {
       double const* const row = tile + t * max_rank;
       TERSUM_UNROLL

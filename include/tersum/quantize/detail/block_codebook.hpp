@@ -14,6 +14,7 @@
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,7 +27,7 @@ struct codebook_words {
   static constexpr int count = 3 * half;
   static constexpr int first = 3 * (half - 1);  //!< Where it lies among those of all widths.
 
-  std::uint32_t word[count];
+  std::uint32_t word[extent(count)];
 
   [[nodiscard]] static constexpr codebook_words make() noexcept
   {
@@ -99,53 +100,55 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 }
 
 //! @brief Loads or stores the words of a thread's codes, as many at a time as their alignment allows.
-template <int Bits, class Context>
+template <std::size_t Bits, class Context>
 TERSUM_BODY void load_codes(Context const& ctx,
                             std::uint32_t const* from,
                             std::uint32_t (&words)[Bits])
 {
-  if constexpr (Bits % 4 == 0) {
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr (bits % 4 == 0) {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; w += 4) {
+    for (int w = 0; w < bits; w += 4) {
       word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
       words[w]         = four.x;
       words[w + 1]     = four.y;
       words[w + 2]     = four.z;
       words[w + 3]     = four.w;
     }
-  } else if constexpr (Bits % 2 == 0) {
+  } else if constexpr (bits % 2 == 0) {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; w += 2) {
+    for (int w = 0; w < bits; w += 2) {
       std::uint64_t const two = ctx.load(reinterpret_cast<std::uint64_t const*>(from + w));
       words[w]                = static_cast<std::uint32_t>(two);
       words[w + 1]            = static_cast<std::uint32_t>(two >> 32);
     }
   } else {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; ++w) { words[w] = ctx.load(from + w); }
+    for (int w = 0; w < bits; ++w) { words[w] = ctx.load(from + w); }
   }
 }
 
-template <int Bits, class Context>
+template <std::size_t Bits, class Context>
 TERSUM_BODY void store_codes(Context const& ctx,
                              std::uint32_t* to,
                              std::uint32_t const (&words)[Bits])
 {
-  if constexpr (Bits % 4 == 0) {
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr (bits % 4 == 0) {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; w += 4) {
+    for (int w = 0; w < bits; w += 4) {
       ctx.store_global(reinterpret_cast<word4*>(to + w),
                        word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
     }
-  } else if constexpr (Bits % 2 == 0) {
+  } else if constexpr (bits % 2 == 0) {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; w += 2) {
+    for (int w = 0; w < bits; w += 2) {
       ctx.store(reinterpret_cast<std::uint64_t*>(to + w),
                 words[w] | static_cast<std::uint64_t>(words[w + 1]) << 32);
     }
   } else {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; ++w) { ctx.store(to + w, words[w]); }
+    for (int w = 0; w < bits; ++w) { ctx.store(to + w, words[w]); }
   }
 }
 

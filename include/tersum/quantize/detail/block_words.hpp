@@ -16,6 +16,7 @@
 #include <tersum/rotate/block_hadamard.hpp>
 #include <tersum/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -336,7 +337,7 @@ struct lane_values {
 //!                them.
 //! @param scale   Of the values.
 //! @param step    `chunk_step::encode`: where it is 0, codes are 0, also of values that are not finite.
-template <class Codec, class Context, class Values, int Bits>
+template <class Codec, class Context, class Values, std::size_t Bits>
 TERSUM_BODY void encode_words(Context const& ctx,
                               Codec const& codec,
                               dither_key const& key,
@@ -347,6 +348,7 @@ TERSUM_BODY void encode_words(Context const& ctx,
                               Values& v,
                               std::uint32_t (&words)[Bits])
 {
+  constexpr int bits = static_cast<int>(Bits);
   // All ones if the step is above zero. A mask, because nvcc would make a selection for each word of a condition.
   std::uint32_t const kept =
     static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
@@ -361,7 +363,7 @@ TERSUM_BODY void encode_words(Context const& ctx,
                   scale,
                   v + 16 * half_of,
                   fields);
-    pack_fields<Codec>(ctx, fields, words + half_of * (Bits / 2));
+    pack_fields<Codec>(ctx, fields, words + half_of * (bits / 2));
     if constexpr (feeds_back<Codec>) {
       TERSUM_UNROLL
       for (int i = 0; i < 16; ++i) {
@@ -370,7 +372,7 @@ TERSUM_BODY void encode_words(Context const& ctx,
     }
   }
   TERSUM_UNROLL
-  for (int w = 0; w < Bits; ++w) { words[w] = (words[w] & kept) | (Codec::zero_word & ~kept); }
+  for (int w = 0; w < bits; ++w) { words[w] = (words[w] & kept) | (Codec::zero_word & ~kept); }
 }
 
 //! Words that a thread stores at once, of the `Bits` words that its 32 codes take.
@@ -378,18 +380,19 @@ template <int Bits>
 inline constexpr unsigned words_per_store = Bits == 2 ? 2 : 4;
 
 //! @brief Writes a thread's words to a payload, from number `at` on, counted in `words_per_store`.
-template <class Context, int Bits>
+template <class Context, std::size_t Bits>
 TERSUM_BODY void store_words(Context const& ctx,
                              std::uint32_t const (&words)[Bits],
                              std::uint32_t* payload,
                              std::uint64_t at)
 {
-  if constexpr (Bits == 2) {
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr (bits == 2) {
     ctx.store(reinterpret_cast<std::uint64_t*>(payload) + at,
               words[0] | static_cast<std::uint64_t>(words[1]) << 32);
   } else {
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; w += 4) {
+    for (int w = 0; w < bits; w += 4) {
       ctx.store(reinterpret_cast<word4*>(payload) + at + w / 4,
                 word4{words[w], words[w + 1], words[w + 2], words[w + 3]});
     }
@@ -398,7 +401,7 @@ TERSUM_BODY void store_words(Context const& ctx,
 
 //! @brief Loads a thread's words, and adds up the squares of their codes and the lanes at a limit. Without `exists` it
 //! reads nothing, and the words are zeros.
-template <class Codec, int Bits, class Context>
+template <class Codec, std::size_t Bits, class Context>
 TERSUM_BODY void load_words(Context const& ctx,
                             std::uint32_t const* from,
                             bool exists,
@@ -406,7 +409,7 @@ TERSUM_BODY void load_words(Context const& ctx,
                             std::uint32_t& squares,
                             std::uint32_t& at_limit)
 {
-  constexpr int bits = Bits;
+  constexpr int bits = static_cast<int>(Bits);
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) { words[w] = 0; }
   if (exists) {
@@ -432,7 +435,7 @@ TERSUM_BODY void load_words(Context const& ctx,
 }
 
 //! @brief Codes, or sums of the codes of `world` ranks, as floats of the same integers.
-template <class Codec, class Context, int Bits>
+template <class Codec, class Context, std::size_t Bits>
 TERSUM_BODY void decode_words(Context const& ctx,
                               std::uint32_t const (&words)[Bits],
                               int world,

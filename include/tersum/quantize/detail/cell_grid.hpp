@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <tersum/detail/bits.hpp>
+
 #include <array>
 #include <cstddef>
 
@@ -21,8 +23,8 @@ struct cell_grid {
   static constexpr int points = Quantizer::magnitudes / 2;
   static constexpr int count  = Reach * points;
 
-  static constexpr std::array<float, count> cells = [] {
-    std::array<float, count> numbers{};
+  static constexpr std::array<float, extent(count)> cells = [] {
+    std::array<float, extent(count)> numbers{};
     int cell = 0;
     for (int i = 0; i < count; ++i) {
       while (Quantizer::boundaries()[cell] * points <= static_cast<float>(i)) { ++cell; }

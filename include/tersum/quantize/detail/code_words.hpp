@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 
 #include <cstdint>
 
@@ -67,7 +68,7 @@ template <codebook Quantizer>
 template <int Size, class Term>
 [[nodiscard]] float sum_of_positions(Term const& term)
 {
-  float sums[Size / 32];
+  float sums[extent(Size / 32)];
   for (int first = 0; first < Size; first += 32) {
     float sum = 0;
     for (int p = first; p < first + 32; ++p) { sum = term(p, sum); }

@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/reduce/saturate_once.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
@@ -26,7 +27,7 @@ inline constexpr int reduce_vectors = tuning_of<Context>.cuda.reduce_vectors;
 template <class Element>
 struct alignas(16) element_vector {
   static constexpr int count = 16 / sizeof(Element);
-  Element element[count];
+  Element element[extent(count)];
 };
 
 //! @brief to[i] = op(a[i], b[i]) for `count` vectors of 16 bytes; `to` may be `a` or `b`.
@@ -115,7 +116,7 @@ struct array_list {
 //! @brief Neighbours that a thread has at once.
 template <class Element, int Count>
 struct alignas(Count * sizeof(Element)) neighbours {
-  Element element[Count];
+  Element element[extent(Count)];
 };
 
 //! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) for `count` elements from `first` on: `Count`
@@ -164,7 +165,7 @@ TERSUM_BODY void reduce_list(Context const& ctx,
 //! @brief The arrays of all ranks, for a reduction of all of them in one launch.
 template <class Element, int Ranks>
 struct rank_arrays {
-  Element const* array[Ranks];
+  Element const* array[extent(Ranks)];
 };
 
 //! @brief to[i] = the exact sum of the ranks' lanes, saturated once, for `count` vectors of 16 bytes, one a thread.

@@ -33,13 +33,13 @@ struct chunk_memory {
   {
   }
 
-  [[nodiscard]] TERSUM_BODY float (&x() const)[Size]
+  [[nodiscard]] TERSUM_BODY float (&x() const)[extent(Size)]
   {
-    return *reinterpret_cast<float(*)[Size]>(own);
+    return *reinterpret_cast<float(*)[extent(Size)]>(own);
   }
-  [[nodiscard]] TERSUM_BODY float (&scratch() const)[Size]
+  [[nodiscard]] TERSUM_BODY float (&scratch() const)[extent(Size)]
   {
-    return *reinterpret_cast<float(*)[Size]>(own + Size);
+    return *reinterpret_cast<float(*)[extent(Size)]>(own + Size);
   }
   [[nodiscard]] TERSUM_BODY void* words() const { return own + 2 * Size; }
 };

@@ -36,13 +36,14 @@ struct rows_of {
 };
 
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of vectors, ascending.
-template <int First, int Last, int Count>
+template <int First, int Last, std::size_t Count>
 TERSUM_SIMD void row_butterflies(floats (&v)[Count])
 {
+  constexpr int count = static_cast<int>(Count);
   TERSUM_UNROLL
   for (int level = First; level < Last; ++level) {
     TERSUM_UNROLL
-    for (int i = 0; i < Count; ++i) {
+    for (int i = 0; i < count; ++i) {
       if ((i >> level & 1) == 0) {
         floats const a    = v[i];
         floats const b    = v[i | 1 << level];
@@ -78,12 +79,13 @@ TERSUM_SIMD floats lane_butterfly(floats v)
 }
 
 //! @brief The first three butterflies of eight neighbours: one vector, half of one, or two.
-template <int Split>
+template <std::size_t Split>
 TERSUM_SIMD void neighbour_butterflies(floats (&v)[Split])
 {
+  constexpr int split = static_cast<int>(Split);
   TERSUM_UNROLL
-  for (int s = 0; s < Split; ++s) { v[s] = lane_butterfly<2>(lane_butterfly<1>(v[s])); }
-  if constexpr (Split == 2) {
+  for (int s = 0; s < split; ++s) { v[s] = lane_butterfly<2>(lane_butterfly<1>(v[s])); }
+  if constexpr (split == 2) {
     floats const a = v[0];
     floats const b = v[1];
     v[0]           = a + b;
@@ -318,7 +320,7 @@ TERSUM_SIMD std::uint32_t* block_words(std::uint32_t* chunk_words, int wire_bloc
 }
 
 //! @brief Puts the codes of row k = 4 m + C into their lanes of the words.
-template <class Codec, int C, int Runs>
+template <class Codec, int C, std::size_t Runs>
 TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 {
   using lanes                  = typename Codec::lanes;
@@ -332,7 +334,7 @@ TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 }
 
 //! @brief Does the last butterflies of the rows C, C + 4, C + 8 ... of a block, rounds them, and puts the codes into words.
-template <class Codec, bool Keep, int C, class Element, int Draws, int Runs>
+template <class Codec, bool Keep, int C, class Element, std::size_t Draws, std::size_t Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
                              chunk_source<Element> const& source,
@@ -346,7 +348,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   constexpr int columns = shape::in_block / 4;
   constexpr int stride  = shape::split * width;
   constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
-  floats v[columns];
+  floats v[extent(columns)];
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) { v[m] = load(first_row + (4 * m + C) * stride); }
   if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
@@ -388,7 +390,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
 
   // Sixteen wire positions of a lane share a draw: rows 0 to 15, and 16 to 31.
   constexpr int draws = shape::in_block / 16;
-  words random[draws][4];
+  words random[extent(draws)][4];
   if constexpr (dither::rounds > 0) {
     words neighbour = lane_index() & 7u;
     if constexpr (width == 4) { neighbour += static_cast<std::uint32_t>(4 * part); }
@@ -431,8 +433,8 @@ TERSUM_SIMD void encode_block(Codec const& codec,
       for (int c = 0; c < 4; ++c) { store(first_row + (4 * m + c) * stride, v[c]); }
     }
   }
-  words packed[runs] = {};
-  int const offset   = static_cast<int>(first_row - rows);
+  words packed[extent(runs)] = {};
+  int const offset           = static_cast<int>(first_row - rows);
   encode_rows<Codec, Keep, 0>(codec, scale, source, offset, first_row, random, packed);
   encode_rows<Codec, Keep, 1>(codec, scale, source, offset, first_row, random, packed);
   encode_rows<Codec, Keep, 2>(codec, scale, source, offset, first_row, random, packed);
@@ -477,7 +479,7 @@ TERSUM_TARGET inline void encode_chunk(Codec const& codec,
 {
   constexpr int size = Codec::chunk_size;
   using shape        = rows_of<size>;
-  alignas(64) float rows[size];
+  alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
   rotate_rows<Codec>(from, signs, rows);
@@ -539,7 +541,7 @@ TERSUM_SIMD void decode_block(int world,
   constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
   constexpr int stride  = shape::split * width;
 
-  words packed[runs];
+  words packed[extent(runs)];
   std::uint32_t* const from = const_cast<std::uint32_t*>(chunk_words);
   TERSUM_UNROLL
   for (int r = 0; r < runs; ++r) {
@@ -597,7 +599,7 @@ TERSUM_SIMD void decode_block(int world,
   if constexpr (levels > 2) {
     TERSUM_UNROLL
     for (int c = 0; c < 4; ++c) {
-      floats v[columns];
+      floats v[extent(columns)];
       TERSUM_UNROLL
       for (int m = 0; m < columns; ++m) { v[m] = load(first_row + (4 * m + c) * stride); }
       row_butterflies<0, levels - 2>(v);
@@ -625,7 +627,7 @@ TERSUM_TARGET inline void decode_chunk(int world,
 {
   constexpr int size = Codec::chunk_size;
   using shape        = rows_of<size>;
-  alignas(64) float rows[size];
+  alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
   decoded_counts counts;
@@ -647,7 +649,7 @@ TERSUM_TARGET inline void decode_chunk(int world,
 // What the ranks agree on: norms and magnitudes.
 
 //! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
-template <int Count, int Room>
+template <int Count, std::size_t Room>
 TERSUM_SIMD void add_pairs(floats (&sums)[Room])
 {
   if constexpr (Count > 1) {
@@ -665,9 +667,9 @@ TERSUM_SIMD float norm_of(Element const* from)
 {
   constexpr int vectors = (Size < 256 ? Size : 256) / width;
   constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
-  floats sums[vectors];
+  floats sums[extent(vectors)];
   for (int first = 0; first < vectors; first += group) {
-    floats some[group] = {};
+    floats some[extent(group)] = {};
     for (int block = 0; block < Size; block += 256) {
       TERSUM_UNROLL
       for (int i = 0; i < group; ++i) {
@@ -699,7 +701,7 @@ TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
 {
   constexpr int size = Codec::chunk_size;
   using shape        = rows_of<size>;
-  alignas(64) float rows[size];
+  alignas(64) float rows[extent(size)];
   std::uint32_t signs[sign_room<size>];
   chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
   rotate_rows<Codec>(from, signs, rows);

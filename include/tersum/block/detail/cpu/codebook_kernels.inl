@@ -92,53 +92,55 @@ TERSUM_TARGET void rows_to_array(float const* rows, Element* to)
 }
 
 //! @brief Stores the packed codes of 32 rows, `Bits` words in each lane, as the words of their groups.
-template <int Size, int Bits>
+template <int Size, std::size_t Bits>
 TERSUM_SIMD void store_codes(int block, int part, words (&packed)[Bits], std::uint32_t* to)
 {
-  std::uint32_t* const first = to + group_of<Size>(block, part, 0) * Bits;
-  std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * Bits - 7 * Bits;
-  if constexpr ((Bits & (Bits - 1)) == 0 && !(Bits == 1 && width == 16)) {
-    constexpr int half = width == 16 ? Bits / 2 : Bits;  // what goes to `first`
+  constexpr int bits         = static_cast<int>(Bits);
+  std::uint32_t* const first = to + group_of<Size>(block, part, 0) * bits;
+  std::uint32_t* const upper = to + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
+  if constexpr ((bits & (bits - 1)) == 0 && !(bits == 1 && width == 16)) {
+    constexpr int half = width == 16 ? bits / 2 : bits;  // what goes to `first`
     zip(packed);
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; ++w) {
+    for (int w = 0; w < bits; ++w) {
       store(w < half ? first + w * width : upper + (w - half) * width, packed[w]);
     }
   } else {
     std::uint32_t lanes[Bits][width];
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; ++w) { store(lanes[w], packed[w]); }
+    for (int w = 0; w < bits; ++w) { store(lanes[w], packed[w]); }
     for (int lane = 0; lane < width; ++lane) {
-      std::uint32_t* const group = (lane < 8 ? first : upper) + lane % 8 * Bits;
+      std::uint32_t* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
       TERSUM_UNROLL
-      for (int w = 0; w < Bits; ++w) { group[w] = lanes[w][lane]; }
+      for (int w = 0; w < bits; ++w) { group[w] = lanes[w][lane]; }
     }
   }
 }
 
 //! @brief Loads the packed codes of 32 rows: each lane gets the `Bits` words of its group.
-template <int Size, int Bits>
+template <int Size, std::size_t Bits>
 TERSUM_SIMD void load_codes(std::uint32_t const* from, int block, int part, words (&packed)[Bits])
 {
-  std::uint32_t const* const first = from + group_of<Size>(block, part, 0) * Bits;
+  constexpr int bits               = static_cast<int>(Bits);
+  std::uint32_t const* const first = from + group_of<Size>(block, part, 0) * bits;
   std::uint32_t const* const upper =
-    from + group_of<Size>(block, part, width - 1) * Bits - 7 * Bits;
-  if constexpr ((Bits & (Bits - 1)) == 0 && !(Bits == 1 && width == 16)) {
-    constexpr int half = width == 16 ? Bits / 2 : Bits;
+    from + group_of<Size>(block, part, width - 1) * bits - 7 * bits;
+  if constexpr ((bits & (bits - 1)) == 0 && !(bits == 1 && width == 16)) {
+    constexpr int half = width == 16 ? bits / 2 : bits;
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; ++w) {
+    for (int w = 0; w < bits; ++w) {
       packed[w] = load_words(w < half ? first + w * width : upper + (w - half) * width);
     }
     unzip(packed);
   } else {
     std::uint32_t lanes[Bits][width];
     for (int lane = 0; lane < width; ++lane) {
-      std::uint32_t const* const group = (lane < 8 ? first : upper) + lane % 8 * Bits;
+      std::uint32_t const* const group = (lane < 8 ? first : upper) + lane % 8 * bits;
       TERSUM_UNROLL
-      for (int w = 0; w < Bits; ++w) { lanes[w][lane] = group[w]; }
+      for (int w = 0; w < bits; ++w) { lanes[w][lane] = group[w]; }
     }
     TERSUM_UNROLL
-    for (int w = 0; w < Bits; ++w) { packed[w] = load_words(lanes[w]); }
+    for (int w = 0; w < bits; ++w) { packed[w] = load_words(lanes[w]); }
   }
 }
 
@@ -239,7 +241,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
           fma(magnitude, look_up<Quantizer::magnitudes>(Quantizer::levels(), cell), product);
         codes[k] = cell | (v >> 31) << (bits - 1);
       }
-      words packed[bits] = {};
+      words packed[extent(bits)] = {};
       TERSUM_UNROLL
       for (int k = 0; k < 32; ++k) {
         int const word  = k * bits / 32;
@@ -266,7 +268,7 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       float* const first = rows + first_row_of<Size>(block, part);
-      words packed[bits];
+      words packed[extent(bits)];
       load_codes<Size>(from, block, part, packed);
       words codes[32];
       TERSUM_UNROLL

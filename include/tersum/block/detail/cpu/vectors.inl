@@ -169,36 +169,38 @@ TERSUM_SIMD Vector part_halves(Vector v)
 //! @}
 
 //! @brief Reorders an array of vectors into one sequence, in which lane 0 of each vector comes first, then lane 1 of each.
-template <int Count>
+template <std::size_t Count>
 TERSUM_SIMD void zip(words (&v)[Count])
 {
+  constexpr int count = static_cast<int>(Count);
   TERSUM_UNROLL
-  for (int stage = 1; stage < Count; stage *= 2) {
+  for (int stage = 1; stage < count; stage *= 2) {
     words mixed[Count];
     TERSUM_UNROLL
-    for (int i = 0; i < Count / 2; ++i) {
-      mixed[2 * i]     = interleave<0>(v[i], v[i + Count / 2]);
-      mixed[2 * i + 1] = interleave<1>(v[i], v[i + Count / 2]);
+    for (int i = 0; i < count / 2; ++i) {
+      mixed[2 * i]     = interleave<0>(v[i], v[i + count / 2]);
+      mixed[2 * i + 1] = interleave<1>(v[i], v[i + count / 2]);
     }
     TERSUM_UNROLL
-    for (int i = 0; i < Count; ++i) { v[i] = mixed[i]; }
+    for (int i = 0; i < count; ++i) { v[i] = mixed[i]; }
   }
 }
 
 //! @brief The inverse of `zip`.
-template <int Count>
+template <std::size_t Count>
 TERSUM_SIMD void unzip(words (&v)[Count])
 {
+  constexpr int count = static_cast<int>(Count);
   TERSUM_UNROLL
-  for (int stage = 1; stage < Count; stage *= 2) {
+  for (int stage = 1; stage < count; stage *= 2) {
     words mixed[Count];
     TERSUM_UNROLL
-    for (int i = 0; i < Count / 2; ++i) {
+    for (int i = 0; i < count / 2; ++i) {
       mixed[i]             = even(v[2 * i], v[2 * i + 1]);
-      mixed[i + Count / 2] = odd(v[2 * i], v[2 * i + 1]);
+      mixed[i + count / 2] = odd(v[2 * i], v[2 * i + 1]);
     }
     TERSUM_UNROLL
-    for (int i = 0; i < Count; ++i) { v[i] = mixed[i]; }
+    for (int i = 0; i < count; ++i) { v[i] = mixed[i]; }
   }
 }
 
@@ -324,15 +326,16 @@ TERSUM_SIMD words merge_lower(longs evens, longs odds)
 
 //! @brief Philox4x32 in every lane of several vectors; lanes differ in the first counter word only, which out[.][0] brings.
 //! Even and odd lanes take their rounds apart, each in the lower halves of 64-bit lanes; the upper halves are undefined.
-template <int Rounds, int Draws>
+template <int Rounds, std::size_t Draws>
 TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&out)[Draws][4])
 {
-  using constants = philox_constants;
-  longs k0        = (longs)broadcast(static_cast<std::uint32_t>(key));
-  longs k1        = (longs)broadcast(static_cast<std::uint32_t>(key >> 32));
+  constexpr int draws = static_cast<int>(Draws);
+  using constants     = philox_constants;
+  longs k0            = (longs)broadcast(static_cast<std::uint32_t>(key));
+  longs k1            = (longs)broadcast(static_cast<std::uint32_t>(key >> 32));
   longs state[Draws][2][4];
   TERSUM_UNROLL
-  for (int d = 0; d < Draws; ++d) {
+  for (int d = 0; d < draws; ++d) {
     TERSUM_UNROLL
     for (int odd = 0; odd < 2; ++odd) {
       state[d][odd][0] = (longs)out[d][0] >> (32 * odd);
@@ -343,7 +346,7 @@ TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&
   TERSUM_UNROLL
   for (int round = 0; round < Rounds; ++round) {
     TERSUM_UNROLL
-    for (int d = 0; d < Draws; ++d) {
+    for (int d = 0; d < draws; ++d) {
       TERSUM_UNROLL
       for (int odd = 0; odd < 2; ++odd) {
         longs(&c)[4]   = state[d][odd];
@@ -359,7 +362,7 @@ TERSUM_SIMD void philox(philox_block const& counter, std::uint64_t key, words (&
     k1 = (longs)((words)k1 + constants::weyl_1);
   }
   TERSUM_UNROLL
-  for (int d = 0; d < Draws; ++d) {
+  for (int d = 0; d < draws; ++d) {
     TERSUM_UNROLL
     for (int w = 0; w < 4; ++w) { out[d][w] = merge_lower(state[d][0][w], state[d][1][w]); }
   }
@@ -389,7 +392,11 @@ TERSUM_SIMD floats look_up(float const* table, words number)
     floats const high = look_up<Count / 2>(table + Count / 2, number);
     return (number & static_cast<std::uint32_t>(Count / 2)) != 0 ? high : low;
   } else {
-#if TERSUM_SIMD_WIDTH == 16
+#if TERSUM_SIMD_WIDTH == 16 && !defined(__clang__)
+    // Without optimization g++'s intrinsic is a macro, in which -Wsign-conversion warns of the mask.
+    return (floats)__builtin_ia32_gathersiv16sf(
+      floats{}, table, (integers)number, short{-1}, sizeof(float));
+#elif TERSUM_SIMD_WIDTH == 16
     return (floats)_mm512_mask_i32gather_ps(
       _mm512_setzero_ps(), 0xffff, (__m512i)number, table, sizeof(float));
 #else

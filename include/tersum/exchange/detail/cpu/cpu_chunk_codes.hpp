@@ -40,7 +40,7 @@ struct chunk_codes<Quantizer, Size> {
   [[nodiscard]] static float encode(
     instruction_set set, dither_key const&, std::uint64_t, float const* rows, std::uint32_t* to)
   {
-    float x[Size];
+    float x[extent(Size)];
     rows_to_array<Size>(set, rows, x);
     for (int w = 0; w < Size / 32 * bits; ++w) { to[w] = 0; }
     auto const at = [&](int p) { return x[chunk_order<Size>::coordinate(p)]; };
@@ -63,7 +63,7 @@ struct chunk_codes<Quantizer, Size> {
     instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
   {
     static_assert(!Rounded, "tersum: hops take codebooks with tables");
-    float x[Size] = {};
+    float x[extent(Size)] = {};
     if (!fresh) { rows_to_array<Size>(set, rows, x); }
     for (int p = 0; p < Size; ++p) {
       float& value = x[chunk_order<Size>::coordinate(p)];

@@ -10,6 +10,7 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
@@ -77,8 +78,8 @@ class cpu_stages {
   void with_rotated(std::uint64_t chunk, From const* from, Body const& body) const
   {
     if constexpr (Codec::rotates_in_memory) {
-      alignas(64) float x[size];
-      float scratch[size];
+      alignas(64) float x[extent(size)];
+      float scratch[extent(size)];
       for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
       args_.codec.rotator.forward(
         host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
@@ -89,10 +90,10 @@ class cpu_stages {
   }
 
   // Undoes it where `with_rotated` did anything.
-  void rotate_back(std::uint64_t chunk, float (&x)[size]) const
+  void rotate_back(std::uint64_t chunk, float (&x)[extent(size)]) const
   {
     if constexpr (Codec::rotates_in_memory) {
-      float scratch[size];
+      float scratch[extent(size)];
       args_.codec.rotator.backward(
         host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});
     }
@@ -295,7 +296,7 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
         return;
       }
     }
-    alignas(64) float copy[size];
+    alignas(64) float copy[extent(size)];
     if constexpr (feeds_back<Codec>) {
       float const* const kept = args_.residual + entry.offset;
       if constexpr (has_adds_lost<typename Codec::feedback_type>) {
@@ -393,8 +394,8 @@ template <class Codec, class Element>
 template <class From>
 float cpu_stages<Codec, Element>::measure_plainly(std::uint64_t chunk, From const* from) const
 {
-  float x[size];
-  float scratch[size];
+  float x[extent(size)];
+  float scratch[extent(size)];
   for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
   if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
     args_.codec.rotator.forward(
@@ -591,7 +592,7 @@ void cpu_stages<Codec, Element>::decode_codes() const
       at_level(args_.codec, place.level, [&](auto const& codec) {
         using level_codec = std::remove_cvref_t<decltype(codec)>;
         if constexpr (Codec::rotates_in_memory) {
-          alignas(64) float sum[size];
+          alignas(64) float sum[extent(size)];
           decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
           rotate_back(chunk, sum);
           for (std::uint32_t i = 0; i < entry.length; ++i) {
@@ -600,7 +601,7 @@ void cpu_stages<Codec, Element>::decode_codes() const
         } else if (entry.length == size) {
           decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
         } else {
-          Element copy[size];
+          Element copy[extent(size)];
           decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, copy, step);
           std::memcpy(to, copy, entry.length * sizeof(Element));
         }
