@@ -45,10 +45,13 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
   //! @}
 
-  //! @brief What `state_header::layout` holds: a hash of `state_version`, tensors, weights and chunks, of whether there is
-  //! feedback, and, where owners of parts feed back, of world and rank. Plans that differ in other things only, such as bits,
-  //! can go on with each other's state.
-  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept { return fingerprint_; }
+  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of tensors, weights and
+  //! chunks, of whether there is feedback, and, where owners of parts feed back, of world and rank. Plans that differ in other
+  //! things only, such as bits, can go on with each other's state.
+  [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
+  {
+    return fingerprint_ / 256 * 256 + state_version;
+  }
 
  protected:
   Codec codec_;
@@ -58,7 +61,7 @@ class plan_counts {
   std::uint64_t chunks_      = 0;
   std::uint64_t compressed_  = 0;
   std::uint64_t bypassed_    = 0;
-  std::uint64_t fingerprint_ = state_version;
+  std::uint64_t fingerprint_ = 0;
 };
 
 }  // namespace detail

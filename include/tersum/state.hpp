@@ -13,8 +13,9 @@
 
 namespace tersum::inline v0 {
 
-//! Of the bytes of states. It is part of `plan::state_fingerprint()`, so that a state of another version is one of another plan.
-inline constexpr std::uint64_t state_version = 1;
+//! Of the bytes of states, below 256: the lowest byte of `plan::state_fingerprint()`, so that a header says it.
+inline constexpr std::uint64_t state_version = 2;
+static_assert(state_version < 256);
 
 //! @brief The first bytes of a state. Read it back, or in a kernel, to see how the last exchange went.
 struct state_header {
@@ -33,6 +34,12 @@ struct state_header {
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool last_was_non_finite() const noexcept
   {
     return step != 0 && non_finite_step == step;
+  }
+
+  //! `state_version` of the library that initialized it. Version 1 had any number in its place.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t version() const noexcept
+  {
+    return layout % 256;
   }
 };
 static_assert(sizeof(state_header) == 64);

@@ -9,6 +9,7 @@
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
 
 #include <doctest/doctest.h>
 
@@ -65,7 +66,9 @@ void check_bits(Codec const& codec, layout const& gradient)
     bool const of_header = bit / 8 < sizeof(state_header);
     bool const of_step   = bit / 8 >= offsetof(state_header, non_finite_step) &&
                          bit / 8 < offsetof(state_header, tensors);
-    bool const of_plan = of_header && !of_step && (!is_low_rank<Codec> || bit / 64 >= 3);
+    // Factors have no key that follows from step and seed.
+    constexpr bool keyed = !is_low_rank<Codec> && !nesting<Codec>;
+    bool const of_plan   = of_header && !of_step && (keyed || bit / 64 >= 3);
     unnoticed += of_plan && check_state(plan, behind_first(saved)).ok() ? 1 : 0;
     saved[1 + bit / 8] ^= mask;
   }
@@ -79,6 +82,8 @@ TEST_CASE("[check_state] one flipped bit is found, wherever it is")
 {
   SUBCASE("chunks with feedback") { check_bits(presets::rotated_sat4_ef, {4007, bucket}); }
   SUBCASE("factors") { check_bits(presets::powersgd_r4, {4007, bucket}); }
+  SUBCASE("shards") { check_bits(presets::sharded_4_ef, {4007, bucket}); }
+  SUBCASE("factors in codes") { check_bits(presets::powersgd_r4_sat8, {4007, bucket}); }
   SUBCASE("coordinates") { check_bits(top_coordinates_codec<error_feedback>{}, {4007}); }
 }
 
@@ -94,19 +99,51 @@ TEST_CASE("[check_state] what is of another plan or version, or cut, is refused 
   CHECK(is_refused(check_state(plan, state.first(state.size() - 1)), "smaller"));
   CHECK(is_refused(check_state(plan, state.first(state.size() - 1), seal), "smaller"));
   CHECK(is_refused(check_state(plan, {}), "smaller"));
-  CHECK(is_refused(check_state(plan, made_for(elsewhere)), "another plan"));
+  bytes const unlike = made_for(elsewhere);
+  CHECK(is_refused(check_state(plan, behind_first(unlike)), "another plan"));
   CHECK(is_refused(check_state(unfed, state), "another plan"));
   CHECK(is_refused(check_state(unfed, state, seal), "another plan"));
   CHECK(
     is_refused(check_state(plan, state, {seal.version + 1, seal.bytes, seal.check}), "version"));
   CHECK(is_refused(check_state(plan, state, {seal.version, seal.bytes - 1, seal.check}), "cut"));
   CHECK(is_refused(check_state(plan, state, {seal.version, seal.bytes, ~seal.check}), "sealed"));
-  // A state of another version: its fingerprint began with another number.
+  // A state of another version says so in the lowest byte of its fingerprint.
   bytes old = saved;
   old[1 + offsetof(state_header, layout)] ^= std::byte{1};
-  CHECK(is_refused(check_state(plan, behind_first(old)), "version"));
+  CHECK(is_refused(check_state(plan, behind_first(old)), "another version"));
   // Cut before it was sealed.
   CHECK(is_refused(check_state(plan, state, seal_state(plan, state.first(100))), "cut"));
+}
+
+TEST_CASE("[check_state] a header alone says the version of the library that made it")
+{
+  auto const says = [](auto const& plan) {
+    CHECK((plan.state_fingerprint() & 0xff) == state_version);
+    bytes saved = made_for(plan);
+    state_header header{};
+    std::memcpy(&header, saved.data() + 1, sizeof header);
+    CHECK(header.version() == state_version);
+    for (unsigned const other : {1u, 2u, 128u, 255u}) {
+      header.layout ^= other;
+      CHECK(header.version() != state_version);
+      std::memcpy(saved.data() + 1, &header, sizeof header);
+      CHECK(is_refused(check_state(plan, behind_first(saved)), "another version"));
+      header.layout ^= other;
+    }
+    // Of the same version, and another plan.
+    header.layout ^= 256;
+    std::memcpy(saved.data() + 1, &header, sizeof header);
+    CHECK(is_refused(check_state(plan, behind_first(saved)), "another plan"));
+  };
+  layout const gradient{4007, bucket};
+  says(presets::rotated_sat4_ef.plan(gradient, ranks));
+  says(presets::allocated_2_ef.plan(gradient, ranks));
+  says(presets::fp16.plan(gradient, ranks));
+  says(presets::two_shot_4_ef.plan(gradient, ranks));
+  says(presets::sharded_4.plan(gradient, ranks));
+  says(presets::powersgd_r4.plan(gradient, ranks));
+  says(presets::powersgd_r4_sat8.plan(gradient, ranks));
+  says(top_coordinates_codec<error_feedback>{}.plan(layout{4007}, ranks));
 }
 
 TEST_CASE("[check_state] records, tables and matrices are held to the plan, also without a seal")
@@ -129,6 +166,15 @@ TEST_CASE("[check_state] records, tables and matrices are held to the plan, also
   }
   for (std::size_t at = plan.table_offset(); at < plan.residual_offset(); at += 4) {
     CHECK(is_refused(with(at), "table"));
+  }
+  auto const sharded = presets::sharded_4.plan({4007, bucket}, ranks);
+  REQUIRE(sharded.table_offset() == sharded.shards_offset() + 3 * sizeof(shard_record));
+  saved = made_for(sharded);
+  REQUIRE(check_state(sharded, behind_first(saved)) == status{});
+  for (std::size_t at = sharded.shards_offset(); at < sharded.table_offset(); ++at) {
+    saved[1 + at] ^= std::byte{4};
+    CHECK(is_refused(check_state(sharded, behind_first(saved)), "shard"));
+    saved[1 + at] ^= std::byte{4};
   }
   auto const factors = presets::powersgd_r4.plan({4007, bucket}, ranks);
   saved              = made_for(factors);

@@ -41,7 +41,7 @@ template <class Codec>
 //! @brief Whether a state can be used with a plan: whether header, records and table say what `initialize` makes of the plan, and
 //! what changes from step to step is possible. An exchange with such a state touches no other memory than its own.
 //!
-//! *Errors*: a state that is smaller than the plan's, of another plan or another version, or damaged; the sentence says in which
+//! *Errors*: a state that is smaller than the plan's, of another version, of another plan, or damaged; the sentence says in which
 //! part. Bits of seed and step are found by the key that follows from both (factors have none); not those of ratios, of counts, of
 //! the residual and of `non_finite_step`, which only a seal finds.
 template <class Codec>

@@ -22,16 +22,26 @@ namespace detail {
   return {error_code::invalid_argument, sentence};
 }
 
+//! The bytes of a state on the host. What reads those of a device has the same `read`.
+struct host_bytes {
+  std::byte const* begin;
+
+  void read(void* to, std::size_t offset, std::size_t bytes) const noexcept
+  {
+    std::memcpy(to, begin + offset, bytes);
+  }
+};
+
 //! Reads the elements of a section of a state, which may lie at any address.
-template <class T>
+template <class T, class Bytes>
 struct state_reader {
-  std::span<std::byte const> state;
+  Bytes& state;
   std::size_t offset;
 
   [[nodiscard]] T operator[](std::uint64_t index) const noexcept
   {
     T out;
-    std::memcpy(&out, state.data() + offset + index * sizeof(T), sizeof(T));
+    state.read(&out, offset + index * sizeof(T), sizeof(T));
     return out;
   }
 };
@@ -58,8 +68,8 @@ struct state_reader {
 }
 
 //! Whether the chunks of a record are in the table.
-template <class Codec>
-[[nodiscard]] bool has_chunks(state_reader<chunk_entry> const& table,
+template <class Codec, class Bytes>
+[[nodiscard]] bool has_chunks(state_reader<chunk_entry, Bytes> const& table,
                               tensor_record const& record,
                               std::uint64_t number) noexcept
 {
@@ -81,69 +91,128 @@ template <class Codec>
   return std::memcmp(&kept, &made, sizeof(kept)) == 0;
 }
 
+//! Whether the records of the ranks' shards are those of the plan.
+template <class Codec, class Bytes>
+[[nodiscard]] bool has_shards(plan<Codec> const& plan,
+                              state_reader<shard_record, Bytes> const& shards) noexcept
+{
+  for (int rank = 0; rank < plan.ranks().size; ++rank) {
+    shard_record const kept = shards[static_cast<std::uint64_t>(rank)];
+    shard_record const made = plan.shard(rank);
+    if (kept.word != made.word || kept.first != made.first || kept.chunks != made.chunks) {
+      return false;
+    }
+  }
+  return true;
+}
+
+//! Whether plan and state fit, before any byte is read.
+template <class Codec>
+[[nodiscard]] status check_room(plan<Codec> const& plan, std::span<std::byte const> state) noexcept
+{
+  if (status const s = plan.check(); !s.ok()) { return s; }
+  if (state.size() < plan.state_bytes()) {
+    return damaged("state is smaller than plan.state_bytes()");
+  }
+  return state.data() == nullptr ? damaged("state is a null pointer") : status{};
+}
+
+//! Whether a seal can be that of a state of the plan.
+template <class Codec>
+[[nodiscard]] status check_seal(plan<Codec> const& plan, state_seal const& seal) noexcept
+{
+  if (seal.version != state_version) {
+    return damaged("state was sealed by another version of the library: initialize it again");
+  }
+  return seal.bytes == plan.state_bytes()
+           ? status{}
+           : damaged("state was sealed with another plan, or was cut before");
+}
+
+//! What the hash of a state begins with.
+template <class Codec>
+[[nodiscard]] std::uint64_t first_hash(plan<Codec> const& plan) noexcept
+{
+  return mix(state_version, plan.state_fingerprint());
+}
+
+[[nodiscard]] constexpr status unlike_seal() noexcept
+{
+  return damaged("state is not what was sealed: its bytes have changed");
+}
+
+//! What `check_state` says of the bytes from `begin` on. It reads each section from its begin to its end.
+template <class Codec, class Bytes>
+[[nodiscard]] status check_bytes(plan<Codec> const& plan, Bytes& state, std::size_t begin) noexcept
+{
+  if constexpr (nesting<Codec>) {
+    if (status const s = check_bytes(plan.factors(), state, begin); !s.ok()) { return s; }
+    for (int turn = 0; turn < 2; ++turn) {
+      std::size_t const inner = begin + plan.inner_state_offset(turn);
+      if (status const s = check_bytes(plan.inner(turn), state, inner); !s.ok()) { return s; }
+    }
+    return {};
+  } else {
+    auto const header = state_reader<state_header, Bytes>{state, begin}[0];
+    if (header.layout != plan.state_fingerprint()) {
+      return header.version() != state_version
+               ? damaged("state is of another version of the library, or its header is damaged")
+               : damaged("state is of another plan, or its header is damaged");
+    }
+    std::uint64_t const key = is_low_rank<Codec> ? 0 : sign_key(header.step, header.seed);
+    if (header.tensors != plan.tensors() || header.chunks != plan.chunks() ||
+        header.coordinates != plan.coordinates() || header.non_finite_step > header.step ||
+        header.sign_key != key) {
+      return damaged("state: its header is damaged");
+    }
+    state_reader<tensor_record, Bytes> const records{state, begin + plan.records_offset()};
+    std::uint64_t number = 0;
+    bool found           = true;
+    plan.for_each_record([&](tensor_record const& made) {
+      found = found && is_of_plan(records[number], made);
+      ++number;
+    });
+    if (!found) { return damaged("state: the record of a tensor is damaged"); }
+    if constexpr (sharding<Codec>) {
+      if (!has_shards(plan,
+                      state_reader<shard_record, Bytes>{state, begin + plan.shards_offset()})) {
+        return damaged("state: the record of a shard is damaged");
+      }
+    }
+    number = 0;
+    if constexpr (is_low_rank<Codec>) {
+      state_reader<matrix_record, Bytes> const matrices{state, begin + plan.table_offset()};
+      plan.for_each_matrix([&](matrix_record const& made) {
+        found = found && is_of_plan(matrices[number], made);
+        ++number;
+      });
+    } else {
+      state_reader<chunk_entry, Bytes> const table{state, begin + plan.table_offset()};
+      plan.for_each_record([&](tensor_record const& made) {
+        found = found && has_chunks<Codec>(table, made, number);
+        ++number;
+      });
+    }
+    return found ? status{} : damaged("state: an entry of its table is damaged");
+  }
+}
+
 }  // namespace detail
 
 template <class Codec>
 state_seal seal_state(plan<Codec> const& plan, std::span<std::byte const> state) noexcept
 {
-  std::size_t const bytes = detail::minimum(plan.state_bytes(), state.size());
-  std::uint64_t hash      = detail::mix(state_version, plan.state_fingerprint());
-  hash                    = detail::hash_bytes(hash, state.first(bytes));
+  std::size_t const bytes  = detail::minimum(plan.state_bytes(), state.size());
+  std::uint64_t const hash = detail::hash_bytes(detail::first_hash(plan), state.first(bytes));
   return {.version = state_version, .bytes = bytes, .check = hash};
 }
 
 template <class Codec>
 status check_state(plan<Codec> const& plan, std::span<std::byte const> state) noexcept
 {
-  using detail::damaged;
-  if (status const s = plan.check(); !s.ok()) { return s; }
-  if (state.size() < plan.state_bytes()) {
-    return damaged("state is smaller than plan.state_bytes()");
-  }
-  if (state.data() == nullptr) { return damaged("state is a null pointer"); }
-  if constexpr (nesting<Codec>) {
-    if (status const s = check_state(plan.factors(), state.first(plan.factors().state_bytes()));
-        !s.ok()) {
-      return s;
-    }
-    for (int turn = 0; turn < 2; ++turn) {
-      auto const inner =
-        state.subspan(plan.inner_state_offset(turn), plan.inner(turn).state_bytes());
-      if (status const s = check_state(plan.inner(turn), inner); !s.ok()) { return s; }
-    }
-    return {};
-  } else {
-    auto const header = detail::state_reader<state_header>{state, 0}[0];
-    if (header.layout != plan.state_fingerprint() || header.tensors != plan.tensors() ||
-        header.chunks != plan.chunks() || header.coordinates != plan.coordinates()) {
-      return damaged("state is of another plan or another version, or its header is damaged");
-    }
-    std::uint64_t const key = is_low_rank<Codec> ? 0 : sign_key(header.step, header.seed);
-    if (header.non_finite_step > header.step || header.sign_key != key) {
-      return damaged("state: its header is damaged");
-    }
-    detail::state_reader<tensor_record> const records{state, plan.records_offset()};
-    std::uint64_t number = 0;
-    bool recorded = true, listed = true;
-    plan.for_each_record([&](tensor_record const& made) {
-      recorded = recorded && detail::is_of_plan(records[number], made);
-      if constexpr (!is_low_rank<Codec>) {
-        detail::state_reader<chunk_entry> const table{state, plan.table_offset()};
-        listed = listed && detail::has_chunks<Codec>(table, made, number);
-      }
-      ++number;
-    });
-    if (!recorded) { return damaged("state: the record of a tensor is damaged"); }
-    if constexpr (is_low_rank<Codec>) {
-      detail::state_reader<matrix_record> const matrices{state, plan.table_offset()};
-      std::uint64_t matrix = 0;
-      plan.for_each_matrix([&](matrix_record const& made) {
-        listed = listed && detail::is_of_plan(matrices[matrix], made);
-        ++matrix;
-      });
-    }
-    return listed ? status{} : damaged("state: an entry of its table is damaged");
-  }
+  if (status const s = detail::check_room(plan, state); !s.ok()) { return s; }
+  detail::host_bytes const bytes{state.data()};
+  return detail::check_bytes(plan, bytes, 0);
 }
 
 template <class Codec>
@@ -151,17 +220,9 @@ status check_state(plan<Codec> const& plan,
                    std::span<std::byte const> state,
                    state_seal const& seal) noexcept
 {
-  if (seal.version != state_version) {
-    return detail::damaged(
-      "state was sealed by another version of the library: initialize it again");
-  }
-  if (seal.bytes != plan.state_bytes()) {
-    return detail::damaged("state was sealed with another plan, or was cut before");
-  }
+  if (status const s = detail::check_seal(plan, seal); !s.ok()) { return s; }
   if (status const s = check_state(plan, state); !s.ok()) { return s; }
-  return seal_state(plan, state).check == seal.check
-           ? status{}
-           : detail::damaged("state is not what was sealed: its bytes have changed");
+  return seal_state(plan, state).check == seal.check ? status{} : detail::unlike_seal();
 }
 
 }  // namespace tersum::inline v0
