@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Everything but what is in interop/, transports and cuBLAS: what <tersum/tersum.hpp> has, the CUDA executor, and the
-//! pieces for kernels of one's own.
+//! Everything but what is in interop/, transports and cuBLAS: what <tersum/tersum.hpp> has, the CUDA executor, checks of
+//! states on a device, and the pieces for kernels of one's own.
 
 #pragma once
 
@@ -13,6 +13,7 @@
 
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/cuda_context.cuh>
+#include <tersum/exchange/check_device_state.cuh>
 #include <tersum/execute/cuda_executor.cuh>
 #include <tersum/quantize/block_codes.hpp>
 #include <tersum/rotate/block_hadamard.hpp>

@@ -7,8 +7,8 @@
 //!     state_seal const seal = seal_state(plan, state);                         before saving both
 //!     if (status const s = check_state(plan, state, seal); !s.ok()) { ... }    after loading both
 //!
-//! All of it reads memory of the host, at any alignment. Of a state on a device, copy the bytes to the host first; on the way back
-//! check them on the host and copy them to the device afterwards.
+//! All of it reads memory of the host, at any alignment. For states on a device there is `exchange/check_device_state.cuh`; bytes
+//! from a file may as well be checked on the host and copied to the device afterwards.
 
 #pragma once
 

@@ -42,7 +42,7 @@ concept stream_holder = requires(T const& of)
 //!
 //! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
 //! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
-//! for a check. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
+//! for a check: `exchange/check_device_state.cuh` does that, where it is asked to. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
 //! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
 //!

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of check_device_state.cuh.
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! @brief The bytes of a state on a device, one piece of them at a time on the host. Once a copy has failed, all bytes are zeros.
+class device_bytes {
+ public:
+  static constexpr std::size_t piece = 32 * 1024;  //!< A multiple of the words of `hash_bytes`.
+
+  device_bytes(cudaStream_t stream, std::byte const* begin, std::size_t bytes) noexcept
+    : stream_(stream), begin_(begin), bytes_(bytes)
+  {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    keep(cudaStreamIsCapturing(stream, &capture));
+    if (result_.ok() && capture != cudaStreamCaptureStatusNone) {
+      result_ = {error_code::unsupported,
+                 "the stream is being captured: a state is read on the host, so check or seal it "
+                 "before or afterwards"};
+    }
+  }
+  device_bytes(device_bytes const&)            = delete;
+  device_bytes& operator=(device_bytes const&) = delete;
+
+  //! Whether all that was read came from the device.
+  [[nodiscard]] status const& result() const noexcept { return result_; }
+
+  void read(void* to, std::size_t offset, std::size_t bytes) noexcept
+  {
+    auto* out = static_cast<std::byte*>(to);
+    while (bytes > 0) {
+      if (offset < first_ || offset >= first_ + held_) { fetch(offset); }
+      std::size_t const n = minimum(bytes, first_ + held_ - offset);
+      std::memcpy(out, piece_ + (offset - first_), n);
+      out += n;
+      offset += n;
+      bytes -= n;
+    }
+  }
+
+  //! As `hash_bytes` of all bytes.
+  [[nodiscard]] std::uint64_t hash_from(std::uint64_t hash) noexcept
+  {
+    for (std::size_t at = 0; at < bytes_ && result_.ok(); at += piece) {
+      fetch(at);
+      hash = hash_bytes(hash, {piece_, held_});
+    }
+    return hash;
+  }
+
+ private:
+  void fetch(std::size_t offset) noexcept
+  {
+    first_ = offset;
+    held_  = minimum(piece, bytes_ - offset);
+    if (result_.ok()) {
+      keep(cudaMemcpyAsync(piece_, begin_ + offset, held_, cudaMemcpyDeviceToHost, stream_));
+    }
+    if (result_.ok()) { keep(cudaStreamSynchronize(stream_)); }
+    if (!result_.ok()) { std::memset(piece_, 0, held_); }
+  }
+
+  void keep(cudaError_t error) noexcept
+  {
+    if (error == cudaSuccess) { return; }
+    result_ = {error_code::execution_failed,
+               "the CUDA runtime could not read a state from the device",
+               static_cast<int>(error)};
+  }
+
+  cudaStream_t stream_;
+  std::byte const* begin_;
+  std::size_t bytes_;
+  std::size_t first_ = 0;
+  std::size_t held_  = 0;
+  status result_{};
+  std::byte piece_[piece];
+};
+
+}  // namespace detail
+
+template <tuning_holder... Of, class Codec>
+status seal_state(basic_cuda_executor<Of...> const& exec,
+                  plan<Codec> const& plan,
+                  std::span<std::byte const> state,
+                  state_seal& seal) noexcept
+{
+  if (status const s = detail::check_room(plan, state); !s.ok()) { return s; }
+  detail::device_bytes bytes{exec.stream, state.data(), plan.state_bytes()};
+  std::uint64_t const hash = bytes.hash_from(detail::first_hash(plan));
+  if (bytes.result().ok()) {
+    seal = {.version = state_version, .bytes = plan.state_bytes(), .check = hash};
+  }
+  return bytes.result();
+}
+
+template <tuning_holder... Of, class Codec>
+status check_state(basic_cuda_executor<Of...> const& exec,
+                   plan<Codec> const& plan,
+                   std::span<std::byte const> state) noexcept
+{
+  if (status const s = detail::check_room(plan, state); !s.ok()) { return s; }
+  detail::device_bytes bytes{exec.stream, state.data(), plan.state_bytes()};
+  status const found = detail::check_bytes(plan, bytes, 0);
+  return bytes.result().ok() ? found : bytes.result();
+}
+
+template <tuning_holder... Of, class Codec>
+status check_state(basic_cuda_executor<Of...> const& exec,
+                   plan<Codec> const& plan,
+                   std::span<std::byte const> state,
+                   state_seal const& seal) noexcept
+{
+  if (status const s = detail::check_seal(plan, seal); !s.ok()) { return s; }
+  if (status const s = check_state(exec, plan, state); !s.ok()) { return s; }
+  state_seal now{};
+  if (status const s = seal_state(exec, plan, state, now); !s.ok()) { return s; }
+  return now.check == seal.check ? status{} : detail::unlike_seal();
+}
+
+}  // namespace tersum::inline v0
