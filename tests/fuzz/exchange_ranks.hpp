@@ -49,7 +49,7 @@ class exchange_ranks {
   [[nodiscard]] virtual status initialize(exchange_settings const& settings,
                                           std::uint64_t seed) = 0;
 
-  //! @brief Replaces all gradients by their means.
+  //! @brief Replaces all gradients by their means. Of shards, the mean consists of what the ranks end with.
   //! @param values  Rounded to the type of the elements, before and after.
   [[nodiscard]] virtual status exchange(exchange_settings const& settings, gradients& values) = 0;
 
@@ -64,12 +64,23 @@ class exchange_ranks {
   [[nodiscard]] virtual std::span<chunk_entry const> table(int rank)     = 0;
   //! Whether anything of what is compressed is sent.
   [[nodiscard]] virtual bool travels() const = 0;
+  //! Whether anything is sent as codes, factors or chosen coordinates.
+  [[nodiscard]] virtual bool compresses() const = 0;
+  [[nodiscard]] virtual int world() const       = 0;
   //! Whether no byte beside the memory was written.
   [[nodiscard]] virtual bool intact() const = 0;
 
   [[nodiscard]] state_header const& header(int rank)
   {
     return *reinterpret_cast<state_header const*>(state(rank).data());
+  }
+  //! Whether a rank saw a value that is not finite in the last exchange.
+  [[nodiscard]] bool flagged()
+  {
+    for (int rank = 0; rank < world(); ++rank) {
+      if (header(rank).last_was_non_finite()) { return true; }
+    }
+    return false;
   }
 };
 
@@ -91,7 +102,7 @@ struct tried_codec {
   bool tracks;
   bool needs_tensors;  //!< Low-rank factors.
   bool sees_all;       //!< A NaN is noticed wherever it is.
-  bool moves_flagged;  //!< The residual moves on in a step that is flagged.
+  bool flags_shards;   //!< Each rank flags what is in its shard.
   reach far;
 };
 

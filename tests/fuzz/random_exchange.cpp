@@ -85,7 +85,7 @@ std::string check_step(tried_codec const& codec,
                        bool was_tame)
 {
   std::size_t const world = in.size();
-  bool const flagged      = ranks.header(0).last_was_non_finite();
+  bool const flagged      = ranks.flagged();
   bool const finite_in    = std::ranges::all_of(in, finite);
   for (std::size_t rank = 0; rank < world; ++rank) {
     int const r = static_cast<int>(rank);
@@ -95,7 +95,8 @@ std::string check_step(tried_codec const& codec,
     // Where owners feed back, the fingerprint contains the rank.
     tersum::state_header header = ranks.header(r);
     header.layout               = ranks.header(0).layout;
-    auto const behind           = ranks.common_bytes() - sizeof header;
+    if (codec.flags_shards) { header.non_finite_step = ranks.header(0).non_finite_step; }
+    auto const behind = ranks.common_bytes() - sizeof header;
     if (std::memcmp(&header, &ranks.header(0), sizeof header) != 0 ||
         std::memcmp(ranks.state(r).data() + sizeof header,
                     ranks.state(0).data() + sizeof header,
@@ -205,7 +206,7 @@ verdict try_exchange(random_exchange const& e, number_source& source)
     gradients means = in, again = in;
     if (status const s = first->exchange(e.first, means); !s.ok()) { return fail(s.message); }
     if (status const s = second->exchange(e.second, again); !s.ok()) { return fail(s.message); }
-    if (first->header(0).last_was_non_finite()) { ++out.flagged; }
+    if (first->flagged()) { ++out.flagged; }
 
     if (auto const text = check_step(e.codec, *first, in, means, was_tame); !text.empty()) {
       return fail(text);

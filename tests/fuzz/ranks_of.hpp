@@ -55,6 +55,10 @@ struct tampering_executor : cpu_executor {
 
 template <class Codec, class Element>
 class ranks_of final : public exchange_ranks {
+  static constexpr bool shards = sharding<Codec>;
+  using rank_type =
+    std::conditional_t<shards, loopback_shard<Codec, Element>, loopback_rank<Codec, Element>>;
+
  public:
   ranks_of(Codec const& codec, layout const& gradient, int world, int shift)
   {
@@ -63,15 +67,20 @@ class ranks_of final : public exchange_ranks {
     }
     if (!check().ok()) { return; }
     for (auto const& plan : plans_) {
-      gradients_.emplace_back(gradient.coordinates * sizeof(Element),
-                              static_cast<std::size_t>(shift) * sizeof(Element));
+      std::size_t const shifted = static_cast<std::size_t>(shift) * sizeof(Element);
+      gradients_.emplace_back(gradient.coordinates * sizeof(Element), shifted);
       states_.emplace_back(plan.state_bytes());
       workspaces_.emplace_back(plan.workspace_bytes());
       auto const values = gradients_.back().bytes();
-      ranks_.push_back({plan,
-                        {reinterpret_cast<Element*>(values.data()), gradient.coordinates},
-                        states_.back().bytes(),
-                        workspaces_.back().bytes()});
+      std::span const whole{reinterpret_cast<Element*>(values.data()), gradient.coordinates};
+      if constexpr (shards) {
+        auto const mean =
+          shards_.emplace_back(plan.shard_size() * sizeof(Element), shifted).bytes();
+        std::span const own{reinterpret_cast<Element*>(mean.data()), plan.shard_size()};
+        ranks_.push_back({plan, whole, own, states_.back().bytes(), workspaces_.back().bytes()});
+      } else {
+        ranks_.push_back({plan, whole, states_.back().bytes(), workspaces_.back().bytes()});
+      }
     }
   }
 
@@ -101,10 +110,15 @@ class ranks_of final : public exchange_ranks {
       });
       std::ranges::fill(ranks_[rank].workspace, settings.filling);
     }
-    status const s =
-      loopback_all_reduce_mean(executor_of(settings),
-                               std::span<loopback_rank<Codec, Element> const>{ranks_},
-                               settings.order);
+    std::span<rank_type const> const ranks{ranks_};
+    status s;
+    if constexpr (shards) {
+      for (auto& shard : shards_) { std::ranges::fill(shard.bytes(), settings.filling); }
+      s = loopback_reduce_scatter_mean(executor_of(settings), ranks);
+      if (s.ok()) { assemble_shards(); }
+    } else {
+      s = loopback_all_reduce_mean(executor_of(settings), ranks, settings.order);
+    }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       std::ranges::transform(
         ranks_[rank].gradient, values[rank].begin(), [](Element v) { return to_float(v); });
@@ -162,14 +176,35 @@ class ranks_of final : public exchange_ranks {
     return true;
   }
 
+  [[nodiscard]] bool compresses() const override
+  {
+    bool all_bypass = false;
+    if constexpr (requires { plans_[0].all_bypass(); }) { all_bypass = plans_[0].all_bypass(); }
+    return travels() && !all_bypass && plans_[0].compressed() > 0;
+  }
+
+  [[nodiscard]] int world() const override { return static_cast<int>(plans_.size()); }
+
   [[nodiscard]] bool intact() const override
   {
     auto const whole = [](auto const& memory) { return memory.intact(); };
-    return std::ranges::all_of(gradients_, whole) && std::ranges::all_of(states_, whole) &&
-           std::ranges::all_of(workspaces_, whole);
+    return std::ranges::all_of(gradients_, whole) && std::ranges::all_of(shards_, whole) &&
+           std::ranges::all_of(states_, whole) && std::ranges::all_of(workspaces_, whole);
   }
 
  private:
+  //! Gives every rank the mean of which each has a shard.
+  void assemble_shards()
+  {
+    for (std::size_t owner = 0; owner < ranks_.size(); ++owner) {
+      auto const begin =
+        static_cast<std::ptrdiff_t>(ranks_[owner].plan.shard_begin(static_cast<int>(owner)));
+      for (auto const& r : ranks_) {
+        std::ranges::copy(ranks_[owner].shard, r.gradient.begin() + begin);
+      }
+    }
+  }
+
   [[nodiscard]] std::size_t residual_offset() const
   {
     if constexpr (nesting<Codec>) {
@@ -188,14 +223,14 @@ class ranks_of final : public exchange_ranks {
     return exec;
   }
 
-  [[nodiscard]] loopback_rank<Codec, Element> const& at(int rank) const
+  [[nodiscard]] rank_type const& at(int rank) const
   {
     return ranks_[static_cast<std::size_t>(rank)];
   }
 
   std::vector<plan<Codec>> plans_;
-  std::deque<guarded_memory> gradients_, states_, workspaces_;
-  std::vector<loopback_rank<Codec, Element>> ranks_;
+  std::deque<guarded_memory> gradients_, shards_, states_, workspaces_;
+  std::vector<rank_type> ranks_;
 };
 
 //! The codec that is a constant of that name, for gradients of an element.
@@ -204,11 +239,9 @@ template <auto const& Codec, class Element>
 {
   using codec         = std::remove_cvref_t<decltype(Codec)>;
   auto far            = reach::chunk;
-  bool moves          = false;
   bool const low_rank = sends<codec, payload::factors> || sends<codec, payload::exchanges>;
   if constexpr (sends<codec, payload::coordinates>) {
-    far   = reach::codes;
-    moves = true;
+    far = reach::codes;
   } else if constexpr (sends<codec, payload::values> && !selects<codec>) {
     far = reach::coordinate;
   } else if constexpr (selects<codec>) {
@@ -216,7 +249,6 @@ template <auto const& Codec, class Element>
   } else if constexpr (per_tensor<codec>) {
     far = reach::tensor;
   }
-  if constexpr (sends<codec, payload::values>) { moves = !agrees<codec>; }
   if (low_rank) { far = nesting<codec> ? reach::factors : reach::tensor; }
   std::string_view element = "float";
   if constexpr (std::is_same_v<Element, half>) { element = "half"; }
@@ -232,7 +264,7 @@ template <auto const& Codec, class Element>
           .tracks        = tracks<codec>,
           .needs_tensors = low_rank,
           .sees_all      = sees_all,
-          .moves_flagged = moves,
+          .flags_shards  = sharding<codec>,
           .far           = far};
 }
 
