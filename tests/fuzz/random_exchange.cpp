@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <sstream>
 
@@ -141,7 +142,9 @@ std::string random_exchange::text() const
   return out.str();
 }
 
-random_exchange draw_exchange(number_source& source, std::vector<tried_codec> const& codecs)
+random_exchange draw_exchange(number_source& source,
+                              std::vector<tried_codec> const& codecs,
+                              std::uint64_t values)
 {
   random_exchange e{};
   e.codec = codecs[source.below(codecs.size())];
@@ -151,12 +154,15 @@ random_exchange draw_exchange(number_source& source, std::vector<tried_codec> co
     case 2: e.world = source.from_to(1, 20); break;
     default: e.world = source.from_to(2, 6);
   }
-  std::uint64_t const most = e.world > 16 ? 1500 : 6000;
+  std::uint64_t const longest = values / static_cast<std::uint64_t>(e.world);
+  std::uint64_t const most    = std::min<std::uint64_t>(e.world > 16 ? 1500 : 6000, longest);
   if (e.codec.needs_tensors || source.one_in(2)) {
     for (int left = source.from_to(1, 5); left > 0; --left) {
       tensor t{.rows = source.below(48), .columns = source.below(48) + 1, .offset = e.coordinates};
       if (source.one_in(3)) { t.rows = draw_length(source, most / 2), t.columns = 1; }
       if (source.one_in(4)) { std::swap(t.rows, t.columns); }
+      std::uint64_t const left_over = longest - e.coordinates;
+      if (t.size() > left_over) { t.rows = left_over / t.columns; }
       if (source.one_in(4)) { t.weight = source.one_in(3) ? 0.0f : 50.0f; }
       e.coordinates += t.size();
       e.tensors.push_back(t);
@@ -173,6 +179,14 @@ random_exchange draw_exchange(number_source& source, std::vector<tried_codec> co
     e.kinds.push_back(static_cast<gradient_kind>(source.below(kind_names.size())));
   }
   return e;
+}
+
+input_counts::~input_counts()
+{
+  std::fprintf(stderr,
+               "stat::exchanged_inputs: %llu\nstat::refused_inputs: %llu\n",
+               static_cast<unsigned long long>(exchanged),
+               static_cast<unsigned long long>(refused));
 }
 
 verdict try_exchange(random_exchange const& e, number_source& source)

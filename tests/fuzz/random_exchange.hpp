@@ -35,8 +35,17 @@ struct random_exchange {
 };
 
 //! @param codecs  Of which one is drawn.
+//! @param values  The most that all ranks have together.
 [[nodiscard]] random_exchange draw_exchange(number_source& source,
-                                            std::vector<tried_codec> const& codecs);
+                                            std::vector<tried_codec> const& codecs,
+                                            std::uint64_t values = UINT64_MAX);
+
+//! @brief Counts what a fuzzer made of its inputs, and says so at its end.
+struct input_counts {
+  std::uint64_t exchanged = 0, refused = 0;
+
+  ~input_counts();
+};
 
 //! What became of an exchange.
 struct verdict {
