@@ -8,6 +8,7 @@
 
 #include "tersum_c.h"
 
+#include <tersum/exchange/check_state.hpp>
 #include <tersum/status.hpp>
 
 #include <cstddef>
@@ -69,6 +70,15 @@ class any_codec {
                                            std::size_t first,
                                            std::size_t count,
                                            void* stream) const              = 0;
+  //! A state in the memory of the executor. `seal` may be null.
+  [[nodiscard]] virtual tersum::status check_state(std::span<std::byte const> state,
+                                                   tersum::state_seal const* seal,
+                                                   void* stream) const = 0;
+  [[nodiscard]] virtual tersum::status seal_state(std::span<std::byte const> state,
+                                                  tersum::state_seal& seal,
+                                                  void* stream) const  = 0;
+  //! A state on the host, whatever the executor is, at any alignment.
+  [[nodiscard]] virtual tersum::status check_copy(std::span<std::byte const> state) const = 0;
   //! Copies between the memory of the executor and the host's, and waits for it.
   [[nodiscard]] virtual tersum::status copy(std::byte* to,
                                             std::byte const* from,

@@ -8,6 +8,7 @@
 
 #include "any_codec.hpp"
 
+#include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
@@ -217,7 +218,7 @@ struct from_floats {
 };
 //! @}
 
-//! @brief One codec on one device. A `Device` makes an executor of a stream, and copies.
+//! @brief One codec on one device. A `Device` makes an executor of a stream, copies, and checks states.
 template <class Codec, class Device>
 class codec_of final : public any_codec {
  public:
@@ -335,6 +336,25 @@ class codec_of final : public any_codec {
       }
     });
     return result;
+  }
+
+  [[nodiscard]] tersum::status check_state(std::span<std::byte const> state,
+                                           tersum::state_seal const* seal,
+                                           void* stream) const override
+  {
+    return device_.check(plan_, state, seal, stream);
+  }
+
+  [[nodiscard]] tersum::status seal_state(std::span<std::byte const> state,
+                                          tersum::state_seal& seal,
+                                          void* stream) const override
+  {
+    return device_.seal(plan_, state, seal, stream);
+  }
+
+  [[nodiscard]] tersum::status check_copy(std::span<std::byte const> state) const override
+  {
+    return tersum::check_state(plan_, state);
   }
 
   [[nodiscard]] tersum::status copy(std::byte* to,

@@ -13,13 +13,32 @@ namespace shared_library {
 
 namespace {
 
-//! @brief The current device. Exchanges only enqueue.
+//! @brief The current device. Exchanges only enqueue; what is done with states waits.
 struct cuda_device {
   int threads;
 
   [[nodiscard]] tersum::cuda_executor executor(void* stream) const
   {
     return tersum::cuda_executor{static_cast<cudaStream_t>(stream)};
+  }
+
+  template <class Codec>
+  [[nodiscard]] tersum::status check(tersum::plan<Codec> const& plan,
+                                     std::span<std::byte const> state,
+                                     tersum::state_seal const* seal,
+                                     void* stream) const
+  {
+    return seal == nullptr ? tersum::check_state(executor(stream), plan, state)
+                           : tersum::check_state(executor(stream), plan, state, *seal);
+  }
+
+  template <class Codec>
+  [[nodiscard]] tersum::status seal(tersum::plan<Codec> const& plan,
+                                    std::span<std::byte const> state,
+                                    tersum::state_seal& made,
+                                    void* stream) const
+  {
+    return tersum::seal_state(executor(stream), plan, state, made);
   }
 
   [[nodiscard]] static tersum::status copy(std::byte* to,

@@ -19,6 +19,26 @@ struct host_device {
 
   [[nodiscard]] tersum::cpu_executor executor(void*) const { return {.threads = threads}; }
 
+  template <class Codec>
+  [[nodiscard]] static tersum::status check(tersum::plan<Codec> const& plan,
+                                            std::span<std::byte const> state,
+                                            tersum::state_seal const* seal,
+                                            void*)
+  {
+    return seal == nullptr ? tersum::check_state(plan, state)
+                           : tersum::check_state(plan, state, *seal);
+  }
+
+  template <class Codec>
+  [[nodiscard]] static tersum::status seal(tersum::plan<Codec> const& plan,
+                                           std::span<std::byte const> state,
+                                           tersum::state_seal& made,
+                                           void*)
+  {
+    made = tersum::seal_state(plan, state);
+    return {};
+  }
+
   [[nodiscard]] static tersum::status copy(std::byte* to,
                                            std::byte const* from,
                                            std::size_t bytes,

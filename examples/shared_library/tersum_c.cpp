@@ -11,9 +11,11 @@
 #include <tersum/state.hpp>
 #include <tersum/version.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct tersum_codec {
@@ -80,7 +82,8 @@ std::vector<preset_text> const& presets()
   return list;
 }
 
-//! The first bytes of a saved state: what it is, and for which codec. Versions of tersum below 1 may change states.
+//! The first bytes of a saved state: what it is, for which codec, and a hash of all of it. Versions of tersum below 1 may change
+//! states.
 struct saved_header {
   char magic[8];
   std::uint32_t interface_version;
@@ -91,7 +94,7 @@ struct saved_header {
   std::uint64_t state_bytes;
   std::uint32_t world;
   std::uint32_t rank;
-  std::uint64_t reserved;
+  std::uint64_t check;  // of these bytes, while it is 0, and of those of the state
 };
 static_assert(sizeof(saved_header) == 64);
 
@@ -102,18 +105,40 @@ std::uint64_t hash_of(std::string const& text)
   return hash;
 }
 
+//! The state's version is in it, so that an older state is not taken for a damaged one.
+constexpr std::uint32_t library_version = TERSUM_VERSION_MAJOR * 1000000 +
+                                          TERSUM_VERSION_MINOR * 1000 +
+                                          static_cast<std::uint32_t>(tersum::state_version);
+
 saved_header header_of(tersum_codec const& codec)
 {
   return {.magic             = {'t', 'e', 'r', 's', 't', 'a', 't', 'e'},
           .interface_version = TERSUM_C_VERSION,
-          .library_version   = TERSUM_VERSION_MAJOR * 1000000 + TERSUM_VERSION_MINOR * 1000,
+          .library_version   = library_version,
           .state_fingerprint = codec.codec->state_fingerprint(),
           .preset_hash       = hash_of(codec.preset),
           .coordinates       = codec.options.coordinates,
           .state_bytes       = codec.codec->state_bytes(),
           .world             = static_cast<std::uint32_t>(codec.options.world),
           .rank              = static_cast<std::uint32_t>(codec.options.rank),
-          .reserved          = 0};
+          .check             = 0};
+}
+
+//! A hash of a header whose check is 0 and of the bytes behind it. A word that changes always changes it.
+std::uint64_t check_of(saved_header const& header, std::byte const* state)
+{
+  std::uint64_t hash = 0;
+  auto const add     = [&](std::byte const* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, from + at, std::min(sizeof word, bytes - at));
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 32;
+    }
+  };
+  add(reinterpret_cast<std::byte const*>(&header), sizeof header);
+  add(state, header.state_bytes);
+  return hash;
 }
 
 std::span<std::byte> bytes_at(void* memory, std::size_t bytes)
@@ -460,14 +485,17 @@ int tersum_save(
     return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes differs from tersum_saved_bytes()");
   }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
-  saved_header const header = header_of(*codec);
-  auto* const to            = static_cast<std::byte*>(saved);
-  std::memcpy(to, &header, sizeof header);
+  saved_header header = header_of(*codec);
+  auto* const to      = static_cast<std::byte*>(saved);
   return guarded([&] {
-    return report(codec->codec->copy(to + sizeof header,
-                                     static_cast<std::byte const*>(state),
-                                     codec->codec->state_bytes(),
-                                     stream));
+    int const copied = report(codec->codec->copy(to + sizeof header,
+                                                 static_cast<std::byte const*>(state),
+                                                 codec->codec->state_bytes(),
+                                                 stream));
+    if (copied != TERSUM_OK) { return copied; }
+    header.check = check_of(header, to + sizeof header);
+    std::memcpy(to, &header, sizeof header);
+    return static_cast<int>(TERSUM_OK);
   });
 }
 
@@ -475,23 +503,44 @@ int tersum_load(
   tersum_codec const* codec, void const* saved, size_t saved_bytes, void* state, void* stream)
 {
   if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (state == nullptr || saved == nullptr) {
-    return fail(TERSUM_INVALID_ARGUMENT, "state or saved is a null pointer");
-  }
+  if (state == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer"); }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  if (int const r = tersum_check_saved(codec, saved, saved_bytes); r != TERSUM_OK) { return r; }
+  return guarded([&] {
+    return report(codec->codec->copy(static_cast<std::byte*>(state),
+                                     static_cast<std::byte const*>(saved) + sizeof(saved_header),
+                                     codec->codec->state_bytes(),
+                                     stream));
+  });
+}
+
+int tersum_check_saved(tersum_codec const* codec, void const* saved, size_t saved_bytes)
+{
+  if (saved == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "saved is a null pointer"); }
   saved_header header{};
   if (saved_bytes < sizeof header) {
     return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes is less than the header of a saved state");
   }
-  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
-  std::memcpy(&header, saved, sizeof header);
-  saved_header const mine = header_of(*codec);
-  if (std::memcmp(header.magic, mine.magic, sizeof header.magic) != 0) {
+  auto const* const bytes = static_cast<std::byte const*>(saved);
+  std::memcpy(&header, bytes, sizeof header);
+  if (std::string_view{header.magic, sizeof header.magic} != "terstate") {
     return fail(TERSUM_INVALID_ARGUMENT, "saved is not a state that tersum_save wrote");
   }
-  if (header.interface_version != mine.interface_version ||
-      header.library_version != mine.library_version) {
+  if (header.interface_version != TERSUM_C_VERSION || header.library_version != library_version) {
     return fail(TERSUM_INVALID_ARGUMENT, "saved is a state of another version of the library");
   }
+  if (header.state_bytes != saved_bytes - sizeof header) {
+    return fail(TERSUM_INVALID_ARGUMENT,
+                "saved_bytes is not what was saved: the state was cut, or its header is damaged");
+  }
+  saved_header written = header;
+  written.check        = 0;
+  if (check_of(written, bytes + sizeof header) != header.check) {
+    return fail(TERSUM_INVALID_ARGUMENT,
+                "saved is damaged: its bytes have changed since tersum_save wrote them");
+  }
+  if (codec == nullptr) { return TERSUM_OK; }
+  saved_header const mine = header_of(*codec);
   if (header.world != mine.world || header.rank != mine.rank) {
     return fail(TERSUM_INVALID_ARGUMENT, "saved is a state of another rank or world");
   }
@@ -500,14 +549,44 @@ int tersum_load(
       header.coordinates != mine.coordinates || header.state_bytes != mine.state_bytes) {
     return fail(TERSUM_INVALID_ARGUMENT, "saved is a state of another codec or gradient");
   }
-  if (saved_bytes != tersum_saved_bytes(codec)) {
-    return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes differs from tersum_saved_bytes()");
-  }
+  // What was damaged before it was saved.
   return guarded([&] {
-    return report(codec->codec->copy(static_cast<std::byte*>(state),
-                                     static_cast<std::byte const*>(saved) + sizeof header,
-                                     codec->codec->state_bytes(),
-                                     stream));
+    return report(codec->codec->check_copy({bytes + sizeof header, codec->codec->state_bytes()}));
+  });
+}
+
+int tersum_seal_state(tersum_codec const* codec, void const* state, tersum_seal* seal, void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (state == nullptr || seal == nullptr) {
+    return fail(TERSUM_INVALID_ARGUMENT, "state or seal is a null pointer");
+  }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  return guarded([&] {
+    tersum::state_seal made{};
+    int const result = report(codec->codec->seal_state(
+      {static_cast<std::byte const*>(state), codec->codec->state_bytes()}, made, stream));
+    if (result == TERSUM_OK) { *seal = {made.version, made.bytes, made.check}; }
+    return result;
+  });
+}
+
+int tersum_check_state(tersum_codec const* codec,
+                       void const* state,
+                       tersum_seal const* seal,
+                       void* stream)
+{
+  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (state == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer"); }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  return guarded([&] {
+    tersum::state_seal const given =
+      seal == nullptr ? tersum::state_seal{}
+                      : tersum::state_seal{seal->version, seal->bytes, seal->check};
+    return report(
+      codec->codec->check_state({static_cast<std::byte const*>(state), codec->codec->state_bytes()},
+                                seal == nullptr ? nullptr : &given,
+                                stream));
   });
 }
 

@@ -21,8 +21,8 @@
  *  Functions that can fail return TERSUM_OK or the class of the error; `tersum_last_error` has the sentence. Memory is the
  *  caller's: gradient, state and workspace are of the host or, for codecs opened on TERSUM_CUDA, of the device; state and
  *  workspace are aligned to 16 bytes. On TERSUM_CUDA the calls that take a stream enqueue on it, a `cudaStream_t`, and do
- *  not wait, except for `tersum_save` and `tersum_load`. On TERSUM_HOST the stream must be NULL, and calls return when
- *  the work is done.
+ *  not wait, except for those on states that are saved, loaded, sealed or checked. On TERSUM_HOST the stream must be NULL,
+ *  and calls return when the work is done.
  *
  *  Threads: a codec does not change after `tersum_open`, so any number of threads may use one at the same time, each with
  *  a gradient, a state and a workspace of its own. `tersum_close` must come after all of them. The last error is of the
@@ -140,6 +140,13 @@ typedef struct tersum_step {
   char const* name;       /**< "measure", "encode", "recompress", "decode"; "reduce", "scatter", "gather", "shards". */
 } tersum_step;
 
+/** What is kept beside the bytes of a state that the caller saves himself. `tersum_save` puts the like into what it saves. */
+typedef struct tersum_seal {
+  uint64_t version; /**< Of the bytes of states. */
+  uint64_t bytes;   /**< `tersum_state_bytes`. */
+  uint64_t check;   /**< A hash of the codec's gradient, the version and all bytes. */
+} tersum_seal;
+
 typedef struct tersum_codec tersum_codec;
 
 /** @name The library
@@ -208,8 +215,17 @@ TERSUM_C_API int tersum_add(tersum_codec const* codec, size_t index, void* works
 TERSUM_C_API size_t tersum_saved_bytes(tersum_codec const* codec);
 /** @param saved  tersum_saved_bytes() bytes of the host. On TERSUM_CUDA it waits for the stream. */
 TERSUM_C_API int tersum_save(tersum_codec const* codec, void const* state, void* saved, size_t saved_bytes, void* stream);
-/** Refuses what another codec, world, rank or version of the library saved. */
+/** Refuses what another codec, world, rank or version of the library saved, and bytes that have changed since: then the state
+ *  stays as it was. */
 TERSUM_C_API int tersum_load(tersum_codec const* codec, void const* saved, size_t saved_bytes, void* state, void* stream);
+/** Whether `tersum_load` would take the bytes. With NULL for the codec: whether `tersum_save` of this version wrote them for any
+ *  codec and no bit has changed since. */
+TERSUM_C_API int tersum_check_saved(tersum_codec const* codec, void const* saved, size_t saved_bytes);
+/** For a state whose bytes the caller saves himself. On TERSUM_CUDA it waits for the stream. @param seal  Receives it. */
+TERSUM_C_API int tersum_seal_state(tersum_codec const* codec, void const* state, tersum_seal* seal, void* stream);
+/** Whether an exchange can use the state: whether its header, records and tables are those of the codec. On TERSUM_CUDA it waits
+ *  for the stream. @param seal  NULL, or what the state was sealed with: then every bit that has changed is found. */
+TERSUM_C_API int tersum_check_state(tersum_codec const* codec, void const* state, tersum_seal const* seal, void* stream);
 /** Where the residual of the gradient's coordinates begins in the state, in bytes: `coordinates` floats in their order;
  *  0 where the codec keeps none. */
 TERSUM_C_API size_t tersum_residual_offset(tersum_codec const* codec);

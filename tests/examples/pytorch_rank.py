@@ -85,6 +85,37 @@ def hook_of(codec, **options):
     return of
 
 
+def expect(kind, words, call, *arguments):
+    try:
+        call(*arguments)
+    except kind as error:
+        assert words in str(error), f"{words!r} is not in {str(error)!r}"
+    else:
+        raise AssertionError(f"{call} has taken what is damaged")
+
+
+def refuses_damage(saved, *calls):
+    """Each call takes a saved state, and raises if one of its bits has changed or its end is missing."""
+    for call in calls:
+        call(saved)
+        for at in (*range(0, 200, 7), *range(200, saved.numel(), saved.numel() // 20), saved.numel() - 1):
+            damaged = saved.clone()
+            damaged[at] ^= 1 << at % 8
+            expect(tersum_torch.TersumError, "saved", call, damaged)
+        damaged = saved.clone()
+        damaged[-1] ^= 128
+        expect(tersum_torch.TersumError, "saved is damaged: its bytes have changed", call, damaged)
+        expect(tersum_torch.TersumError, "was cut", call, saved[:-1])
+
+
+def damaged_copy(saved):
+    """What a hook saved, with one bit of its last state changed."""
+    units = [dict(unit) for unit in saved["units"]]
+    units[-1]["state"] = units[-1]["state"].clone()
+    units[-1]["state"][-3] ^= 16
+    return dict(saved, units=units)
+
+
 # Tasks.
 
 def presets(rank, world, folder):
@@ -143,6 +174,13 @@ def shards(rank, world, folder):
         assert error < 1.3 * 0.0095 + 2.0 ** -14, error
         values[part] = gradients[rank][part]
         assert torch.equal(values, gradients[rank]), "what is not in the shard has changed"
+        refuses_damage(exchange.save(), exchange.load, exchange.check_saved, tersum_torch.exchange.check_saved)
+        refuses_damage(exchange.save(), lambda saved: tersum_torch.fsdp2_reduce_scatter("sharded_4").load_state_dict(
+            {"version": 1, "codec": "sharded_4", "state": saved}))
+        exchange.check()
+        exchange._state[40] ^= 1  # the number of coordinates
+        expect(tersum_torch.TersumError, "header is damaged", exchange.check)
+        exchange._state[40] ^= 1
         covered = torch.zeros(20001)
         covered[part] = 1
         dist.all_reduce(covered)
@@ -228,11 +266,17 @@ def resumed(rank, world, folder, codec):
     module, model, optimizer = make(lambda m: hook.append(hook_of(codec)(m)) or hook[0])
     module.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
+    damaged = damaged_copy(saved["hook"])
+    expect(tersum_torch.TersumError, "its bytes have changed", hook[0].load_state_dict, damaged)
     hook[0].load_state_dict(saved["hook"])
     train(model, optimizer, range(3, 6), rank)
     with open(os.path.join(folder, f"went_on_{codec}_{rank}")) as file:
         assert file.read() == digest(module), "the resumed training has other bits"
-    hook[0].load_state_dict(saved["hook"])  # between two steps, too
+    # Between two steps, too; what is damaged changes no unit.
+    kept = [unit["state"] for unit in hook[0].state_dict()["units"]]
+    expect(tersum_torch.TersumError, "its bytes have changed", hook[0].load_state_dict, damaged)
+    assert all(torch.equal(a, b["state"]) for a, b in zip(kept, hook[0].state_dict()["units"])), "a unit has changed"
+    hook[0].load_state_dict(saved["hook"])
     wrong = dict(saved["hook"], rank=saved["hook"]["rank"] + 1)
     try:
         hook[0].load_state_dict(wrong)

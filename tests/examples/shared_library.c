@@ -167,6 +167,61 @@ static void exchange(rank_of_test* ranks, int number)
   }
 }
 
+/* Every bit that changes in what was saved is found before a state is written; what seals keep is found in states
+   themselves, and without one what the plan says of them. */
+static void check_damage(rank_of_test const* r)
+{
+  size_t const bytes  = tersum_saved_bytes(r->codec);
+  size_t const header = bytes - tersum_state_bytes(r->codec);
+  char* saved         = aligned(bytes);
+  char* before        = aligned(bytes);
+  CHECK(tersum_save(r->codec, r->state, saved, bytes, NULL) == TERSUM_OK);
+  memcpy(before, r->state, bytes - header);
+  CHECK(tersum_check_saved(r->codec, saved, bytes) == TERSUM_OK);
+  CHECK(tersum_check_saved(NULL, saved, bytes) == TERSUM_OK);
+  CHECK(tersum_check_saved(NULL, saved, bytes - 1) == TERSUM_INVALID_ARGUMENT);
+  tersum_seal seal, other;
+  CHECK(tersum_seal_state(r->codec, r->state, &seal, NULL) == TERSUM_OK);
+  CHECK(tersum_check_state(r->codec, r->state, NULL, NULL) == TERSUM_OK);
+  CHECK(tersum_check_state(r->codec, r->state, &seal, NULL) == TERSUM_OK);
+  CHECK(seal.bytes == tersum_state_bytes(r->codec));
+  other = seal;
+  ++other.version;
+  CHECK(tersum_check_state(r->codec, r->state, &other, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "version") != NULL);
+
+  size_t believed = 0, loaded = 0, unsealed = 0;
+  for (size_t bit = 0; bit < 8 * bytes; bit += bit < 8 * 2 * 64 ? 7 : 8 * bytes / 60 + 7) {
+    saved[bit / 8] ^= (char)(1 << bit % 8);
+    believed += tersum_check_saved(NULL, saved, bytes) == TERSUM_OK;
+    loaded += tersum_load(r->codec, saved, bytes, r->state, NULL) == TERSUM_OK;
+    saved[bit / 8] ^= (char)(1 << bit % 8);
+    if (bit / 8 < header) { continue; }
+    ((char*)r->state)[bit / 8 - header] ^= (char)(1 << bit % 8);
+    believed += tersum_check_state(r->codec, r->state, &seal, NULL) == TERSUM_OK;
+    ((char*)r->state)[bit / 8 - header] ^= (char)(1 << bit % 8);
+  }
+  CHECK(believed == 0);
+  CHECK(loaded == 0);
+  CHECK(memcmp(r->state, before, bytes - header) == 0);
+  /* The numbers of tensors, chunks and coordinates, and the fingerprint, are held to the plan. */
+  for (size_t at = 24; at < 64; at += at == 40 ? 16 : 8) {
+    ((char*)r->state)[at] ^= 1;
+    unsealed += tersum_check_state(r->codec, r->state, NULL, NULL) == TERSUM_OK;
+    /* What is damaged is saved as it is, and refused when it is loaded. */
+    CHECK(tersum_save(r->codec, r->state, saved, bytes, NULL) == TERSUM_OK);
+    CHECK(tersum_check_saved(NULL, saved, bytes) == TERSUM_OK);
+    CHECK(tersum_check_saved(r->codec, saved, bytes) == TERSUM_INVALID_ARGUMENT);
+    CHECK(strstr(tersum_last_error(), "damaged") != NULL);
+    ((char*)r->state)[at] ^= 1;
+  }
+  CHECK(unsealed == 0);
+  CHECK(tersum_load(r->codec, saved, bytes, r->state, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(memcmp(r->state, before, bytes - header) == 0);
+  free(saved);
+  free(before);
+}
+
 /* Each rank has the mean of its shard, and the rest of its gradient as it was: put together, the mean with the error of
    one encoding. Lloyd-Max codes of normal values have distortions D of .363, .1175, .0345 and .0095 for 1 to 4 bits (Max
    1960) and about 4e-5 for 8. Scaled so that they are unbiased they lose D / (1 - D) of the energy, independently on each
@@ -208,6 +263,7 @@ static void check_shards(char const* preset)
   double const distortions[] = {0, .3634, .1175, .03454, .009497, 0, 0, 0, 5e-5};
   double const d             = distortions[preset[strlen("sharded_")] - '0'];
   CHECK(lost <= 1.1 * d / (1 - d) * energies / (RANKS * RANKS));
+  check_damage(&ranks[1]);
   for (int k = 0; k < RANKS; ++k) { close_rank(&ranks[k]); }
 }
 
@@ -258,6 +314,7 @@ static void check_preset(char const* preset)
   }
   exchange(ranks, 2);
   CHECK(memcmp(went_on, ranks[0].gradient, D * sizeof(float)) == 0);
+  check_damage(&ranks[1]);
   for (int k = 0; k < RANKS; ++k) {
     free(saved[k]);
     close_rank(&ranks[k]);
@@ -348,6 +405,15 @@ static void check_refusals(void)
   char garbage[64] = {0};
   CHECK(tersum_load(one.codec, garbage, 64, one.state, NULL) == TERSUM_INVALID_ARGUMENT);
   CHECK(tersum_load(one.codec, garbage, 3, one.state, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_check_saved(one.codec, NULL, 64) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "saved") != NULL);
+  CHECK(tersum_check_saved(NULL, garbage, 64) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "tersum_save") != NULL);
+  CHECK(tersum_check_state(one.codec, NULL, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_check_state(NULL, one.state, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_seal_state(one.codec, one.state, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
+  CHECK(tersum_check_state(one.codec, one.state, NULL, one.state) == TERSUM_INVALID_ARGUMENT);
+  CHECK(strstr(tersum_last_error(), "stream") != NULL);
   close_rank(&one);
 
   CHECK(tersum_preset_name(tersum_preset_count()) == NULL);

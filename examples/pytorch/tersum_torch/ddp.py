@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 
 from .configuration import NONE, Configuration
-from .exchange import Exchange, _size
+from .exchange import Exchange, _size, check_saved
 
 STATE_VERSION = 1
 
@@ -105,7 +105,10 @@ class DDPHook:
                 "rank": dist.get_rank(self._group), "steps": self._steps, "units": units}
 
     def load_state_dict(self, saved):
-        """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two."""
+        """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two.
+
+        Raises TersumError if a bit of a state has changed since; the hook then keeps its own.
+        """
         if saved.get("version") != STATE_VERSION:
             raise ValueError(f"the state has version {saved.get('version')!r}; this package reads {STATE_VERSION}")
         here = (dist.get_world_size(self._group), dist.get_rank(self._group))
@@ -113,6 +116,8 @@ class DDPHook:
             raise ValueError(f"the state is of rank {saved['rank']} of {saved['world']}, and this is rank {here[1]} of "
                              f"{here[0]}: begin with a new hook")
         if self._units is None:
+            for unit in saved["units"]:
+                check_saved(unit["state"])
             self._saved = saved  # until the first step has shown what the units are
         else:
             self._restore(saved)
@@ -217,6 +222,8 @@ class DDPHook:
         theirs = [(unit["preset"], [(name, tuple(shape)) for name, shape in unit["tensors"]]) for unit in saved["units"]]
         if mine != theirs:
             raise ValueError("the state is of other parameters, codecs or bucket_mb than this hook has")
+        for unit, state in zip(self._units, saved["units"]):
+            unit.exchange.check_saved(state["state"])  # all of them, before the first one is taken
         for unit, state in zip(self._units, saved["units"]):
             unit.exchange.load(state["state"])
         self._steps = saved["steps"]

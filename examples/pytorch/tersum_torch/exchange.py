@@ -131,8 +131,18 @@ class Exchange:
         return saved
 
     def load(self, saved):
+        """Goes on where `save` was called. Raises if `check_saved` does, and then keeps its own state."""
         saved = saved.cpu().contiguous()
         lib.tersum_load(self._codec, saved.data_ptr(), saved.numel(), self._state.data_ptr(), self._stream())
+
+    def check_saved(self, saved):
+        """Raises if `load` cannot take a saved state: if it is of another exchange or version, or any bit has changed."""
+        saved = saved.cpu().contiguous()
+        lib.tersum_check_saved(self._codec, saved.data_ptr(), saved.numel())
+
+    def check(self):
+        """Raises if the state is damaged where it tells an exchange which memory to use. Waits for what a GPU does."""
+        lib.tersum_check_state(self._codec, self._state.data_ptr(), None, self._stream())
 
     def was_non_finite(self):
         """Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank."""
@@ -199,6 +209,12 @@ class Exchange:
         mine = data[begin:begin + sizes[self.rank]]
         dist.all_to_all_single(data, mine.repeat(self.world), output_split_sizes=sizes,
                                input_split_sizes=[sizes[self.rank]] * self.world, group=self.group)
+
+
+def check_saved(saved):
+    """Raises if a saved state is of another version or any bit has changed, whatever exchange it is of."""
+    saved = saved.cpu().contiguous()
+    lib.tersum_check_saved(None, saved.data_ptr(), saved.numel())
 
 
 def _size(shape):

@@ -6,7 +6,7 @@
 import torch
 import torch.distributed as dist
 
-from .exchange import Exchange
+from .exchange import Exchange, check_saved
 
 
 def fsdp2_reduce_scatter(codec="sharded_4", *, seed=0, threads=1):
@@ -66,9 +66,11 @@ class ReduceScatter:
         return {"version": 1, "codec": self._codec, "state": self._exchange.save() if self._exchange else self._saved}
 
     def load_state_dict(self, saved):
-        """Goes on where `state_dict` was called, with the same bits."""
+        """Goes on where `state_dict` was called, with the same bits. Raises TersumError if a bit has changed since."""
         if (saved["version"], saved["codec"]) != (1, self._codec):
             raise ValueError(f"the state is of {saved['codec']}, and this is {self._codec}")
+        if saved["state"] is not None:
+            check_saved(saved["state"])
         if self._exchange is not None and saved["state"] is not None:
             self._exchange.load(saved["state"])
         else:

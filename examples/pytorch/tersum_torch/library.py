@@ -72,6 +72,8 @@ _checked = {
     "tersum_add": [c_void_p, c_size_t, c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_size_t, c_void_p],
     "tersum_save": [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p],
     "tersum_load": [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p],
+    "tersum_check_saved": [c_void_p, c_void_p, c_size_t],
+    "tersum_check_state": [c_void_p, c_void_p, c_void_p, c_void_p],
 }
 
 
