@@ -3,7 +3,8 @@
 
 //! @file
 //! Four ranks, a thread each, get their shards of the mean of a flat parameter's gradient, as FSDP and ZeRO need it:
-//! bfloat16 gradients, 4 bits a coordinate on the wire, means in float.
+//! bfloat16 gradients, 4 bits a coordinate on the wire, means in float. Each then makes a step with its shard of the weights,
+//! and all ranks get the weights of all shards, of which 4 bits a coordinate travel, too.
 
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
@@ -24,7 +25,7 @@ int main()
   std::uint64_t const boundaries[] = {0, 25'000, 50'000, 75'000, size};  // any ascending ones
   tersum::loopback_group group{ranks};
   std::vector<tersum::status> outcomes(ranks);
-  double errors[ranks] = {};
+  double errors[ranks] = {}, apart[ranks] = {};
 
   auto const gradient_of = [](int rank) {
     std::mt19937 random(static_cast<unsigned>(rank));
@@ -53,6 +54,23 @@ int main()
         reduce_scatter_mean(exec, plan, gradient, shard, state, workspace, reduce_over(over, exec));
     }
     // [reduce_scatter]
+    // [all_gather]
+    auto const gather = tersum::presets::differences_4.plan(
+      {.coordinates = size}, {.size = ranks, .rank = rank}, boundaries);
+    std::vector<tersum::word4> gather_kept(gather.state_bytes() / 16 + 1);
+    std::vector<tersum::word4> gather_work(gather.workspace_bytes() / 16 + 1);
+    auto const gather_state     = std::as_writable_bytes(std::span{gather_kept});
+    auto const gather_workspace = std::as_writable_bytes(std::span{gather_work});
+    std::vector<tersum::bfloat16> weights(size, tersum::to_bfloat16(1.0f));  // what all ranks hold
+    std::vector<float> own(gather.shard_size(), 1.0f);                       // exact, of this shard
+
+    if (outcome.ok()) { outcome = initialize(exec, gather, gather_state, 43); }
+    for (std::size_t i = 0; i < own.size(); ++i) { own[i] -= 0.1f * shard[i]; }  // the optimizer
+    if (outcome.ok()) {
+      outcome = all_gather_values(
+        exec, gather, own, weights, gather_state, gather_workspace, reduce_over(over, exec));
+    }
+    // [all_gather]
     outcomes[static_cast<std::size_t>(rank)] = outcome;
     double error = 0, square = 0;
     std::vector<std::vector<tersum::bfloat16>> all;
@@ -66,7 +84,15 @@ int main()
       error += lost * lost;
       square += mean * mean;
     }
-    errors[rank] = error / square;
+    errors[rank]  = error / square;
+    double change = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      float const off  = own[i] - to_float(weights[plan.shard_begin(rank) + i]);
+      float const step = own[i] - 1.0f;
+      apart[rank] += static_cast<double>(off * off);
+      change += static_cast<double>(step * step);
+    }
+    apart[rank] /= change;
   };
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks; ++rank) { threads.emplace_back(run_rank, rank); }
@@ -74,6 +100,10 @@ int main()
   for (int rank = 0; rank < ranks; ++rank) {
     auto const& outcome = outcomes[static_cast<std::size_t>(rank)];
     if (!outcome.ok()) { return std::fprintf(stderr, "%s\n", outcome.message.data()), 1; }
-    std::printf("rank %d: |mean - shard|^2 / |mean|^2 = %.4f\n", rank, errors[rank]);
+    std::printf(
+      "rank %d: |mean - shard|^2 / |mean|^2 = %.4f, of the step in the weights %.4f is left\n",
+      rank,
+      errors[rank],
+      apart[rank]);
   }
 }

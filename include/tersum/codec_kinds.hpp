@@ -51,6 +51,13 @@ template <class Chunker>
   return false;
 }
 
+//! Whether a feedback policy has codes be of differences.
+template <class Feedback>
+inline constexpr bool of_differences = requires
+{
+  requires Feedback::codes_differences;
+};
+
 }  // namespace detail
 
 //! @brief What the ranks agree on before they encode: `Codec::agreement_kind`.
@@ -76,6 +83,7 @@ struct parts {
 };  //!< Codes that the owners of parts decode, add and encode again: `two_shot_codec`.
 struct shards {
 };  //!< Codes of each rank's shard, which that rank decodes and adds: `sharded_codec`.
+struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
 struct copies {
 };  //!< Codes of every rank, gathered, which every rank decodes and adds: `gathered_codec`.
 struct hops {};         //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
@@ -98,6 +106,14 @@ concept scattering = sends<Codec, payload::parts>;
 //! Every rank decodes and adds the codes of its own shard: `reduce_scatter_mean`.
 template <class Codec>
 concept sharding = sends<Codec, payload::shards>;
+
+//! Every rank decodes the codes that the ranks make of their own shards: `all_gather_values`.
+template <class Codec>
+concept publishing = sends<Codec, payload::published>;
+
+//! Every rank has a shard.
+template <class Codec>
+concept in_shards = sharding<Codec> || publishing<Codec>;
 
 //! Every rank decodes and adds the codes of all ranks.
 template <class Codec>
@@ -150,6 +166,10 @@ template <class Codec>
 inline constexpr bool owner_feeds_back = scattering<Codec>&& feeds_back<Codec> && !selects<Codec> &&
                                          has_adds_lost<typename Codec::feedback_type>;
 
+//! What is coded is the difference to what all ranks hold already.
+template <class Codec>
+inline constexpr bool codes_differences = detail::of_differences<typename Codec::feedback_type>;
+
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>
 inline constexpr bool tracks = []() {
@@ -195,7 +215,7 @@ requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
 //! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
 //! blocks and tiles that hops add.
 template <class Codec>
-concept has_parts = scattering<Codec> || sharding<Codec> || copying<Codec> || requantizing<Codec>;
+concept has_parts = scattering<Codec> || in_shards<Codec> || copying<Codec> || requantizing<Codec>;
 
 //! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
 //! coordinates included, was not finite, since such a step leaves the residual as it was.

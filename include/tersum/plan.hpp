@@ -162,6 +162,7 @@ class plan : public Codec::counts_type {
   {
     return work(name::received);
   }
+  [[nodiscard]] constexpr std::size_t held_offset() const noexcept { return work(name::held); }
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept { return work(name::bypass); }
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept { return work(name::agreed); }
   [[nodiscard]] constexpr std::size_t factor_offset(int turn) const noexcept

@@ -10,8 +10,8 @@
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/chunk_counts.hpp>
 #include <tersum/detail/codebook_codec.hpp>
+#include <tersum/detail/shard_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
@@ -20,10 +20,8 @@
 #include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/state.hpp>
-#include <tersum/status.hpp>
 #include <tersum/types.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -33,46 +31,19 @@ namespace detail {
 
 //! @brief Parts of unlike sizes, one for each rank: what is sent, and what is received of the own part.
 template <class Codec>
-struct sharded_counts : chunk_counts<Codec> {
+struct sharded_counts : shard_counts<Codec> {
   constexpr sharded_counts(Codec const& codec,
                            layout const& gradient,
                            world const& ranks,
                            std::span<std::uint64_t const> boundaries)
-    : chunk_counts<Codec>(codec, gradient, ranks), boundaries_(boundaries)
+    : shard_counts<Codec>(codec, gradient, ranks, boundaries)
   {
-    if (!check_world(ranks).ok() || !are_boundaries()) { return; }
+    if (!check_world(ranks).ok() || !this->are_boundaries()) { return; }
     for (int rank = 0; rank <= ranks.size; ++rank) {
-      this->fingerprint_ = mix(this->fingerprint_, shard_begin(rank));
+      this->fingerprint_ = mix(this->fingerprint_, this->shard_begin(rank));
       if (rank < ranks.size) { words_ += part_words(rank); }
     }
   }
-
-  [[nodiscard]] constexpr status check() const noexcept
-  {
-    if (status const s = chunk_counts<Codec>::check(); !s.ok()) { return s; }
-    if (!are_boundaries()) {
-      return {error_code::invalid_argument,
-              "boundaries must be world.size + 1 ascending numbers from 0 to layout.coordinates"};
-    }
-    return {};
-  }
-
-  //! @name Shards
-  //! Rank r's shard is the coordinates from shard_begin(r) to shard_begin(r + 1).
-  //! @{
-  [[nodiscard]] constexpr std::uint64_t shard_begin(int rank) const noexcept
-  {
-    auto const r = static_cast<std::uint64_t>(rank);
-    if (!boundaries_.empty() && are_boundaries()) { return boundaries_[r]; }
-    auto const n = static_cast<std::uint64_t>(maximum(this->world_.size, 1));
-    return this->coordinates() / n * r + this->coordinates() % n * r / n;
-  }
-  //! Coordinates of this rank's shard.
-  [[nodiscard]] constexpr std::uint64_t shard_size() const noexcept
-  {
-    return shard_begin(rank() + 1) - shard_begin(rank());
-  }
-  //! @}
 
   //! @name Parts
   //! Which chunks each rank is sent, and which words they take. They ask every tensor of the layout.
@@ -81,8 +52,8 @@ struct sharded_counts : chunk_counts<Codec> {
   //! As the state holds it; of rank `world.size` where all parts end.
   [[nodiscard]] constexpr shard_record shard(int rank) const noexcept
   {
-    std::uint64_t const begin = shard_begin(rank);
-    std::uint64_t const end   = rank < this->world_.size ? shard_begin(rank + 1) : begin;
+    std::uint64_t const begin = this->shard_begin(rank);
+    std::uint64_t const end   = rank < this->world_.size ? this->shard_begin(rank + 1) : begin;
     // Those that ended before have no coordinate in it; an empty shard begins where it ends.
     std::uint64_t const first =
       begin < end ? chunks_before(begin, false) : chunks_before(begin, true);
@@ -104,7 +75,13 @@ struct sharded_counts : chunk_counts<Codec> {
   //! Chunks of this rank's part.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
   {
-    return shard(rank()).chunks;
+    return shard(this->rank()).chunks;
+  }
+  //! Calls visit(shard_record) for the ranks in order, as the state holds them.
+  template <class Visitor>
+  constexpr void for_each_shard(Visitor visit) const
+  {
+    for (int rank = 0; rank < this->world_.size; ++rank) { visit(shard(rank)); }
   }
   //! Bytes of all parts, that to the rank itself included: what a rank gives to the collective.
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
@@ -120,34 +97,22 @@ struct sharded_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
-    std::uint64_t const ranks = check_world(this->world_).ok() ? ranks_of() : 0;
+    std::uint64_t const ranks = check_world(this->world_).ok() ? this->ranks_of() : 0;
     return section_list{
       holds<std::uint32_t>(section::payload, ranks > 0 ? part_word(this->world_.size) : 0),
-      holds<std::uint32_t>(section::received, ranks > 0 ? ranks * part_words(rank()) : 0),
+      holds<std::uint32_t>(section::received, ranks > 0 ? ranks * part_words(this->rank()) : 0),
       holds<float>(section::bypass, this->bypassed())};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
-                        holds<shard_record>(section::shards, ranks_of()),
+                        holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         holds<float>(section::residual, this->residuals())};
   }
 
  private:
-  [[nodiscard]] constexpr int rank() const noexcept { return this->world_.rank; }
-  [[nodiscard]] constexpr std::uint64_t ranks_of() const noexcept
-  {
-    return static_cast<std::uint64_t>(maximum(this->world_.size, 1));
-  }
-  [[nodiscard]] constexpr bool are_boundaries() const noexcept
-  {
-    if (boundaries_.empty()) { return true; }
-    if (boundaries_.size() != ranks_of() + 1) { return false; }
-    if (boundaries_.front() != 0 || boundaries_.back() != this->coordinates()) { return false; }
-    return std::is_sorted(boundaries_.begin(), boundaries_.end());
-  }
   //! Chunks that have begun before a coordinate, or that have ended before it.
   [[nodiscard]] constexpr std::uint64_t chunks_before(std::uint64_t coordinate,
                                                       bool begun) const noexcept
@@ -162,7 +127,6 @@ struct sharded_counts : chunk_counts<Codec> {
     return chunks;
   }
 
-  std::span<std::uint64_t const> boundaries_;
   std::uint64_t words_ = 0;
 };
 

@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Named codecs for `reduce_scatter_mean`: values to make plans from.
+//! Named codecs for `reduce_scatter_mean` and `all_gather_values`: values to make plans from.
 
 #pragma once
 
 #include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/sharded_codec.hpp>
+#include <tersum/values_codec.hpp>
 
 namespace tersum::inline v0::presets {
 
@@ -28,6 +30,18 @@ inline constexpr sharded<4> sharded_4{};
 inline constexpr sharded<8> sharded_8{};
 inline constexpr sharded<2, error_feedback> sharded_2_ef{};
 inline constexpr sharded<4, error_feedback> sharded_4_ef{};
+//! @}
+
+//! @name Values: each rank's shard in codes, for all ranks
+//! The codes are those of `two_shot_*`. `differences_*` have codes of what has changed since the last exchange.
+//! @{
+template <int Bits, feedback Feedback = no_feedback>
+using values = values_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr values<4> values_4{};
+inline constexpr values<8> values_8{};
+inline constexpr values<4, error_feedback> values_4_ef{};
+inline constexpr values<2, difference_feedback> differences_2{};
+inline constexpr values<4, difference_feedback> differences_4{};
 //! @}
 
 // clang-format on

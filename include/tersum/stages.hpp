@@ -31,6 +31,7 @@ struct of_part {
 
 // clang-format off
 struct open           : of_part<exchange_part::measure> {};     //!< Checks that the state was initialized for the plan, where the host can read it.
+struct recall         : of_part<exchange_part::measure> {};     //!< Copies what all ranks hold of this rank's shard, to which the difference is made.
 struct gather_bypass  : of_part<exchange_part::measure> {};     //!< Copies the coordinates that bypass the codec to their wire.
 struct measure        : of_part<exchange_part::measure> {};     //!< Computes the scalars that the ranks agree on, from the gradient; of low-rank factors P.
 struct select         : of_part<exchange_part::encode> {};      //!< Chooses the chunks that travel, from the agreed norms or from the seed.
@@ -59,6 +60,8 @@ struct sum_bypass     : stage::of_part<exchange_part::measure> {};     //!< `byp
 struct reduce_payload : stage::of_part<exchange_part::encode> {};      //!< `payload_wire`.
 struct scatter_parts  : stage::of_part<exchange_part::encode> {};      //!< `scattered_wire`.
 struct scatter_shards : stage::of_part<exchange_part::encode> {};      //!< `shards_wire`.
+struct publish_bypass : stage::of_part<exchange_part::encode> {};      //!< `published_bypass_wire`.
+struct publish_parts  : stage::of_part<exchange_part::encode> {};      //!< `published_wire`.
 struct gather_parts   : stage::of_part<exchange_part::recompress> {};  //!< `gathered_wire`.
 // clang-format on
 
@@ -69,7 +72,8 @@ template <class Entry>
 inline constexpr bool is_round =
   std::is_same_v<Entry, rounds::agree> || std::is_same_v<Entry, rounds::sum_bypass> ||
   std::is_same_v<Entry, rounds::reduce_payload> || std::is_same_v<Entry, rounds::scatter_parts> ||
-  std::is_same_v<Entry, rounds::scatter_shards> || std::is_same_v<Entry, rounds::gather_parts>;
+  std::is_same_v<Entry, rounds::scatter_shards> || std::is_same_v<Entry, rounds::publish_bypass> ||
+  std::is_same_v<Entry, rounds::publish_parts> || std::is_same_v<Entry, rounds::gather_parts>;
 
 //! @brief Stages and rounds in the order of time. Stages of one part lie together.
 template <class... Entries>

@@ -14,10 +14,12 @@
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/device/device.hpp>
+#include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -41,4 +43,5 @@
 #include <tersum/status.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
+#include <tersum/values_codec.hpp>
 #include <tersum/version.hpp>

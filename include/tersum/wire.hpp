@@ -94,6 +94,34 @@ struct shards_wire_of {
   }
 };
 
+//! @brief A round that gathers parts of unlike sizes: rank r's part is the size(r) elements from data + begin(r) on. Before the
+//! collective a rank has its own part, after it all parts. An all-gather in place of which every rank knows all sizes.
+//! @tparam Parts  What says where the parts lie.
+template <class T, class Parts>
+struct gather_wire_of {
+  using element = T;
+
+  element* data     = nullptr;  //!< In the memory of the executor.
+  std::size_t count = 0;        //!< Elements of all parts together, the same on every rank.
+  int ranks         = 0;        //!< Those of the plan's world.
+  Parts parts;
+
+  //! The first element of a part. Between parts there may be elements that do not travel.
+  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
+  {
+    return parts.part_word(rank);
+  }
+  //! Elements of a part.
+  [[nodiscard]] constexpr std::size_t size(int rank) const noexcept
+  {
+    return parts.part_words(rank);
+  }
+  [[nodiscard]] constexpr std::size_t bytes(int rank) const noexcept
+  {
+    return size(rank) * sizeof(element);
+  }
+};
+
 //! @brief Some words of a rank's part under a two-shot codec; by default all.
 struct part_range {
   std::uint64_t begin = 0;

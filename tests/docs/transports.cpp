@@ -43,6 +43,8 @@ tersum::status my_all_reduce(Element*, std::size_t, Op);
 tersum::status my_all_to_all(std::uint32_t const*, std::uint32_t*, std::size_t);
 template <class Round>
 tersum::status my_all_to_all_v(Round const&);
+template <class Round>
+tersum::status my_all_gather_v(Round const&);
 tersum::status my_all_gather(std::uint32_t*, std::size_t);
 
 template <class Codec>

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Gathered codes, and shards.
+//! Gathered codes, shards, and values.
 
 #include "support/golden_digest.hpp"
 #include "support/shard_run.hpp"
+#include "support/values_run.hpp"
 
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
@@ -61,6 +62,24 @@ digests digest_shards(Codec const& codec, std::vector<std::uint64_t> const& cuts
   return {parts.value(), shards.value()};
 }
 
+// The same of values, as the last rank has received them.
+template <class Codec, class Element>
+digests digest_values(Codec const& codec, std::vector<std::uint64_t> const& cuts)
+{
+  tests::values_run<tests::host_buffer, Codec, float, Element> run{
+    cpu_executor{}, {.codec = codec, .values = {9001}, .world = 3, .cuts = cuts}};
+  tests::fnv_digest parts, values;
+  for (int step = 0; step < 3; ++step) {
+    auto const out = run.exchange(cpu_executor{}, tests::integer_gradient<float>(9001, 0, step));
+    values.add(std::as_bytes(std::span{out[0]}));
+    auto const wire = published_wire(run[2].plan, run[2].workspace);
+    for (int part = 0; part < 3; ++part) {
+      parts.add(std::as_bytes(std::span{wire.data + wire.begin(part), wire.size(part)}));
+    }
+  }
+  return {parts.value(), values.value()};
+}
+
 }  // namespace
 
 TEST_CASE("[golden] exchanges of shards are what they were")
@@ -70,4 +89,13 @@ TEST_CASE("[golden] exchanges of shards are what they were")
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_2_ef)>, bfloat16>(
           presets::sharded_2_ef, {0, 500, 501, 9001}) ==
         digests{0x1100857211ac60ad, 0x41fef8d759b7d007});
+}
+
+TEST_CASE("[golden] exchanges of values are what they were")
+{
+  CHECK(digest_values<std::remove_cv_t<decltype(presets::values_4_ef)>, float>(
+          presets::values_4_ef, {}) == digests{0x10ef183b57fad9e2, 0xb1381d1d9806f53d});
+  CHECK(digest_values<std::remove_cv_t<decltype(presets::differences_4)>, bfloat16>(
+          presets::differences_4, {0, 500, 501, 9001}) ==
+        digests{0xa04de6e56c6e8760, 0x69ba8250072cba2d});
 }

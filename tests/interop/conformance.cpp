@@ -99,6 +99,42 @@ struct rank_memory {
   std::vector<float> gradient;
 };
 
+//! What all ranks hold after each exchange of values.
+template <class Codec>
+std::vector<std::vector<float>> expected_values(Codec const& codec,
+                                                layout const& shape,
+                                                bool uneven,
+                                                int world)
+{
+  auto const cuts = shard_cuts(shape.coordinates, world, uneven);
+  std::vector<rank_memory<Codec>> ranks;
+  std::vector<std::vector<float>> out;
+  for (int k = 0; k < world; ++k) {
+    ranks.emplace_back(codec.plan(shape, {.size = world, .rank = k}, cuts));
+    ranks.back().gradient.assign(shape.coordinates, 0.0f);
+    if (!ranks.back().begin().ok()) { return {}; }
+  }
+  for (int step = 0; step < steps; ++step) {
+    auto shards = make_gradient(shape.coordinates, world, 0, step);
+    std::vector<loopback_values<Codec, float>> all;
+    for (int k = 0; k < world; ++k) {
+      auto& r = ranks[static_cast<std::size_t>(k)];
+      all.push_back({r.plan,
+                     std::span{shards}.subspan(r.plan.shard_begin(k), r.plan.shard_size()),
+                     r.gradient,
+                     r.state(),
+                     r.workspace()});
+    }
+    std::span<loopback_values<Codec, float> const> const spans{all};
+    if (!loopback_all_gather_values(cpu_executor{}, spans).ok()) { return {}; }
+    for (auto const& r : ranks) {
+      if (!same(r.gradient, ranks[0].gradient)) { return {}; }
+    }
+    out.push_back(ranks[0].gradient);
+  }
+  return out;
+}
+
 template <class Codec>
 expectation run_loopback(Codec const& codec, layout const& shape, int world, reduction_order order)
 {
@@ -239,6 +275,40 @@ class suite {
     }
   }
 
+  //! all_gather_values: equal and uneven shards, a vector and a bucket.
+  template <class Codec>
+  void values(char const* name, Codec const& codec)
+  {
+    cpu_executor const exec;
+    int const n = over_.size(), me = over_.rank();
+    for (layout const& shape : {shapes[1], shapes[2]}) {
+      for (bool const uneven : {false, true}) {
+        char const* const way = uneven ? "uneven" : "equal";
+        auto const size       = static_cast<std::size_t>(shape.coordinates);
+        auto const want       = expected_values(codec, shape, uneven, n);
+        expect(!want.empty(), "the loopback failed", name, way, size);
+        auto const cuts = shard_cuts(shape.coordinates, n, uneven);
+        rank_memory<Codec> mine(codec.plan(shape, {.size = n, .rank = me}, cuts));
+        mine.gradient.assign(size, 0.0f);
+        expect(mine.begin().ok(), "initialize failed", name, way, size);
+        for (std::size_t step = 0; step < want.size(); ++step) {
+          auto const all = make_gradient(size, n, 0, static_cast<int>(step));
+          auto const own =
+            std::span{all}.subspan(mine.plan.shard_begin(me), mine.plan.shard_size());
+          status const outcome = all_gather_values(exec,
+                                                   mine.plan,
+                                                   own,
+                                                   mine.gradient,
+                                                   mine.state(),
+                                                   mine.workspace(),
+                                                   reduce_over(over_, exec));
+          expect(outcome.ok(), outcome.message.data(), name, way, size);
+          expect(same(mine.gradient, want[step]), "differs from the loopback", name, way, size);
+        }
+      }
+    }
+  }
+
  private:
   template <schedule Schedule, class Codec>
   void way(char const* name,
@@ -350,12 +420,19 @@ std::vector<std::vector<float>> expected_shards(layout const& shape,
   return out;
 }
 
+std::vector<std::vector<float>> expected_differences(layout const& shape, bool uneven, int world)
+{
+  return expected_values(presets::differences_4, shape, uneven, world);
+}
+
 int check_presets(any_transport const& over, bool brief)
 {
   suite s(over, brief);
   if (!over.check().ok()) { s.expect(false, over.check().message.data(), "the transport", "", 0); }
   for_each_preset([&](char const* name, auto const& codec) { s.preset(name, codec); });
   s.shards();
+  s.values("values_4_ef", presets::values_4_ef);
+  s.values("differences_4", presets::differences_4);
   return s.failures();
 }
 
@@ -399,6 +476,10 @@ int check_agreement(any_transport const& over)
                   7),
          refused,
          "other boundaries of shards are not seen");
+  expect(odd ? agree_on(over, presets::differences_4.plan(shape, here), 7)
+             : agree_on(over, presets::values_4.plan(shape, here), 7),
+         refused,
+         "differences instead of values are not seen");
   expect(agree_on(over, good, 7), error_code::ok, "refused after plans that differed");
   return s.failures();
 }

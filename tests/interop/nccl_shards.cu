@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Exchanges of shards on a device over NCCL.
+//! Exchanges of shards and of values on a device over NCCL.
 
 #include <tersum/interop/nccl_pieces.cuh>
 #include <tersum/sharded_presets.hpp>
@@ -36,9 +36,62 @@ struct device_memory {
   {
     return {reinterpret_cast<float*>(data), size / sizeof(float)};
   }
+  //! Enqueued; the values must live as long.
+  void write(std::span<float const> values, nccl_rank const& on) const
+  {
+    cudaMemcpyAsync(data, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, on.stream);
+    cudaStreamSynchronize(on.stream);
+  }
+  [[nodiscard]] std::vector<float> read() const
+  {
+    std::vector<float> out(size / sizeof(float));
+    cudaMemcpy(out.data(), data, size, cudaMemcpyDeviceToHost);
+    return out;
+  }
 
   std::byte* data = nullptr;
   std::size_t size;
+};
+
+//! @brief Some steps of an exchange, enqueued each or replayed from a graph.
+template <class Expect>
+struct exchanges {
+  nccl_rank const& on;
+  nccl_transport const& nccl;
+  Expect const& expect;
+  std::size_t steps = 0;
+  std::function<status()> begin{};          // initializes the state
+  std::function<void(std::size_t)> give{};  // writes what is exchanged in a step
+  std::function<void(std::size_t)> check{};
+
+  template <class Once>
+  void run(Once const& once, bool from_graph) const
+  {
+    expect(begin().ok(), "initialize failed");
+    cudaGraphExec_t replay = nullptr;
+    if (from_graph) {
+      cudaGraph_t graph = nullptr;
+      expect(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess,
+             "no capture begins");
+      status const captured = once();
+      expect(captured.ok(), captured.message.data());
+      expect(cudaStreamEndCapture(on.stream, &graph) == cudaSuccess, "the capture is broken");
+      expect(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess, "makes no graph");
+      cudaGraphDestroy(graph);
+    }
+    for (std::size_t step = 0; step < steps; ++step) {
+      give(step);
+      if (from_graph) {
+        expect(cudaGraphLaunch(replay, on.stream) == cudaSuccess, "cannot be replayed");
+      } else {
+        status const outcome = once();
+        expect(outcome.ok(), outcome.message.data());
+      }
+      expect(nccl.wait().ok(), "NCCL failed");
+      check(step);
+    }
+    if (replay != nullptr) { cudaGraphExecDestroy(replay); }
+  }
 };
 
 }  // namespace
@@ -64,45 +117,65 @@ int check_nccl_shards(nccl_rank const& on)
       shard(plan.shard_size() * sizeof(float));
     expect(want.size() == static_cast<std::size_t>(steps), "the loopback failed");
 
+    exchanges shards{on, nccl, expect};
+    shards.steps = want.size();
+    shards.begin = [&] { return initialize(exec, plan, state.bytes(), 7); };
+    shards.give  = [&](std::size_t step) {
+      gradient.write(make_gradient(shape.coordinates, on.ranks, on.rank, static_cast<int>(step)),
+                     on);
+    };
+    shards.check = [&](std::size_t step) {
+      expect(same(shard.read(), want[step]), "differs from the loopback");
+    };
     auto const way = [&](auto const& reduce, bool from_graph) {
-      auto const once = [&] {
-        return reduce_scatter_mean(
-          exec, plan, gradient.floats(), shard.floats(), state.bytes(), workspace.bytes(), reduce);
-      };
-      expect(initialize(exec, plan, state.bytes(), 7).ok(), "initialize failed");
-      cudaGraphExec_t replay = nullptr;
-      if (from_graph) {
-        cudaGraph_t graph = nullptr;
-        expect(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess,
-               "no capture begins");
-        status const captured = once();
-        expect(captured.ok(), captured.message.data());
-        expect(cudaStreamEndCapture(on.stream, &graph) == cudaSuccess, "the capture is broken");
-        expect(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess, "makes no graph");
-        cudaGraphDestroy(graph);
-      }
-      for (std::size_t step = 0; step < want.size(); ++step) {
-        auto const mine =
-          make_gradient(shape.coordinates, on.ranks, on.rank, static_cast<int>(step));
-        cudaMemcpyAsync(
-          gradient.data, mine.data(), gradient.size, cudaMemcpyHostToDevice, on.stream);
-        if (from_graph) {
-          expect(cudaGraphLaunch(replay, on.stream) == cudaSuccess, "cannot be replayed");
-        } else {
-          status const outcome = once();
-          expect(outcome.ok(), outcome.message.data());
-        }
-        expect(nccl.wait().ok(), "NCCL failed");
-        std::vector<float> got(plan.shard_size());
-        cudaMemcpy(got.data(), shard.data, shard.size, cudaMemcpyDeviceToHost);
-        expect(same(got, want[step]), "differs from the loopback");
-      }
-      if (replay != nullptr) { cudaGraphExecDestroy(replay); }
+      shards.run(
+        [&] {
+          return reduce_scatter_mean(exec,
+                                     plan,
+                                     gradient.floats(),
+                                     shard.floats(),
+                                     state.bytes(),
+                                     workspace.bytes(),
+                                     reduce);
+        },
+        from_graph);
     };
     nccl_pieces<schedule::direct> const pieces{beside, exec, scratch.bytes(), 2};
     for (bool const from_graph : {false, true}) {
       way(reduce_over<schedule::direct>(nccl, exec, scratch.bytes()), from_graph);
       way(std::cref(pieces), from_graph);
+    }
+
+    auto const held = expected_differences(shape, uneven, on.ranks);
+    auto const gather =
+      presets::differences_4.plan(shape, {.size = on.ranks, .rank = on.rank}, cuts);
+    device_memory const kept(gather.state_bytes()), work(gather.workspace_bytes()),
+      own(gather.shard_size() * sizeof(float)), all(shape.coordinates * sizeof(float));
+    expect(held.size() == static_cast<std::size_t>(steps), "the loopback of values failed");
+    exchanges values{on, nccl, expect};
+    values.steps = held.size();
+    values.begin = [&] {
+      all.write(std::vector<float>(shape.coordinates), on);
+      return initialize(exec, gather, kept.bytes(), 7);
+    };
+    values.give = [&](std::size_t step) {
+      auto const whole = make_gradient(shape.coordinates, on.ranks, 0, static_cast<int>(step));
+      own.write(std::span{whole}.subspan(gather.shard_begin(on.rank), gather.shard_size()), on);
+    };
+    values.check = [&](std::size_t step) {
+      expect(same(all.read(), held[step]), "values differ from the loopback");
+    };
+    auto const publish = [&](auto const& reduce, bool from_graph) {
+      values.run(
+        [&] {
+          return all_gather_values(
+            exec, gather, own.floats(), all.floats(), kept.bytes(), work.bytes(), reduce);
+        },
+        from_graph);
+    };
+    for (bool const from_graph : {false, true}) {
+      publish(reduce_over(nccl, exec), from_graph);
+      publish(std::cref(pieces), from_graph);
     }
   }
   return failures;

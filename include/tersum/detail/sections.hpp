@@ -25,6 +25,7 @@ enum class section {
   payload,    //!< What this rank encodes.
   gathered,   //!< What all ranks decode, where that is not the payload.
   received,   //!< Two shots: the parts that this rank adds.
+  held,       //!< Values in differences: what all ranks hold of this rank's shard, in float32.
   even_factor,  //!< Low rank: factors in float32. Of a paired exchange P, else what the turn starts from.
   odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
@@ -32,13 +33,13 @@ enum class section {
   // State
   header,          //!< The `state_header`.
   records,         //!< A `tensor_record` per tensor.
-  shards,          //!< Sharded: a `shard_record` per rank.
+  shards,          //!< Codecs of shards: a `shard_record` per rank.
   table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.
-  residual,        //!< With feedback: a float32 per coordinate.
-  even_inner,      //!< Quantized low rank: the state of the codec of P.
-  odd_inner        //!< Quantized low rank: the state of the codec of Q, or of the one factor.
+  residual,    //!< With feedback: a float32 per coordinate; of values per coordinate of the shard.
+  even_inner,  //!< Quantized low rank: the state of the codec of P.
+  odd_inner    //!< Quantized low rank: the state of the codec of Q, or of the one factor.
 };
 
 //! One section: an array, or another name for a section that is listed before it.

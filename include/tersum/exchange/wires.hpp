@@ -35,7 +35,8 @@ template <class Codec>
 //!
 //! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
 //! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns.
-//! Only the same rank of a world of the same size can use those again.
+//! Only the same rank of a world of the same size can use those again. Under `values_codec` there is one float for each
+//! coordinate of the rank's shard.
 //! @param plan   The plan of the state.
 //! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
@@ -49,7 +50,9 @@ template <class Codec>
   } else {
     std::size_t first = plan.residual_offset();
     if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-    std::size_t const end = plan.residual_offset() + plan.coordinates() * sizeof(float);
+    std::uint64_t kept = plan.coordinates();
+    if constexpr (publishing<Codec>) { kept = plan.residuals(); }
+    std::size_t const end = plan.residual_offset() + kept * sizeof(float);
     return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
   }
 }
@@ -95,6 +98,30 @@ template <sharding Codec>
     .count    = plan.payload_bytes() / sizeof(std::uint32_t),
     .ranks    = plan.ranks().size,
     .parts    = plan};
+}
+
+//! Of a values codec: this rank's codes of its own shard, which all ranks gather.
+template <publishing Codec>
+[[nodiscard]] auto published_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  return gather_wire_of<std::uint32_t, typename Codec::counts_type>{
+    .data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
+    .count = plan.payload_bytes() / sizeof(std::uint32_t),
+    .ranks = plan.ranks().size,
+    .parts = plan};
+}
+
+//! Of a values codec: the coordinates of its shard that bypass the codec, which all ranks gather.
+template <publishing Codec>
+[[nodiscard]] auto published_bypass_wire(plan<Codec> const& plan,
+                                         std::span<std::byte> workspace) noexcept
+{
+  using parts = typename Codec::counts_type::bypass_parts;
+  return gather_wire_of<float, parts>{
+    .data  = reinterpret_cast<float*>(workspace.data() + plan.bypass_offset()),
+    .count = plan.bypassed(),
+    .ranks = plan.ranks().size,
+    .parts = {plan}};
 }
 
 //! What every rank sends to all others: its part of the mean (two shots), all of its codes (gathered), or the coordinates that

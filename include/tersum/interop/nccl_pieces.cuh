@@ -54,6 +54,10 @@ class nccl_pieces {
   template <class Element, class Parts>
   [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
 
+  //! Gathers parts that differ in size in place, whole.
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
+
   //! Exchanges the parts of a two-shot codec, recompresses them and gathers them.
   template <class Element, class Recompress>
   [[nodiscard]] status operator()(scatter_wire<Element> const& scattered,

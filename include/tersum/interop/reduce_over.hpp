@@ -64,6 +64,10 @@ class transport_reduce {
   template <class Element, class Parts>
   [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
 
+  //! Gathers the parts of a round, which differ in size, in place.
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
+
  private:
   // The ranks' parts of a round, all of the same size.
   template <class Round>

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
@@ -72,6 +73,23 @@ struct loopback_shard {
 template <class Executor, class Codec, class Element, class ShardElement>
 [[nodiscard]] status loopback_reduce_scatter_mean(
   Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks);
+
+//! @brief One rank of an exchange of values.
+template <class Codec, class ShardElement, class Element = ShardElement>
+struct loopback_values {
+  using codec_type = Codec;
+
+  tersum::plan<Codec> plan;
+  std::span<ShardElement> shard;
+  std::span<Element> values;
+  std::span<std::byte> state;      //!< Of this rank alone.
+  std::span<std::byte> workspace;  //!< Of this rank alone.
+};
+
+//! @brief `all_gather_values` for all ranks in one call, round by round. The ranks' states must be initialized.
+template <class Executor, class Codec, class ShardElement, class Element>
+[[nodiscard]] status loopback_all_gather_values(
+  Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks);
 
 }  // namespace tersum::inline v0
 

@@ -77,6 +77,22 @@ template <class Codec>
 }
 
 template <class Codec>
+[[nodiscard]] auto wire_of(rounds::publish_bypass,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return published_bypass_wire(plan, workspace);
+}
+
+template <class Codec>
+[[nodiscard]] auto wire_of(rounds::publish_parts,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return published_wire(plan, workspace);
+}
+
+template <class Codec>
 [[nodiscard]] auto wire_of(rounds::gather_parts,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
@@ -163,6 +179,8 @@ status all_reduce_mean(Executor const& exec,
 {
   static_assert(!sharding<Codec>,
                 "tersum: all_reduce_mean takes no sharded_codec: call reduce_scatter_mean");
+  static_assert(!publishing<Codec>,
+                "tersum: all_reduce_mean takes no values_codec: call all_gather_values");
   if constexpr (nesting<Codec>) {
     return detail::all_reduce_factors(exec, plan, gradient, state, workspace, reduce);
   } else {

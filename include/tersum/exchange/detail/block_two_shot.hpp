@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/block_publish.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/tuning.hpp>
@@ -188,7 +189,11 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     }
   }
   own.rotate_back(v);
-  if (!(scale > 0.0f)) {
+  if constexpr (codes_differences<Codec>) {
+    // A difference that is not finite leaves what all ranks hold as it was.
+    if (!(scale > 0.0f && is_finite(scale))) { return; }
+    add_held<Edge>(ctx, args, own.mine, v);
+  } else if (!(scale > 0.0f)) {
     // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }

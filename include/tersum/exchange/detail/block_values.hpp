@@ -66,7 +66,8 @@ template <class Codec, class Element>
   bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
   return whole && aligned &&
-         (!feeds_back<Codec> || reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+         (!feeds_back<Codec> || publishing<Codec> ||
+          reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
 //! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.

@@ -96,14 +96,14 @@ template <class Codec, class Bytes>
 [[nodiscard]] bool has_shards(plan<Codec> const& plan,
                               state_reader<shard_record, Bytes> const& shards) noexcept
 {
-  for (int rank = 0; rank < plan.ranks().size; ++rank) {
-    shard_record const kept = shards[static_cast<std::uint64_t>(rank)];
-    shard_record const made = plan.shard(rank);
-    if (kept.word != made.word || kept.first != made.first || kept.chunks != made.chunks) {
-      return false;
-    }
-  }
-  return true;
+  bool recorded      = true;
+  std::uint64_t rank = 0;
+  plan.for_each_shard([&](shard_record const& made) {
+    shard_record const kept = shards[rank++];
+    recorded =
+      recorded && kept.word == made.word && kept.first == made.first && kept.chunks == made.chunks;
+  });
+  return recorded;
 }
 
 //! Whether plan and state fit, before any byte is read.
@@ -173,7 +173,7 @@ template <class Codec, class Bytes>
       ++number;
     });
     if (!found) { return damaged("state: the record of a tensor is damaged"); }
-    if constexpr (sharding<Codec>) {
+    if constexpr (in_shards<Codec>) {
       if (!has_shards(plan,
                       state_reader<shard_record, Bytes>{state, begin + plan.shards_offset()})) {
         return damaged("state: the record of a shard is damaged");

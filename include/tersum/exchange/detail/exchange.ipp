@@ -58,6 +58,13 @@ template <class Codec, class Element>
                   .records  = place_in<shard_record>(state, plan.shards_offset()),
                   .begin    = plan.shard_begin(plan.ranks().rank),
                   .end      = plan.shard_begin(plan.ranks().rank + 1)};
+  } else if constexpr (publishing<Codec>) {
+    args.parts = {.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset()),
+                  .records  = place_in<shard_record>(state, plan.shards_offset()),
+                  .held  = codes_differences<Codec> ? place_in<float>(workspace, plan.held_offset())
+                                                    : nullptr,
+                  .begin = plan.shard_begin(plan.ranks().rank),
+                  .end   = plan.shard_begin(plan.ranks().rank + 1)};
   } else if constexpr (has_parts<Codec>) {
     args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
   }
@@ -126,21 +133,28 @@ template <class Codec, class Element>
   return a_bytes == 0 || b_bytes == 0 || first + a_bytes <= second || second + b_bytes <= first;
 }
 
+//! What is said of an array that is no gradient of the plan.
+struct array_sentences {
+  std::string_view size       = "gradient.size() differs from the plan's coordinates";
+  std::string_view is_null    = "gradient is a null pointer";
+  std::string_view misaligned = "gradient is not aligned to its element type";
+  std::string_view overlaps   = "gradient overlaps state or workspace";
+};
+
 template <class Codec, class Element>
 [[nodiscard]] status check_arguments(plan<Codec> const& plan,
                                      std::span<Element> gradient,
                                      std::span<std::byte const> state,
-                                     std::span<std::byte const> workspace) noexcept
+                                     std::span<std::byte const> workspace,
+                                     array_sentences const& say = {}) noexcept
 {
   if (status const made = plan.check(); !made.ok()) { return made; }
-  if (gradient.size() != plan.coordinates()) {
-    return {error_code::invalid_argument, "gradient.size() differs from the plan's coordinates"};
-  }
+  if (gradient.size() != plan.coordinates()) { return {error_code::invalid_argument, say.size}; }
   if (gradient.data() == nullptr && !gradient.empty()) {
-    return {error_code::invalid_argument, "gradient is a null pointer"};
+    return {error_code::invalid_argument, say.is_null};
   }
   if (reinterpret_cast<std::uintptr_t>(gradient.data()) % alignof(Element) != 0) {
-    return {error_code::invalid_argument, "gradient is not aligned to its element type"};
+    return {error_code::invalid_argument, say.misaligned};
   }
   std::size_t const kept    = plan.state_bytes();
   std::size_t const scratch = plan.workspace_bytes();
@@ -152,7 +166,7 @@ template <class Codec, class Element>
   }
   if (!are_apart(gradient.data(), gradient.size_bytes(), state.data(), kept) ||
       !are_apart(gradient.data(), gradient.size_bytes(), workspace.data(), scratch)) {
-    return {error_code::invalid_argument, "gradient overlaps state or workspace"};
+    return {error_code::invalid_argument, say.overlaps};
   }
   return {};
 }
@@ -164,6 +178,10 @@ template <class Codec>
   static_assert(!nesting<Codec>,
                 "tersum: quantized factors are exchanged by all_reduce_mean; in parts by those of "
                 "plan.factors() and, for each factor, of plan.inner(turn)");
+  static_assert(
+    !publishing<Codec>,
+    "tersum: a values_codec is exchanged by all_gather_values; in parts by encode_shard "
+    "and decode_values");
   return true;
 }
 

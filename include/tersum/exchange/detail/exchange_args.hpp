@@ -43,6 +43,16 @@ struct shard_args {
   std::uint64_t end;
 };
 
+//! @brief What kernels of a values codec are given besides. In `gather_bypass` and `encode` the gradient is the rank's shard, in
+//! all other stages the values of all ranks.
+struct values_args {
+  std::uint32_t* gathered;
+  shard_record* records;  // one a rank
+  float* held;            // of differences: a value for each of the shard, or null
+  std::uint64_t begin;    // coordinates of this rank's shard
+  std::uint64_t end;
+};
+
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
 struct bypass_args {
   std::uint64_t count;  // of bypassed values
@@ -61,9 +71,9 @@ struct exchange_args {
   state_header* header;
   tensor_record* records;  // header->tensors
   chunk_entry* table;      // header->chunks
-  float* residual;         // plan.coordinates() values, or null
-  chunk_step* steps;       // one a chunk
-  float* rotated;          // chunks * chunk_size values, full_hadamard only
+  float* residual;    // plan.coordinates() values, of a values codec plan.shard_size(), or null
+  chunk_step* steps;  // one a chunk
+  float* rotated;     // chunks * chunk_size values, full_hadamard only
   std::uint32_t* payload;  // packed codes, or cast values
   float* bypass;           // bypassed values
   void* agreed;            // agreed scalars
@@ -75,7 +85,9 @@ struct exchange_args {
   std::conditional_t<selects<Codec>, selection_args, nothing> selection;
   std::conditional_t<sharding<Codec>,
                      shard_args,
-                     std::conditional_t<has_parts<Codec>, part_args, nothing>>
+                     std::conditional_t<publishing<Codec>,
+                                        values_args,
+                                        std::conditional_t<has_parts<Codec>, part_args, nothing>>>
     parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
 };
@@ -152,7 +164,7 @@ requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_m
   return map;
 }
 
-template <sharding Codec, class Element>
+template <in_shards Codec, class Element>
 [[nodiscard]] TERSUM_INLINE shard_map make_part_map(exchange_args<Codec, Element> const& args)
 {
   return {.records     = args.parts.records,
@@ -215,6 +227,17 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool step_is_poisoned(exchange_args<Codec, Element> const& args)
 {
   return args.header->non_finite_step == args.header->step + 1;
+}
+
+//! How many floats the residual in a state has.
+template <class Codec>
+[[nodiscard]] constexpr std::uint64_t residuals_in(plan<Codec> const& plan) noexcept
+{
+  if constexpr (publishing<Codec>) {
+    return plan.residuals();
+  } else {
+    return plan.coordinates();
+  }
 }
 
 //! @brief The array at an offset of the caller's memory, or null if the memory is empty, as the workspace of `initialize`.

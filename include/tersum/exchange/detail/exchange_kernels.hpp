@@ -13,6 +13,7 @@
 #include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
+#include <tersum/exchange/detail/block_publish.hpp>
 #include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
@@ -76,7 +77,8 @@ struct initialize_kernel : kernel_of_threads<&cuda_tuning::record_threads> {
 //! One block a tensor.
 template <bool Encode>
 struct bypass_kernel : kernel_of_threads<&cuda_tuning::bypass_threads> {
-  TERSUM_RUNS(bypass_tensors<Encode>(ctx, args))
+  TERSUM_RUNS(if constexpr (publishing<Codec>) bypass_published<Encode>(ctx, args);
+              else bypass_tensors<Encode>(ctx, args))
 };
 
 //! @name Kernels on chunks
@@ -150,6 +152,23 @@ struct share_cut_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
 
 struct add_shard_kernel : kernel_of_parts {
   TERSUM_RUNS(add_shard(ctx, args))
+};
+//! @}
+
+//! @name Kernels of values codecs
+//! @{
+
+//! One thread a coordinate of the shard.
+struct recall_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
+  TERSUM_RUNS(recall_shard(ctx, args))
+};
+
+struct publish_kernel : kernel_of_parts {
+  TERSUM_RUNS(publish_part(ctx, args))
+};
+
+struct keep_published_kernel : kernel_of_parts {
+  TERSUM_RUNS(keep_published(ctx, args))
 };
 //! @}
 

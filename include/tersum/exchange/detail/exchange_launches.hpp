@@ -73,9 +73,10 @@ class launch_list {
     if constexpr (Codec::rotates_all) {
       from(Kernel<false>{}, 0, all);
     } else {
-      // In a gradient that is one vector only the last chunk can be short. In a bucket, tensors begin and end anywhere.
+      // In a gradient that is one vector only the last chunk can be short. In a bucket, tensors begin and end anywhere, and
+      // so do shards that are published.
       bool const aligned        = reinterpret_cast<std::uintptr_t>(args_.gradient) % 16 == 0;
-      bool const one            = plan_.gradient().tensors.empty();
+      bool const one            = plan_.gradient().tensors.empty() && !publishing<Codec>;
       std::uint64_t const whole = plan_.coordinates() / Codec::chunk_size;
       if (!one || aligned) { from(Kernel<false>{}, 0, one ? whole : all); }
       from(Kernel<true>{}, one && aligned ? whole - whole % a_block : 0, all);
@@ -152,10 +153,18 @@ class launch_list {
     }
   }
 
+  void publish()
+  {
+    if (plan_.owned_chunks() == 0) { return; }
+    (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
+    owned(publish_kernel{});
+    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel{}); }
+  }
+
   void decode_parts()
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
-    if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
     if constexpr (owner_feeds_back<Codec>) { owned(keep_owner_residual_kernel{}); }
     chunks<decode_parts_kernel>();
   }
@@ -182,24 +191,25 @@ concept launching = is_launch_list<T>;
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
-  if constexpr (feeds_back<codec>) { launches.clear(args.residual, plan.coordinates()); }
+  if constexpr (feeds_back<codec>) { launches.clear(args.residual, residuals_in(plan)); }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {
       launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);
     }
   }
   initialize_kernel kernel{{}, {}, stage.seed, plan.coordinates(), plan.state_fingerprint()};
-  if constexpr (sharding<codec>) {
+  if constexpr (in_shards<codec>) {
     auto const ranks = static_cast<std::uint32_t>(plan.ranks().size);
     initialize_shards_kernel shards{};
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      shards.batch.records[shards.batch.count++] = plan.shard(static_cast<int>(rank));
-      if (shards.batch.count == shard_batch::capacity || rank + 1 == ranks) {
+    plan.for_each_shard([&](shard_record const& record) {
+      shards.batch.records[shards.batch.count++] = record;
+      if (shards.batch.count == shard_batch::capacity ||
+          shards.batch.first + shards.batch.count == ranks) {
         launches(shards, 1);
         shards.batch.first += shards.batch.count;
         shards.batch.count = 0;
       }
-    }
+    });
   }
   unsigned filled  = 0;
   auto const flush = [&] {
@@ -217,6 +227,12 @@ concept launching = is_launch_list<T>;
 
 //! The state is in memory of the device, which is not read back.
 [[nodiscard]] status run_stage(stage::open, launching auto&) { return {}; }
+
+[[nodiscard]] status run_stage(stage::recall, launching auto& launches)
+{
+  launches.threads(recall_kernel{}, launches.plan().shard_size());
+  return launches.result();
+}
 
 [[nodiscard]] status run_stage(stage::gather_bypass, launching auto& launches)
 {
@@ -260,7 +276,9 @@ concept launching = is_launch_list<T>;
 [[nodiscard]] status run_stage(stage::encode, launching auto& launches)
 {
   using codec = codec_of<decltype(launches)>;
-  if constexpr (has_parts<codec>) {
+  if constexpr (publishing<codec>) {
+    launches.publish();
+  } else if constexpr (has_parts<codec>) {
     launches.encode_parts();
   } else if constexpr (has_steps<codec>) {
     launches.template chunks<encode_kernel>();

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Which ranks a chunk is sent to under a sharded codec, and where in their parts it lies. Part of the wire format.
+//! Which ranks a chunk is sent to under a sharded codec, or which rank publishes it under a values codec, and where in their
+//! parts it lies. Part of the wire format.
 
 #pragma once
 

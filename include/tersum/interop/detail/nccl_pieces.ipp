@@ -79,6 +79,15 @@ status nccl_pieces<Schedule>::operator()(shards_wire_of<Element, Parts> const& r
 }
 
 template <schedule Schedule>
+template <class Element, class Parts>
+status nccl_pieces<Schedule>::operator()(gather_wire_of<Element, Parts> const& round) const
+{
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+  return between_streams(
+    [&] { return reduce_over(*over_, cuda_executor{over_->stream()})(round); });
+}
+
+template <schedule Schedule>
 template <class Element, class Recompress>
 status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
                                          gather_wire<Element> const& gathered,

@@ -61,6 +61,22 @@ template <class Round>
           .of = &round};
 }
 
+//! @brief The parts of a round that may differ in size. If they do not, and lie one after the other, they are blocks as all
+//! collectives cut them, which a transport's own all-gather takes.
+template <class Round>
+[[nodiscard]] rank_blocks blocks_of_parts(Round const& round) noexcept
+{
+  std::size_t const size = round.size(0);
+  for (int rank = 0; rank < round.ranks; ++rank) {
+    if (round.size(rank) != size || round.begin(rank) != static_cast<std::size_t>(rank) * size) {
+      return blocks_of_shards(round);
+    }
+  }
+  return {.count         = size * static_cast<std::size_t>(round.ranks),
+          .element_bytes = sizeof(typename Round::element),
+          .ranks         = round.ranks};
+}
+
 //! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
 //! @param op        The reduction, whose positions count from the block's first element.
 //! @param sum       The block's place in the array.
@@ -92,7 +108,7 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
     return detail::maximum(
       plan.bypass_bytes() + 8 * static_cast<std::size_t>(plan.ranks().size),
       detail::maximum(scratch_bytes(plan.inner(0)), scratch_bytes(plan.inner(1))));
-  } else if constexpr (gathering<Codec>) {
+  } else if constexpr (gathering<Codec> || publishing<Codec>) {
     return 0;
   } else {
     // Parts that are only moved need no scratch memory: the workspace has room for them.
@@ -181,6 +197,19 @@ status transport_reduce<Schedule, Transport, Executor>::operator()(
   return over_->all_to_all(reinterpret_cast<std::byte const*>(round.sent),
                            detail::blocks_of_shards(round),
                            reinterpret_cast<std::byte*>(round.received));
+}
+
+template <schedule Schedule, transport Transport, class Executor>
+template <class Element, class Parts>
+status transport_reduce<Schedule, Transport, Executor>::operator()(
+  gather_wire_of<Element, Parts> const& round) const
+{
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+  if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
+  if (over_->size() == 1 || round.count == 0) { return {}; }
+  return over_->all_gather(reinterpret_cast<std::byte*>(round.data),
+                           detail::blocks_of_parts(round));
 }
 
 template <schedule Schedule, transport Transport, class Executor>

@@ -175,4 +175,29 @@ status loopback_reduce_scatter_mean(
   });
 }
 
+template <class Executor, class Codec, class ShardElement, class Element>
+status loopback_all_gather_values(
+  Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks)
+{
+  if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  for (auto const& r : ranks) {
+    if (status const s = detail::check_published(r.plan, r.shard, r.values, r.state, r.workspace);
+        !s.ok()) {
+      return s;
+    }
+  }
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry>) {
+      return detail::publish_loopback_round(
+        exec, ranks, [&](auto const& r) { return detail::wire_of(entry, r.plan, r.workspace); });
+    } else {
+      return detail::for_each_rank(ranks, [&](auto const& r) {
+        return detail::perform_published(
+          exec, entry, r.plan, r.shard, r.values, r.state, r.workspace);
+      });
+    }
+  });
+}
+
 }  // namespace tersum::inline v0

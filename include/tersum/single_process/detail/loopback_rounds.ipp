@@ -153,6 +153,32 @@ template <class Executor, class Ranks>
   return {};
 }
 
+//! Every rank receives the parts of all ranks, which differ in size.
+template <class Executor, class Ranks, class WireOf>
+[[nodiscard]] status publish_loopback_round(Executor const& exec,
+                                            Ranks const& ranks,
+                                            WireOf const& wire_of)
+{
+  for (std::size_t from = 0; from < ranks.size(); ++from) {
+    auto const sent         = wire_of(ranks[from]);
+    int const part          = static_cast<int>(from);
+    std::size_t const begin = sent.begin(part);
+    std::size_t const size  = sent.size(part);
+    for (std::size_t to = 0; to < ranks.size(); ++to) {
+      auto const received = wire_of(ranks[to]);
+      if (received.begin(part) != begin || received.size(part) != size) {
+        return {error_code::invalid_argument,
+                "ranks: wires differ in their parts, so they are of unlike plans"};
+      }
+      if (to == from) { continue; }
+      if (status const s = exec.copy(received.data + begin, sent.data + begin, size); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace detail
 
 }  // namespace tersum::inline v0

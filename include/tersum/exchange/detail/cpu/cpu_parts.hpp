@@ -32,6 +32,12 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Decodes what all ranks sent of this rank's part, adds it up, and writes the mean to the shard.
   void add_shard() const;
 
+  //! Copies what all ranks hold of this rank's shard.
+  void recall() const;
+
+  //! Encodes this rank's shard. With feedback it writes what the codes lost to the residual.
+  void publish() const;
+
   //! Decodes all parts of the mean to the gradient. With feedback it writes what this rank's encodings lost to the
   //! residuals.
   void decode() const;
@@ -184,6 +190,9 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Copies chunks that a boundary cuts from the part of their first rank to the others.
   void share_cut_chunks(map_type const& map) const;
 
+  //! The values of a chunk of the own shard as they are encoded, with zeros where it has none.
+  void load_published(chunk_entry const& entry, float (&values)[extent(size)]) const;
+
   void keep_residual(map_type const& map) const;
   void keep_owner_residual(map_type const& map) const;
 };
@@ -258,6 +267,61 @@ void cpu_parts<Codec, Element>::add_shard() const
 }
 
 template <class Codec, class Element>
+void cpu_parts<Codec, Element>::recall() const
+{
+  Element const* const from = args_.gradient + args_.parts.begin;
+  for (std::uint64_t i = 0; i < args_.parts.end - args_.parts.begin; ++i) {
+    args_.parts.held[i] = to_float(from[i]);
+  }
+}
+
+template <class Codec, class Element>
+void cpu_parts<Codec, Element>::load_published(chunk_entry const& entry,
+                                               float (&values)[extent(size)]) const
+{
+  std::uint64_t const first = entry.offset - args_.parts.begin;
+  for (std::uint32_t i = 0; i < entry.length; ++i) {
+    float const value = to_float(args_.gradient[first + i]);
+    if constexpr (codes_differences<Codec>) {
+      values[i] = host_group::subtract(value, args_.parts.held[first + i]);
+    } else if constexpr (feeds_back<Codec>) {
+      values[i] = args_.codec.feedback.before(host_group{}, value, args_.residual[first + i]);
+    } else {
+      values[i] = value;
+    }
+  }
+  std::fill(values + entry.length, values + size, 0.0f);
+}
+
+template <class Codec, class Element>
+void cpu_parts<Codec, Element>::publish() const
+{
+  map_type const map       = make_part_map(args_);
+  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
+  clear_rest(map, args_.rank, own);
+  parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
+    part_place const place    = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
+    std::uint64_t const chunk = chunk_of(map, place);
+    chunk_entry const entry   = args_.table[chunk];
+    alignas(64) float values[extent(size)];
+    alignas(64) float rows[size];
+    load_published(entry, values);
+    to_rows(chunk, static_cast<float const*>(values), rows);
+    quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, own);
+    if constexpr (feeds_back<Codec>) {
+      if (!is_finite(bits_float(own[map.scale_word(place.index)]))) { return; }
+      alignas(64) float sent[size];
+      estimate(map, place, chunk, own, 1.0f, sent);
+      float* const residual = args_.residual + (entry.offset - args_.parts.begin);
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        residual[i] = args_.codec.feedback.after(
+          host_group{}, values[i], host_group::subtract(values[i], sent[i]), residual[i]);
+      }
+    }
+  });
+}
+
+template <class Codec, class Element>
 void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
                                           part_place const& place,
                                           float* rows) const
@@ -307,7 +371,7 @@ void cpu_parts<Codec, Element>::decode() const
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
   });
-  if constexpr (feeds_back<Codec>) {
+  if constexpr (feeds_back<Codec> && !publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
       keep_residual(map);
       if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(map); }
@@ -324,6 +388,16 @@ void cpu_parts<Codec, Element>::decode() const
       for (std::uint32_t rank = 1; rank < copies && place.level > 0; ++rank) {
         scale += bits_float(words[map.begin(rank) + map.scale_word(place.index)]);
       }
+    }
+    if constexpr (codes_differences<Codec>) {
+      // A difference that is not finite leaves what all ranks hold as it was.
+      if (!(scale > 0.0f && is_finite(scale))) { return; }
+      alignas(64) float added[size];
+      estimate(map, place, chunk, words, 1.0f, added);
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
+      }
+      return;
     }
     if (!(scale > 0.0f)) {
       // The chunk has not travelled: zeros, or NaN if a gradient was not finite.

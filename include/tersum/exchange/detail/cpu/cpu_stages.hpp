@@ -185,6 +185,12 @@ concept working_on_cpu = is_cpu_work<T>;
   return {};
 }
 
+[[nodiscard]] status run_stage(stage::recall, working_on_cpu auto const& work)
+{
+  work.parts().recall();
+  return {};
+}
+
 [[nodiscard]] status run_stage(stage::gather_bypass, working_on_cpu auto const& work)
 {
   if (work.plan.bypassed() > 0) { work.chunks().encode_bypass(); }
@@ -211,7 +217,9 @@ concept working_on_cpu = is_cpu_work<T>;
 
 [[nodiscard]] status run_stage(stage::encode, working_on_cpu auto const& work)
 {
-  if constexpr (has_parts<codec_of<decltype(work)>>) {
+  if constexpr (publishing<codec_of<decltype(work)>>) {
+    work.parts().publish();
+  } else if constexpr (has_parts<codec_of<decltype(work)>>) {
     work.parts().encode();
   } else {
     work.chunks().encode();
@@ -267,11 +275,10 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     }
     ++number;
   });
-  if constexpr (feeds_back<Codec>) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
-  if constexpr (sharding<Codec>) {
-    for (int rank = 0; rank < plan.ranks().size; ++rank) {
-      args_.parts.records[rank] = plan.shard(rank);
-    }
+  if constexpr (feeds_back<Codec>) { std::fill_n(args_.residual, residuals_in(plan), 0.0f); }
+  if constexpr (in_shards<Codec>) {
+    plan.for_each_shard(
+      [to = args_.parts.records](shard_record const& record) mutable { *to++ = record; });
   }
   if constexpr (scattering<Codec>) {
     if (owner_feeds_back<Codec>) {
@@ -686,8 +693,13 @@ void cpu_stages<Codec, Element>::encode_bypass() const
   for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
     tensor_record const& record = args_.records[tensor];
     if (record.chunks != 0) { continue; }
+    std::uint64_t first = record.offset;
+    if constexpr (publishing<Codec>) {
+      if (first < args_.parts.begin || first >= args_.parts.end) { continue; }
+      first -= args_.parts.begin;
+    }
     for (std::uint64_t i = 0; i < record.size; ++i) {
-      args_.bypass[record.bypass + i] = to_float(args_.gradient[record.offset + i]);
+      args_.bypass[record.bypass + i] = to_float(args_.gradient[first + i]);
     }
   }
 }
@@ -695,7 +707,7 @@ void cpu_stages<Codec, Element>::encode_bypass() const
 template <class Codec, class Element>
 void cpu_stages<Codec, Element>::decode_bypass() const
 {
-  float const share = 1.0f / static_cast<float>(args_.world);
+  float const share = publishing<Codec> ? 1.0f : 1.0f / static_cast<float>(args_.world);
   for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
     tensor_record const& record = args_.records[tensor];
     if (record.chunks != 0) { continue; }

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Every rank's shard reaches all ranks in codes, which all ranks decode to the same bits.
+
+#pragma once
+
+#include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/reduce_scatter_mean.hpp>
+#include <tersum/values_codec.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace tersum::inline v0 {
+
+//! @brief Gives all ranks the values of all ranks' shards, compressed on the way: an all-gather.
+//!
+//! Every rank calls it, with plans that differ in the rank only. Each rank encodes its own shard. All ranks decode all shards,
+//! the owner its own too, so afterwards all of them hold the same bits. Everything is enqueued on the executor; the library
+//! neither allocates nor synchronizes, so with `cuda_executor` and a stream-ordered collective the call can be captured in
+//! a CUDA graph.
+//!
+//! What `values` holds before the call matters only under `difference_feedback`: there it is what all ranks hold already, the
+//! same bits on every rank and finite. The codes are of the difference of the shard to it, and what they decode to is added
+//! to it. The owner keeps its exact shard, so that what was lost is part of the next difference. For the first call write
+//! zeros, or gather the values whole. The coordinates that bypass the codec are replaced by those of their shards.
+//!
+//! If a value is not finite, `state_header::last_was_non_finite()` says so on every rank. Its chunk becomes NaN on every rank;
+//! under `difference_feedback` it stays what it was.
+//!
+//! All memory is the executor's: the host's, or the device's. State and workspace overlap nothing. The shard may lie within the
+//! values, from values.data() + plan.shard_begin(rank) on, but not under `difference_feedback`.
+//! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
+//! @param plan       Of this rank, from `values_codec::plan`, which is given the shards' boundaries.
+//! @param shard      plan.shard_size() values of float, half or bfloat16; not changed. Of an empty shard it may be empty.
+//! @param values     plan.coordinates() values of float, half or bfloat16, whatever the shard's type; overwritten.
+//! @param state      From `initialize`; plan.state_bytes() bytes, aligned to 16. Carries seed, step and residual.
+//! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant.
+//! @param gather     Your collective, or what `reduce_over` makes of a transport. It is called with one or two
+//!                   `gather_wire_of`, the first for what bypasses the codec if anything does, whose parts it must gather.
+//!                   It must run after what the executor has enqueued, and before what the executor enqueues next. It
+//!                   returns nothing, a `status`, or a transport's integer or enumerator of which 0 means success.
+//! @return  The first error, as of `all_reduce_mean`. If `gather` fails, the values are unchanged, but the residual of a codec
+//!          with `error_feedback` has moved on.
+//!
+//! @par Example
+//! @snippet examples/08_shards.cpp all_gather
+template <executor Executor,
+          publishing Codec,
+          gradient_values Shard,
+          gradient_memory Values,
+          class Gather>
+status all_gather_values(Executor const& exec,
+                         plan<Codec> const& plan,
+                         Shard&& shard,
+                         Values&& values,
+                         std::span<std::byte> state,
+                         std::span<std::byte> workspace,
+                         Gather&& gather);
+
+//! @name In parts
+//! For callers that overlap the rounds with other work: `encode_shard`, then the gathers of `published_bypass_wire` and
+//! `published_wire`, then `decode_values`. Parameters as above; the values must not change in between.
+//! @{
+
+//! Encodes this rank's shard.
+template <executor Executor, publishing Codec, gradient_values Shard, gradient_memory Values>
+status encode_shard(Executor const& exec,
+                    plan<Codec> const& plan,
+                    Shard&& shard,
+                    Values&& values,
+                    std::span<std::byte> state,
+                    std::span<std::byte> workspace);
+
+//! Decodes the shards of all ranks.
+template <executor Executor, publishing Codec, gradient_memory Values>
+status decode_values(Executor const& exec,
+                     plan<Codec> const& plan,
+                     Values&& values,
+                     std::span<std::byte> state,
+                     std::span<std::byte> workspace);
+//! @}
+
+}  // namespace tersum::inline v0
+
+#include <tersum/exchange/detail/all_gather_values.ipp>

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of all_gather_values.hpp.
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0 {
+
+namespace detail {
+
+//! Whether a stage reads the shard; all others read or write the values of all ranks.
+template <class Stage>
+inline constexpr bool reads_shard =
+  std::is_same_v<Stage, stage::gather_bypass> || std::is_same_v<Stage, stage::encode>;
+
+//! Whether the shard lies where it may.
+template <class Codec, class ShardElement, class Element>
+[[nodiscard]] status check_place(plan<Codec> const& plan,
+                                 std::span<ShardElement const> shard,
+                                 std::span<Element const> values) noexcept
+{
+  if (are_apart(shard.data(), shard.size_bytes(), values.data(), values.size_bytes())) {
+    return {};
+  }
+  if constexpr (codes_differences<Codec>) {
+    return {error_code::invalid_argument,
+            "shard overlaps values: a difference to itself says nothing"};
+  } else if constexpr (std::is_same_v<ShardElement, Element>) {
+    if (shard.data() == values.data() + plan.shard_begin(plan.ranks().rank)) { return {}; }
+  }
+  return {error_code::invalid_argument,
+          "shard overlaps values: within them it must lie from plan.shard_begin(rank) on"};
+}
+
+template <class Codec, class Element>
+[[nodiscard]] status check_values(plan<Codec> const& plan,
+                                  std::span<Element> values,
+                                  std::span<std::byte const> state,
+                                  std::span<std::byte const> workspace) noexcept
+{
+  return check_arguments(plan,
+                         values,
+                         state,
+                         workspace,
+                         {.size       = "values.size() differs from the plan's coordinates",
+                          .is_null    = "values is a null pointer",
+                          .misaligned = "values is not aligned to its element type",
+                          .overlaps   = "values overlaps state or workspace"});
+}
+
+//! All arguments of an exchange of values.
+template <class Codec, class ShardElement, class Element>
+[[nodiscard]] status check_published(plan<Codec> const& plan,
+                                     std::span<ShardElement> shard,
+                                     std::span<Element> values,
+                                     std::span<std::byte const> state,
+                                     std::span<std::byte const> workspace) noexcept
+{
+  if (status const s = check_values(plan, values, state, workspace); !s.ok()) { return s; }
+  if (status const s = check_shard(plan, shard, state, workspace); !s.ok()) { return s; }
+  return check_place(plan, std::span<ShardElement const>{shard}, std::span<Element const>{values});
+}
+
+//! One stage, with the array that it works with.
+template <class Executor, class Stage, class Codec, class ShardElement, class Element>
+[[nodiscard]] status perform_published(Executor const& exec,
+                                       Stage stage,
+                                       plan<Codec> const& plan,
+                                       std::span<ShardElement> shard,
+                                       std::span<Element> values,
+                                       std::span<std::byte> state,
+                                       std::span<std::byte> workspace)
+{
+  if constexpr (reads_shard<Stage>) {
+    return exec.perform(stage, plan, make_args(plan, shard.data(), state, workspace));
+  } else {
+    return exec.perform(stage, plan, make_args(plan, values.data(), state, workspace));
+  }
+}
+
+}  // namespace detail
+
+template <executor Executor,
+          publishing Codec,
+          gradient_values Shard,
+          gradient_memory Values,
+          class Gather>
+status all_gather_values(Executor const& exec,
+                         plan<Codec> const& plan,
+                         Shard&& shard,
+                         Values&& values,
+                         std::span<std::byte> state,
+                         std::span<std::byte> workspace,
+                         Gather&& gather)
+{
+  auto const own = detail::values_of(shard);
+  auto const all = detail::span_of(values);
+  if (status const s = detail::check_published(plan, own, all, state, workspace); !s.ok()) {
+    return s;
+  }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry>) {
+      return detail::reduce_round(gather, detail::wire_of(entry, plan, workspace));
+    } else {
+      return detail::perform_published(exec, entry, plan, own, all, state, workspace);
+    }
+  });
+}
+
+template <executor Executor, publishing Codec, gradient_values Shard, gradient_memory Values>
+status encode_shard(Executor const& exec,
+                    plan<Codec> const& plan,
+                    Shard&& shard,
+                    Values&& values,
+                    std::span<std::byte> state,
+                    std::span<std::byte> workspace)
+{
+  auto const own = detail::values_of(shard);
+  auto const all = detail::span_of(values);
+  if (status const s = detail::check_published(plan, own, all, state, workspace); !s.ok()) {
+    return s;
+  }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry> || Entry::part == exchange_part::decode) {
+      return {};
+    } else {
+      return detail::perform_published(exec, entry, plan, own, all, state, workspace);
+    }
+  });
+}
+
+template <executor Executor, publishing Codec, gradient_memory Values>
+status decode_values(Executor const& exec,
+                     plan<Codec> const& plan,
+                     Values&& values,
+                     std::span<std::byte> state,
+                     std::span<std::byte> workspace)
+{
+  auto const all = detail::span_of(values);
+  if (status const s = detail::check_values(plan, all, state, workspace); !s.ok()) { return s; }
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  auto const args = detail::make_args(plan, all.data(), state, workspace);
+  return walk_part<exchange_part::decode>(
+    typename Codec::stages{}, [&](auto stage) { return exec.perform(stage, plan, args); });
+}
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a values codec does besides decoding: kernel bodies.
+
+#pragma once
+
+#include <tersum/exchange/detail/block_cast.hpp>
+#include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/shard_map.hpp>
+#include <tersum/tuning.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Copies what all ranks hold of this rank's shard, a thread a coordinate.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void recall_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const at =
+    static_cast<std::uint64_t>(ctx.block_rank()) * ctx.block_threads() + ctx.thread_rank();
+  if (at >= args.parts.end - args.parts.begin) { return; }
+  ctx.store(args.parts.held + at, Context::value(ctx.load(args.gradient + args.parts.begin + at)));
+}
+
+//! @brief Copies what bypasses of this rank's shard to the wire when `Encode`, otherwise that of all shards back. One block a piece
+//! of a tensor.
+template <bool Encode, class Codec, class Element, class Context>
+TERSUM_BODY void bypass_published(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  tensor_record const& record = args.records[ctx.block_rank()];
+  if (record.chunks != 0) { return; }
+  if (Encode && (record.offset < args.parts.begin || record.offset >= args.parts.end)) { return; }
+  Element* const values  = args.gradient + (record.offset - (Encode ? args.parts.begin : 0));
+  float* const published = args.bypass + record.bypass;
+  for (std::uint64_t i = ctx.thread_rank(); i < record.size; i += ctx.block_threads()) {
+    if constexpr (Encode) {
+      ctx.store(published + i, Context::value(ctx.load(values + i)));
+    } else {
+      float const value = ctx.load(published + i);
+      flag_non_finite(args, value);
+      ctx.store(values + i, Context::template element<Element>(value));
+    }
+  }
+}
+
+//! @brief Finds a chunk of this rank's shard, with its place in the shard.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void find_published(own_part<Codec, Element, Context>& own)
+{
+  own.find_owned();
+  if (!own.mine.active) { return; }
+  chunk_entry const& entry = own.args.table[own.mine.chunk];
+  own.mine.offset          = entry.offset - own.args.parts.begin;
+  own.mine.length          = static_cast<int>(entry.length);
+}
+
+//! @brief This thread's 32 coordinates of a chunk of the shard as they are encoded, loaded arrangement.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, float (&v)[32])
+{
+  auto const& args          = own.args;
+  Element const* const from = args.gradient + own.mine.offset;
+  auto const load           = [&](auto other, auto const& join) {
+    bool const at_once = moves_in_eights<Codec::chunk_size>(from, own.mine.length) &&
+                         reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      if (at_once) {
+        load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+      } else {
+        load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+      }
+    }
+  };
+  if constexpr (codes_differences<Codec>) {
+    load(static_cast<float const*>(args.parts.held + own.mine.offset),
+         [](float value, float held) { return Context::subtract(value, held); });
+  } else if constexpr (feeds_back<Codec>) {
+    load(static_cast<float const*>(args.residual + own.mine.offset), [&](float value, float kept) {
+      return args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
+    });
+  } else {
+    load(nullptr, nullptr);
+  }
+}
+
+//! @brief Encodes this rank's shard to its part.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  own_part<Codec, Element, Context> own{ctx, args};
+  find_published(own);
+  if (all_idle(ctx, own.mine)) { return; }
+  float v[32];
+  load_published(own, v);
+  own.to_wire(v);
+  own.template encode<typename Codec::dither_type>(
+    v, key_of(args), 1.0f, own.part_of(args.parts.gathered, args.rank));
+}
+
+//! @brief Writes what the codes of this rank's shard lost to its residual.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  own_part<Codec, Element, Context> own{ctx, args};
+  find_published(own);
+  if (all_idle(ctx, own.mine)) { return; }
+  std::uint32_t const* const part = own.part_of(args.parts.gathered, args.rank);
+  float v[32]                     = {};
+  own.add(part, 1.0f, v);
+  own.rotate_back(v);
+  float given[32];
+  load_published(own, given);
+  bool const keeps  = own.mine.active && is_finite(own.scale_in(part));
+  float* const kept = args.residual + own.mine.offset;
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    int const at = own.mine.coordinate(i);
+    if (!keeps || at >= own.mine.length) { continue; }
+    float const lost = Context::subtract(given[i], v[i]);
+    ctx.store(kept + at,
+              args.codec.feedback.after(
+                context_arithmetic<Context>{}, given[i], lost, ctx.load(kept + at)));
+  }
+}
+
+//! @brief Adds to decoded differences what all ranks hold.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void add_held(Context const& ctx,
+                          exchange_args<Codec, Element> const& args,
+                          own_chunk<Codec> const& mine,
+                          float (&v)[32])
+{
+  float held[32];
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    load_quarter<Edge>(ctx, mine, mine.active, args.gradient + mine.offset, r, held + 8 * r);
+  }
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,455 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What a values codec puts on the wire and makes of it, against its formulas in double, and what it refuses.
+
+#include "support/bad_input.hpp"
+#include "support/chunk_rotation.hpp"
+#include "support/coded_chunk.hpp"
+#include "support/mismatches.hpp"
+#include "support/normal_gradients.hpp"
+#include "support/values_run.hpp"
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/exchange/check_state.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/sharded_presets.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace tersum;
+using tests::boundaries;
+using tests::mentions;
+
+namespace {
+
+constexpr double epsilon = 0x1p-24;
+
+template <int Bits, int Size = 256, class Feedback = no_feedback>
+using values_of =
+  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+
+template <class Codec, class ShardElement = float, class Element = ShardElement>
+using run_of = tests::values_run<tests::host_buffer, Codec, ShardElement, Element>;
+
+// A chunk of a part as the wire format says: scales in front, zeros up to whole 16 bytes, codes.
+template <class Codec>
+tests::coded_chunk read(std::uint32_t const* part, std::size_t chunks, std::size_t index)
+{
+  tests::coded_chunk out{static_cast<double>(std::bit_cast<float>(part[index])), {}};
+  std::uint32_t const* const codes = part + (chunks + 3) / 4 * 4;
+  for (std::size_t p = 0; p < Codec::chunk_size; ++p) {
+    out.codes.push_back(
+      tests::code_at(codes, Codec::quantizer_type::bits, index * Codec::chunk_size + p));
+  }
+  return out;
+}
+
+template <class Element>
+bool same_bits(std::vector<Element> const& a, std::vector<Element> const& b)
+{
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Element)) == 0);
+}
+
+// Two exchanges: each chunk is the encoding of the shard, or of what it differs from what is held, and all ranks end with what
+// the codes say, in double, and with equal bits.
+template <class Codec>
+void check_against_formulas(Codec const& codec,
+                            std::size_t d,
+                            int world,
+                            boundaries const& cuts = {})
+{
+  CAPTURE(d);
+  CAPTURE(world);
+  using quantizer            = typename Codec::quantizer_type;
+  constexpr std::size_t size = Codec::chunk_size;
+  auto const ranks           = static_cast<std::size_t>(world);
+  run_of<Codec> run{cpu_executor{}, {.codec = codec, .values = {d}, .world = world, .cuts = cuts}};
+  std::vector<float> held(d);
+  tests::mismatches wrong;
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    auto const in       = tests::normal_gradients(1, d, 17 + static_cast<unsigned>(step))[0];
+    auto const out      = run.exchange(cpu_executor{}, in);
+    std::size_t reached = 0, chunk = 0;
+    for (std::size_t owner = 0; owner < ranks; ++owner) {
+      auto const& plan        = run[owner].plan;
+      std::size_t const begin = plan.shard_begin(static_cast<int>(owner));
+      std::size_t const end   = begin + plan.shard_size();
+      CHECK(begin == (cuts.empty() ? d * owner / ranks : cuts[owner]));
+      std::size_t const chunks = (end - begin + size - 1) / size;
+      std::size_t const words  = (chunks + 3) / 4 * 4 + chunks * size / 32 * quantizer::bits;
+      CHECK(plan.part_words(static_cast<int>(owner)) == words);
+      // What another rank has received.
+      auto const& reader = run[(owner + 1) % ranks];
+      auto const wire    = published_wire(reader.plan, reader.workspace);
+      for (std::size_t index = 0; index < chunks; ++index, ++chunk) {
+        std::size_t const first = begin + index * size;
+        tests::chunk_rotation<size> const turn{chunk, sign_key(step, 77)};
+        std::vector<double> x(size);
+        for (std::size_t j = 0; j < size && first + j < end; ++j) {
+          x[j] = static_cast<double>(codes_differences<Codec> ? in[first + j] - held[first + j]
+                                                              : in[first + j]);
+        }
+        auto const sent =
+          read<Codec>(wire.data + wire.begin(static_cast<int>(owner)), chunks, index);
+        tests::check_encoding<Codec>(wrong, sent, turn.forward(x.data()));
+        auto const back = turn.backward(tests::estimate<Codec>(sent));
+        for (std::size_t at = first; at < std::min(end, first + size); ++at, ++reached) {
+          double const before = codes_differences<Codec> ? static_cast<double>(held[at]) : 0.0;
+          double const want   = before + back[at - first] / static_cast<double>(size);
+          double const got    = static_cast<double>(out[0][at]);
+          // Levels are below five root mean squares; ten roundings of the way back, and one of the sum.
+          double const room = 40 * 16 * epsilon * sent.scale / 16 + 2 * epsilon * std::abs(want);
+          wrong.expect(std::abs(got - want) <= room, true, got, want, at);
+        }
+      }
+    }
+    CHECK(reached == d);
+    CHECK(chunk == run[0].plan.chunks());
+    for (std::size_t r = 1; r < ranks; ++r) { CHECK(same_bits(out[r], out[0])); }
+    held = out[0];
+  }
+  if (d > 0) { CHECK(wrong.report() == ""); }
+}
+
+// |values - held|^2 / |values|^2 after each of so many exchanges of the same values.
+template <class Codec, class Element>
+std::vector<double> errors_of(Codec const& codec, std::vector<float> const& in, int steps)
+{
+  run_of<Codec, float, Element> run{cpu_executor{},
+                                    {.codec = codec, .values = {in.size()}, .world = 4}};
+  std::vector<double> errors;
+  for (int step = 0; step < steps; ++step) {
+    auto const out = run.exchange(cpu_executor{}, in);
+    double lost = 0, all = 0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      double const value = static_cast<double>(in[i]);
+      double const off   = value - static_cast<double>(to_float(out[3][i]));
+      lost += off * off;
+      all += value * value;
+    }
+    errors.push_back(lost / all);
+  }
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE(
+  "[values] codes, scales and values are those of the formulas, with equal bits on all ranks")
+{
+  check_against_formulas(values_of<1>{}, 1000, 3);
+  check_against_formulas(values_of<4>{}, 2500, 4);
+  check_against_formulas(values_of<8>{}, 1000, 5);
+  check_against_formulas(values_of<2, 1024>{}, 4096, 4);
+  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 1009u}) {
+    for (int const world : {1, 2}) { check_against_formulas(values_of<3>{}, d, world); }
+  }
+  // A boundary where a chunk would go on, several of them, empty shards, all of it of one rank.
+  check_against_formulas(values_of<3>{}, 1000, 4, {0, 10, 300, 301, 1000});
+  check_against_formulas(values_of<3>{}, 1000, 6, {0, 0, 512, 512, 600, 601, 1000});
+  check_against_formulas(values_of<3>{}, 1000, 3, {0, 0, 1000, 1000});
+}
+
+TEST_CASE(
+  "[values] under difference_feedback codes are of what has changed, and are added to what is held")
+{
+  using codec = values_of<3, 256, difference_feedback>;
+  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 1009u}) {
+    for (int const world : {1, 2, 3}) { check_against_formulas(codec{}, d, world); }
+  }
+  check_against_formulas(values_of<4, 1024, difference_feedback>{}, 9001, 5);
+  check_against_formulas(codec{}, 1000, 6, {0, 0, 512, 512, 600, 601, 1000});
+}
+
+TEST_CASE(
+  "[values] the error is that of one encoding; of differences it shrinks by that factor in every step")
+{
+  // D of the codebooks for normal values. A difference is rotated by other signs than the one before, so that what was lost
+  // looks normal again. Over 2^18 coordinates five deviations of a sum of squares are about .02 of it.
+  auto const in = tests::normal_gradients<std::mt19937_64>(1, std::size_t{1} << 18, 23)[0];
+  CHECK(errors_of<decltype(values_of<4, 1024>{}), float>({}, in, 1)[0] ==
+        doctest::Approx(.0095921).epsilon(.02));
+  auto const of_four =
+    errors_of<std::remove_cv_t<decltype(presets::differences_4)>, float>({}, in, 5);
+  double expected = 1;
+  for (double const error : of_four) {
+    expected *= .0095921;
+    CHECK(error == doctest::Approx(expected).epsilon(.1));
+  }
+  auto const of_two =
+    errors_of<std::remove_cv_t<decltype(presets::differences_2)>, float>({}, in, 5);
+  expected = 1;
+  for (double const error : of_two) {
+    expected *= .13310;
+    CHECK(error == doctest::Approx(expected).epsilon(.1));
+  }
+  // What is held in 16 bits is as near as these can be: a half rounds by at most 2^-11, bfloat16 by 2^-8.
+  CHECK(errors_of<std::remove_cv_t<decltype(presets::differences_4)>, half>({}, in, 6)[5] <=
+        0x1p-22);
+  CHECK(errors_of<std::remove_cv_t<decltype(presets::differences_4)>, bfloat16>({}, in, 6)[5] <=
+        0x1p-16);
+}
+
+TEST_CASE(
+  "[values] with feedback the values of T exchanges add up to T times the shards, but for the residual")
+{
+  using codec             = values_of<2, 256, error_feedback>;
+  constexpr std::size_t d = 1000;
+  constexpr int steps     = 64;
+  auto const in           = tests::normal_gradients(1, d, 23)[0];
+  boundaries const cuts{0, 100, 700, d};
+  run_of<codec> run{cpu_executor{}, {.values = {d}, .world = 3, .cuts = cuts}};
+  std::vector<double> sum(d);
+  for (int t = 1; t <= steps; ++t) {
+    auto const out = run.exchange(cpu_executor{}, in);
+    for (std::size_t i = 0; i < d; ++i) { sum[i] += static_cast<double>(out[0][i]); }
+    for (std::size_t r = 0; r < 3; ++r) {
+      auto const kept = residuals_of(run[r].plan, run[r].state);
+      REQUIRE(kept.size() == cuts[r + 1] - cuts[r]);
+      for (std::size_t i = cuts[r]; i < cuts[r + 1]; ++i) {
+        double const want = t * static_cast<double>(in[i]);
+        // Every step rounds some ten times values below 64.
+        REQUIRE(std::abs(sum[i] - want + static_cast<double>(kept[i - cuts[r]])) <=
+                t * 10 * 64 * epsilon);
+      }
+    }
+  }
+}
+
+TEST_CASE("[values] what bypasses arrives as it is, and values of other elements are rounded once")
+{
+  layout const bucket = tests::odd_bucket().gradient();
+  auto const d        = static_cast<std::size_t>(bucket.coordinates);
+  auto const in       = tests::make_gradient<float>(d, 0, 0, false);
+  boundaries const cuts{0, 1025, 1050, d};
+  using codec = values_of<8>;
+  run_of<codec, float, float> floats{cpu_executor{}, {.values = bucket, .world = 3, .cuts = cuts}};
+  run_of<codec, float, bfloat16> small{cpu_executor{},
+                                       {.values = bucket, .world = 3, .cuts = cuts}};
+  using differences = values_of<8, 256, difference_feedback>;
+  run_of<differences, float, float> added{cpu_executor{},
+                                          {.values = bucket, .world = 3, .cuts = cuts}};
+  static_cast<void>(added.exchange(cpu_executor{}, std::vector<float>(d, 3.0f)));
+  auto const want   = floats.exchange(cpu_executor{}, in);
+  auto const got    = small.exchange(cpu_executor{}, in);
+  auto const sums   = added.exchange(cpu_executor{}, in);
+  std::size_t exact = 0;
+  for (std::size_t at = 0; at < d; ++at) {
+    for (std::size_t r = 0; r < 3; ++r) {
+      REQUIRE(got[r][at] == to_bfloat16(want[0][at]));
+      auto const holds = [&](tensor const& t) {
+        return at >= t.offset && at < t.offset + t.size();
+      };
+      auto const t = std::find_if(bucket.tensors.begin(), bucket.tensors.end(), holds);
+      if (!bucket.bypasses(*t)) { continue; }
+      REQUIRE(want[r][at] == in[at]);
+      REQUIRE(sums[r][at] == in[at]);
+      ++exact;
+    }
+  }
+  CHECK(exact > 60);
+}
+
+TEST_CASE("[values] a value that is not finite stays in its chunk, and every rank is told")
+{
+  auto in = tests::normal_gradients(1, 1024, 23)[0];
+  SUBCASE("with feedback the residual stays finite")
+  {
+    using codec = values_of<4, 256, error_feedback>;
+    run_of<codec> run{cpu_executor{}, {.values = {1024}, .world = 2}};
+    static_cast<void>(run.exchange(cpu_executor{}, in));
+    in[300]        = std::numeric_limits<float>::infinity();
+    auto const out = run.exchange(cpu_executor{}, in);
+    for (std::size_t r = 0; r < 2; ++r) {
+      for (std::size_t i = 0; i < 1024; ++i) {
+        REQUIRE(std::isnan(out[r][i]) == (i >= 256 && i < 512));
+      }
+      CHECK(header_of(run[r].plan, run[r].state)->last_was_non_finite());
+      for (float const kept : residuals_of(run[r].plan, run[r].state)) {
+        REQUIRE(std::isfinite(kept));
+      }
+    }
+  }
+  SUBCASE("of differences what is held stays as it was")
+  {
+    using codec = values_of<4, 256, difference_feedback>;
+    run_of<codec> run{cpu_executor{}, {.values = {1024}, .world = 2}};
+    auto const before = run.exchange(cpu_executor{}, in);
+    CHECK_FALSE(header_of(run[0].plan, run[0].state)->last_was_non_finite());
+    float const value = in[300];
+    in[300]           = std::numeric_limits<float>::quiet_NaN();
+    auto const out    = run.exchange(cpu_executor{}, in);
+    for (std::size_t r = 0; r < 2; ++r) {
+      for (std::size_t i = 256; i < 512; ++i) { REQUIRE(out[r][i] == before[r][i]); }
+      CHECK(header_of(run[r].plan, run[r].state)->last_was_non_finite());
+    }
+    CHECK(same_bits(out[0], out[1]));
+    // Finite again, it is as near as if nothing had happened.
+    in[300]          = value;
+    auto const after = run.exchange(cpu_executor{}, in);
+    for (std::size_t i = 256; i < 512; ++i) { REQUIRE(std::abs(after[1][i] - in[i]) < .2f); }
+  }
+}
+
+TEST_CASE("[values] zeros stay zeros, and what does not change stays")
+{
+  run_of<values_of<1>> run{cpu_executor{}, {.values = {1000}, .world = 3}};
+  for (auto const& values : run.exchange(cpu_executor{}, std::vector<float>(1000))) {
+    for (float const value : values) { REQUIRE(value == 0); }
+  }
+  using codec = values_of<4, 256, difference_feedback>;
+  run_of<codec> differences{cpu_executor{}, {.values = {1000}, .world = 3}};
+  auto held = differences.exchange(cpu_executor{}, tests::normal_gradients(1, 1000, 5)[0])[0];
+  for (auto const& values : differences.exchange(cpu_executor{}, held)) {
+    CHECK(same_bits(values, held));
+  }
+}
+
+TEST_CASE("[values] the plan says what travels and what memory it takes")
+{
+  // Forty chunks of 512 + 4 bytes, ten for each rank; its ten scales lie in twelve words.
+  auto const plan = presets::values_4.plan(layout{40960}, {.size = 4, .rank = 1});
+  CHECK(plan.payload_bytes() == 4 * (10 * 512 + 48));
+  CHECK(plan.wire_bytes() == plan.payload_bytes());
+  CHECK(plan.workspace_bytes() == plan.payload_bytes());
+  CHECK(plan.owned_chunks() == 10);
+  CHECK(plan.shard_size() == 10240);
+  for (int rank = 0; rank <= 4; ++rank) {
+    CHECK(plan.part_word(rank) == static_cast<std::uint64_t>(rank) * plan.part_words(0));
+  }
+  auto const differences = presets::differences_4.plan(layout{40960}, {.size = 4, .rank = 1});
+  CHECK(differences.workspace_bytes() == plan.payload_bytes() + 4 * 10240);
+  CHECK(differences.state_bytes() == plan.state_bytes());
+  auto const kept = presets::values_4_ef.plan(layout{40960}, {.size = 4, .rank = 1});
+  CHECK(kept.state_bytes() == plan.state_bytes() + 4 * 10240);
+  // Each boundary may leave a chunk short.
+  auto const crowd = presets::values_4.plan(layout{1000}, {.size = 1000, .rank = 0});
+  CHECK(crowd.chunks() == 1000);
+  CHECK(crowd.payload_bytes() == 1000 * (512 + 16));
+  // Whatever the boundaries, parts lie one after the other, at multiples of 16 bytes, and so does what bypasses.
+  std::mt19937 random(5);
+  for (int round = 0; round < 50; ++round) {
+    layout const bucket = round % 2 == 0 ? layout{9973} : tests::odd_bucket().gradient();
+    boundaries cuts{0, bucket.coordinates};
+    for (int k = 0; k < 12; ++k) { cuts.push_back(random() % (bucket.coordinates + 1)); }
+    if (round % 3 == 0) { cuts[5] = cuts[6] = cuts[7]; }
+    std::sort(cuts.begin(), cuts.end());
+    auto const p = values_of<1>{}.plan(bucket, {.size = 13, .rank = 7}, cuts);
+    CHECK(p.check() == status{});
+    for (int rank = 0; rank < 13; ++rank) {
+      REQUIRE(p.part_word(rank) % 4 == 0);
+      REQUIRE(p.part_word(rank) + p.part_words(rank) <= p.part_word(rank + 1));
+      REQUIRE(p.bypass_begin(rank) <= p.bypass_begin(rank + 1));
+    }
+    CHECK(p.bypass_begin(13) == p.bypassed());
+    CHECK(p.workspace_bytes() >= 4 * p.part_word(13));
+  }
+}
+
+TEST_CASE("[values] a wrong argument is named, and no memory is written")
+{
+  layout const d{3000};
+  world const two{.size = 2, .rank = 0};
+  auto const refuses = [&](boundaries const& cuts) {
+    return mentions(presets::values_4_ef.plan(d, two, cuts).check(), "boundaries");
+  };
+  CHECK(refuses({0, 3000}));
+  CHECK(refuses({1, 10, 3000}));
+  CHECK(refuses({0, 3001, 3000}));
+  CHECK_FALSE(refuses({0, 3000, 3000}));
+  CHECK(mentions(presets::values_4.plan(d, {.size = 2, .rank = 2}).check(), "world.rank"));
+  CHECK(mentions(presets::values_4.plan(d, {.size = 0, .rank = 0}).check(), "world.size"));
+
+  boundaries const cuts{0, 1000, 3000};
+  auto const plan = presets::values_4_ef.plan(d, two, cuts);
+  std::vector<float> shard(1001, 1.0f), values(3000, 5.0f);
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s = std::as_writable_bytes(std::span{state});
+  auto const w = std::as_writable_bytes(std::span{workspace});
+  REQUIRE(initialize(cpu_executor{}, plan, s, 1) == status{});
+  auto const state_before = state;
+  auto const never        = [](auto const&) { FAIL("no round was due"); };
+  auto const gather       = [&](auto const& p, auto own, auto all, auto st, auto wk) {
+    return all_gather_values(cpu_executor{}, p, own, all, st, wk, never);
+  };
+  std::span<float const> const own{shard.data(), 1000};
+  std::span<float> const all{values};
+  CHECK(mentions(gather(plan, own, all.first(2999), s, w), "values.size()"));
+  CHECK(mentions(gather(plan, std::span<float const>{shard}, all, s, w), "shard.size()"));
+  CHECK(
+    mentions(gather(plan, std::span<float const>{static_cast<float*>(nullptr), 1000}, all, s, w),
+             "shard is a null"));
+  auto* const odd = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(shard.data()) + 2);
+  CHECK(
+    mentions(gather(plan, std::span<float const>{odd, 1000}, all, s, w), "shard is not aligned"));
+  CHECK(mentions(gather(plan, own, all, s.first(16), w), "state"));
+  CHECK(mentions(gather(plan, own, all, s, w.first(16)), "workspace"));
+  CHECK(mentions(gather(plan, std::span<float const>{all.subspan(5, 1000)}, all, s, w),
+                 "shard overlaps values"));
+  auto const differences = presets::differences_4.plan(d, two, cuts);
+  CHECK(
+    mentions(gather(differences, std::span<float const>{all.first(1000)}, all, s, w), "workspace"));
+  std::vector<word4> larger(differences.workspace_bytes() / 16 + 1);
+  CHECK(mentions(gather(differences,
+                        std::span<float const>{all.first(1000)},
+                        all,
+                        s,
+                        std::as_writable_bytes(std::span{larger})),
+                 "shard overlaps values"));
+  // A state of other boundaries is another state.
+  auto const other = presets::values_4_ef.plan(d, two, boundaries{});
+  std::vector<word4> more(other.workspace_bytes() / 16 + 1);
+  std::vector<float> half_of(1500);
+  CHECK(mentions(
+    gather(other, std::span<float const>{half_of}, all, s, std::as_writable_bytes(std::span{more})),
+    "state"));
+  CHECK(state == state_before);
+  CHECK(std::all_of(values.begin(), values.end(), [](float v) { return v == 5.0f; }));
+}
+
+TEST_CASE("[values] the shard may lie in the values, and the parts of a call give its bytes")
+{
+  using codec   = values_of<4>;
+  auto const in = tests::normal_gradients(1, 3000, 17)[0];
+  run_of<codec> run{cpu_executor{}, {.values = {3000}, .world = 1}};
+  auto const want = run.exchange(cpu_executor{}, in)[0];
+  auto const plan = codec{}.plan(layout{3000}, {});
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
+  auto const s    = std::as_writable_bytes(std::span{state});
+  auto const w    = std::as_writable_bytes(std::span{workspace});
+  auto const none = [](auto const&) {};
+  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  CHECK(check_state(plan, s) == status{});
+  std::vector<float> values = in;
+  REQUIRE(all_gather_values(cpu_executor{}, plan, values, values, s, w, none) == status{});
+  CHECK(same_bits(values, want));
+  REQUIRE(initialize(cpu_executor{}, plan, s, 77) == status{});
+  std::vector<float> all(3000);
+  REQUIRE(encode_shard(cpu_executor{}, plan, in, all, s, w) == status{});
+  REQUIRE(decode_values(cpu_executor{}, plan, all, s, w) == status{});
+  CHECK(same_bits(all, want));
+}
+
+TEST_CASE("[values] blocks with scales of their own are gathered, too")
+{
+  using codec =
+    values_codec<fixed_chunks<512>, no_rotation, group_absmax<8, 32, linear_levels, byte_scale>>;
+  auto const in = tests::normal_gradients(1, 3000, 17)[0];
+  run_of<codec> run{cpu_executor{}, {.values = {3000}, .world = 3, .cuts = {0, 700, 701, 3000}}};
+  auto const out = run.exchange(cpu_executor{}, in);
+  for (std::size_t r = 0; r < 3; ++r) {
+    CHECK(same_bits(out[r], out[0]));
+    // A level of 8 bits is 1/127 of the largest magnitude of a block, which is below six, as a scale rounded up makes it.
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      REQUIRE(std::abs(out[r][i] - in[i]) <= 6.0f / 100);
+    }
+  }
+}

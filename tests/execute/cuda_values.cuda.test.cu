@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: values.
+
+#include "support/compare_executors.cuh"
+#include "support/values_run.hpp"
+
+#include <tersum/sharded_presets.hpp>
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+namespace {
+
+template <class ShardElement, class Element, class Codec>
+void compare_values(Codec const& codec)
+{
+  for_each_values_case<ShardElement, Element>(codec, prime_from(9000), [](auto const& c) {
+    CAPTURE(c.values.coordinates);
+    CAPTURE(c.world);
+    stream const on;
+    auto const got  = record_values<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+    auto const want = record_values<host_buffer>(cpu_executor{}, c, std::byte{0x5a});
+    CHECK(difference(got, want) == "");
+  });
+}
+
+}  // namespace
+
+TEST_CASE("[cuda_executor] values equal the CPU executor")
+{
+  SUBCASE("values_4") { compare_values<float, float>(presets::values_4); }
+  SUBCASE("values_4_ef of half")
+  {
+    compare_values<tersum::half, tersum::half>(presets::values_4_ef);
+  }
+  SUBCASE("differences_4 of float in bfloat16")
+  {
+    compare_values<float, tersum::bfloat16>(presets::differences_4);
+  }
+}

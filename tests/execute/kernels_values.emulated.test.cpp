@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Exchanges of values have the same bytes on every instruction set and number of threads, and as kernel bodies.
+
+#include "support/compare_kernels.hpp"
+#include "support/values_run.hpp"
+
+#include <tersum/baseline/group_absmax.hpp>
+#include <tersum/rotate/no_rotation.hpp>
+#include <tersum/sharded_presets.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace tersum;
+using namespace tersum::tests;
+
+template <class ShardElement, class Element, class Codec>
+void compare_values(Codec const& codec)
+{
+  for_each_values_case<ShardElement, Element>(codec, several_chunks<Codec>(), [](auto const& c) {
+    CAPTURE(c.values.coordinates);
+    CAPTURE(c.world);
+    auto const on = [&](auto const& exec) {
+      return record_values<host_buffer>(exec, c, std::byte{0xa5});
+    };
+    auto const reference = record_values<host_buffer>(reference_executor, c, std::byte{0x5a});
+    check_instruction_sets(on, reference);
+    CHECK(difference(on(cpu_executor{.threads = 3}), reference) == "");
+    for (emulator::thread_order const order : emulator::thread_orders) {
+      CAPTURE(order);
+      CHECK(difference(on(emulated_executor{order}), reference) == "");
+    }
+  });
+}
+
+template <int Size, int Bits, class Feedback = no_feedback>
+using values_of =
+  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+
+TEST_CASE("[kernels] values")
+{
+  SUBCASE("1024, 4 bits") { compare_values<float, float>(presets::values_4); }
+  SUBCASE("1024, 4 bits, differences of float in bfloat16")
+  {
+    compare_values<float, bfloat16>(presets::differences_4);
+  }
+  SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
+  {
+    compare_values<bfloat16, float>(values_of<256, 3, error_feedback>{});
+  }
+  SUBCASE("2048, 1 bit, differences of float in half")
+  {
+    compare_values<float, half>(values_of<2048, 1, difference_feedback>{});
+  }
+  SUBCASE("blocks with scales of their own, differences")
+  {
+    using quantizer = group_absmax<4, 32, linear_levels, byte_scale>;
+    compare_values<half, half>(
+      values_codec<fixed_chunks<512>, no_rotation, quantizer, difference_feedback>{});
+  }
+}
+
+}  // namespace
