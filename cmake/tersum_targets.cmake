@@ -88,33 +88,95 @@ function(tersum_reuse_headers target level)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
+# tersum_compile_test(<target> <cpu|emulated> <level>): links and compiles a program of tests at this level of optimization.
+function(tersum_compile_test target level)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
+  target_compile_options(${target} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:${level}>")
+  tersum_reuse_headers(${target} ${level})
+  if(TERSUM_TEST_FEW_CODECS)
+    target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)
+  endif()
+endfunction()
+
+# tersum_run_test(<name> <backend> <target> <argument>...): a test in the root of the project. Exit status 77 means skipped.
+function(tersum_run_test name backend target)
+  add_test(NAME ${name} COMMAND ${target} ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES LABELS ${backend} SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
+# tersum_level_of_test(<variable> <area>.<name>.<backend>): -Og takes half of the compile time of -O1 on templates like ours, and a
+# sixth of that of -O3; -O0 takes two thirds again of whole pipelines on emulated threads.
+function(tersum_level_of_test variable full_name)
+  if(full_name MATCHES "${TERSUM_TEST_OPTIMIZED}")
+    set(${variable} -Og PARENT_SCOPE)
+  else()
+    set(${variable} -O0 PARENT_SCOPE)
+  endif()
+endfunction()
+
 # tersum_add_test(<area> <name> <cpu|emulated|cuda> <source>): tersum.test.<area>.<name>.<backend>, program and test.
-# It runs in the root of the project. Exit status 77 means skipped.
 function(tersum_add_test area name backend source)
   set(target tersum.test.${area}.${name}.${backend})
   tersum_add_program(${target} "${source}")
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   if(backend STREQUAL "cuda")
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
     if(TERSUM_SIMULATE)
       target_compile_options(${target} PRIVATE --no-compress) # of the PTX, for its interpreter to read
     endif()
-  else()
-    target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main)
-    # -Og takes half of the compile time of -O1 on templates like ours, and a sixth of that of -O3; -O0 takes two thirds again of
-    # whole pipelines on emulated threads.
-    set(level -O0)
-    if("${area}.${name}.${backend}" MATCHES "${TERSUM_TEST_OPTIMIZED}")
-      set(level -Og)
+    if(TERSUM_TEST_FEW_CODECS)
+      target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)
     endif()
-    target_compile_options(${target} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:${level}>")
-    tersum_reuse_headers(${target} ${level})
+  else()
+    tersum_level_of_test(level ${area}.${name}.${backend})
+    tersum_compile_test(${target} ${level})
   endif()
-  if(TERSUM_TEST_FEW_CODECS)
-    target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)
+  tersum_run_test(${target} ${backend} ${target})
+endfunction()
+
+# tersum_can_be_together(<variable> <source>): whether a source defines nothing outside of namespaces of its own, so that others can be
+# compiled in the same file.
+function(tersum_can_be_together variable source)
+  file(READ "${source}" text)
+  if("\n${text}" MATCHES "\n#define|\nnamespace tersum|\ntemplate <>|#include \"[^\"]*\\.cpp\"")
+    set(${variable} OFF PARENT_SCOPE)
+  else()
+    set(${variable} ON PARENT_SCOPE)
   endif()
-  add_test(NAME ${target} COMMAND ${target} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${target} PROPERTIES LABELS ${backend} SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
+# tersum_add_tests_together(<area> <cpu|emulated> <level> <source>...): the tests of tersum_add_test, from one file that includes
+# all sources, each in a namespace of its own. Codecs that several of them test are instantiated once. Each test runs the program
+# with the cases of its source.
+function(tersum_add_tests_together area backend level)
+  set(target tersum.tests.${area}${level}.${backend})
+  set(includes)
+  set(bodies)
+  foreach(source IN LISTS ARGN)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET source FILENAME file)
+    # What they include is read outside of the namespaces, and found to be read already inside.
+    file(STRINGS "${source}" lines REGEX "^ *# *include ")
+    foreach(line IN LISTS lines)
+      if(line MATCHES "\"(.+)\"")
+        if(EXISTS "${folder}/${CMAKE_MATCH_1}")
+          set(line "#include \"${folder}/${CMAKE_MATCH_1}\"")
+        endif()
+      endif()
+      list(APPEND includes "${line}")
+    endforeach()
+    string(MAKE_C_IDENTIFIER "${file}" namespace)
+    string(APPEND bodies "namespace of_${namespace} {\n#include \"${source}\"\n}\n")
+    string(REGEX REPLACE "(\\.emulated)?\\.test\\.cpp$" "" name "${file}")
+    tersum_run_test(tersum.test.${area}.${name}.${backend} ${backend} ${target} "--source-file=*/${area}/${file}")
+  endforeach()
+  list(REMOVE_DUPLICATES includes)
+  list(JOIN includes "\n" includes)
+  set(together "${PROJECT_BINARY_DIR}/together/${target}.cpp")
+  file(CONFIGURE OUTPUT "${together}" CONTENT "${includes}\n${bodies}" @ONLY)
+  tersum_add_program(${target} "${together}")
+  tersum_compile_test(${target} ${level})
 endfunction()
 
 # tersum_simulate(<name of the test> <target> <argument>...): the objects of a program with CUDA, linked with the
