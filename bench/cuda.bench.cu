@@ -84,6 +84,10 @@ void add_reduce_once()
   add_presets({"decode", part::decode});
   add_presets({"reduce", part::reduce});
   add_presets({"exchange", part::exchange});
+  add_presets({"pair", part::pair});
+  add_presets({"pair_replayed", part::pair_replayed});
+  add_presets({"pair_tensors", part::pair_tensors});
+  add_presets({"pair_misaligned", part::pair_misaligned});
   add_reduce_once<2>();
   add_reduce_once<4>();
   add_reduce_once<8>();

@@ -2,33 +2,66 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# One call on a machine with a GPU: builds the CUDA programs, runs the tests (the CPU executor's bytes over presets and
-# sizes, captured graphs, NCCL ranks that share the GPU), the same under compute-sanitizer on small sizes, and the
-# benchmarks; then looks at the three slowest of them with ncu. Needs the CUDA toolkit, cmake 3.25, ninja or make, and
-# g++; no network. Ends within nine minutes: what does not fit is left out, and said. Without a GPU it builds, says so
-# and exits with 0.
+# One call on a machine with a GPU, of nine minutes at most. First what must be right: all CUDA tests (the CPU executor's bytes over
+# presets and sizes, captured graphs), NCCL ranks that share the GPU, and a program of each kind under compute-sanitizer. Then
+# what it takes: ceilings of the memory, the parts of an exchange, every kernel of one exchange of twelve presets by ncu, exchanges
+# of 2^12 to 2^28 coordinates, launched and replayed from a graph, as one vector and as buckets of tensors. Then a page
+# that puts predictions beside measurements and names the three largest gaps.
 #
-#   OUT            folder of text and JSON (default bench/results/<device>): summary.txt, cuda.md, cuda.json, log.txt
-#                  and details.tar.gz, what every program said; cuda.svg where Python has matplotlib
+#   bash bench/gpu_check.sh                builds what it runs, then runs it
+#   bash bench/gpu_check.sh --build-only   builds it and packs it into $BUILD/programs.tar.gz; needs no GPU, and takes its time
+#   bash bench/gpu_check.sh --run-only     runs what was packed; needs no compiler
+#
+# Each part has a limit of time, and results are written after each: what does not fit is left out, and said. A test that fails
+# makes it fail. Building needs the CUDA toolkit, cmake 3.25, ninja or make, and g++; no network. Without a GPU it builds, says so
+# and exits with 0; with --run-only it fails.
+#
+#   OUT            folder of results (default bench/results/<device>): gpu.md, the page; summary.txt; cuda.md, cuda.json and, where
+#                  Python has matplotlib, cuda.svg, all benchmarks; details.tar.gz, what every program said; profiles.tar.gz,
+#                  ncu's reports. Nothing else is written there.
 #   BUILD          build folder (default build/gpu-check)
-#   PRESETS        few (default) or all presets in the benchmarks
+#   ARCHITECTURE   of the code (default: the device's, or 90 where there is none)
+#   PRESETS        those that are measured, by name (default: those that were predicted or are profiled); few; or all
+#   TESTS          regular expression: tests to build and run, of <area>.<name>.cuda (default: all)
 #   DOCTEST_DIR    doctest, BENCHMARK_DIR Google Benchmark: the project's source tree, or a folder into which it is
 #                  installed; needed where the system has none. What cannot be built is skipped, in so many words.
 
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-readonly budget=510
-build=${BUILD:-build/gpu-check}
+budget=520
+twelve=(rotated_sat4 rotated_sat4_tc rotated_sat4_ef allocated_sat_4 topkc_b2 topk_b2 two_shot_4 allocated_4 per_hop_4
+  thc_lookup4 thc_wide4 powersgd_r4)
+read -ra presets <<<"${PRESETS:-${twelve[*]} fp16 dynamiq_hop_4}"
+# A test of each kind for compute-sanitizer: lanes that saturate, two shots, chosen chunks, graphs, calls on arrays, factors.
+kinds=(execute.cuda_presets execute.cuda_two_shots execute.cuda_choosing execute.cuda_executor device.arrays lowrank.low_rank)
+largest=268435456 smaller='6553600|16777216|67108864' patience=1
+if [ -n "${TERSUM_SMALL:-}" ]; then # to show that all parts run, on a simulated device: what benchmarks take then
+  largest=32768 smaller=32768 patience=10
+fi
+
+builds=1 runs=1
+case ${1:-} in
+  "") ;;
+  --build-only) runs=0 ;;
+  --run-only) builds=0 ;;
+  *)
+    echo "usage: gpu_check.sh [--build-only | --run-only]" >&2
+    exit 2
+    ;;
+esac
+
+build=$(realpath -m "${BUILD:-build/gpu-check}")
+programs=$build/bin
 jobs=$(nproc)
 failures=0
 notes=()
 
-# Seconds for a stage that may take $1: less when the whole is nearly used up.
+# Seconds for a part that may take $1: less when the whole is nearly used up.
 seconds() {
-  local left=$((budget - SECONDS))
+  local most=$(($1 * patience)) left=$((budget * patience - SECONDS))
   ((left < 1)) && left=1
-  echo $(($1 < left ? $1 : left))
+  echo $((most < left ? most : left))
 }
 
 note() {
@@ -41,34 +74,28 @@ fail() {
   note "FAILED: $*"
 }
 
+# Folders of NVIDIA's libraries in Python's packages.
+python_libraries() {
+  python3 - 2>/dev/null <<'END'
+import glob, importlib
+for folder in importlib.import_module("nvidia").__path__:
+    print("\n".join(sorted(glob.glob(folder + "/*/lib"))))
+END
+}
+
 export PATH="$PATH:/usr/local/cuda/bin"
-if ! command -v nvcc >/dev/null; then
-  echo "gpu_check.sh: nvcc is not on PATH nor in /usr/local/cuda/bin" >&2
-  exit 1
-fi
-if ! command -v cmake >/dev/null; then
-  echo "gpu_check.sh: cmake is not on PATH" >&2
-  exit 1
-fi
 device=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 || true)
 [[ $device == *[Ff]ailed* || $device == *"No devices"* ]] && device=
-slug=$(tr '[:upper:] ' '[:lower:]-' <<<"${device:-no-gpu}" | tr -cd 'a-z0-9-')
-if [ -n "${OUT:-}" ]; then
-  out=$OUT
-elif [ -n "$device" ]; then
-  out=bench/results/$slug
-else
-  out=$build/results
-fi
-details=$out/details
-rm -rf "$details"
-mkdir -p "$details" "$build"
-log=$out/log.txt
+mkdir -p "$build"
+log=$build/log.txt
 : >"$log"
 
-# Arguments of cmake for a package: from the folder that a variable names, or the system's. Fails when there is none.
+# ---- Building
+
+# Arguments of cmake for a package: from the folder that a variable names, or the system's. Fails when there is none with which a
+# file that includes its header $3 compiles.
 package() {
-  local name=$1 folder=$2
+  local name=$1 folder=$2 header=$3
   if [ -n "$folder" ] && [ -f "$folder/CMakeLists.txt" ]; then
     arguments+=("-DFETCHCONTENT_SOURCE_DIR_${name^^}=$(realpath "$folder")")
     return
@@ -76,58 +103,152 @@ package() {
   [ -z "$folder" ] || prefixes+=("$(realpath "$folder")")
   local probe=$build/probe-$name list
   list=$(IFS=';' && echo "${prefixes[*]:-}")
+  rm -rf "$probe"
   mkdir -p "$probe"
-  printf 'cmake_minimum_required(VERSION 3.25)\nproject(probe CXX)\nfind_package(%s REQUIRED)\n' "$name" \
-    >"$probe/CMakeLists.txt"
-  rm -rf "$probe/build"
-  timeout -k 5 "$(seconds 30)" cmake -S "$probe" -B "$probe/build" "-DCMAKE_PREFIX_PATH=$list" >>"$log" 2>&1
+  cat >"$probe/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(probe CXX)
+find_package($name REQUIRED)
+add_library(probe OBJECT probe.cpp)
+target_link_libraries(probe PRIVATE $name::$name)
+END
+  echo "#include <$header>" >"$probe/probe.cpp"
+  timeout -k 5 30 cmake -S "$probe" -B "$probe/build" "-DCMAKE_PREFIX_PATH=$list" >>"$log" 2>&1 &&
+    timeout -k 5 60 cmake --build "$probe/build" >>"$log" 2>&1
 }
 
-arguments=() prefixes=()
-# Code for the device at hand alone: nothing is left to compile when programs start.
-capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
-[[ ! $capability =~ ^[0-9]+$ ]] || arguments+=("-DCMAKE_CUDA_ARCHITECTURES=$capability-real")
-if package doctest "${DOCTEST_DIR:-}"; then
-  tests=ON
-else
-  tests=OFF
-  note "skipped: the tests; there is no doctest (set DOCTEST_DIR)"
-fi
-if package benchmark "${BENCHMARK_DIR:-}"; then
-  bench=ON
-else
-  bench=OFF
-  note "skipped: the benchmarks; there is no Google Benchmark (set BENCHMARK_DIR)"
-fi
-keep_going=(-k 0)
-if ! command -v ninja >/dev/null; then
-  arguments+=(-G "Unix Makefiles")
-  keep_going=(-k)
-fi
+# NCCL of Python's packages, where the toolkit has none.
+find_nccl() {
+  local folder library
+  while read -r folder; do
+    library=$(find "$folder" -maxdepth 1 -name 'libnccl.so*' | sort | head -n 1)
+    if [ -n "$library" ] && [ -f "$folder/../include/nccl.h" ]; then
+      arguments+=("-DTERSUM_NCCL_INCLUDE=$(realpath "$folder/../include")" "-DTERSUM_NCCL_LIBRARY=$library")
+      return
+    fi
+  done < <(python_libraries)
+}
 
-echo "== configure and build ($jobs jobs)"
-list=$(IFS=';' && echo "${prefixes[*]:-}")
-if ! timeout -k 5 "$(seconds 60)" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
-  "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" "-DTERSUM_BENCH_PRESETS=${PRESETS:-few}" \
-  -DTERSUM_BENCH_ROTATORS=ON -DTERSUM_BUILD_EXAMPLES=OFF \
-  -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
-  "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
-  tail -n 20 "$log"
-  echo "gpu_check.sh: cmake failed; see $log" >&2
-  exit 1
-fi
-# What an earlier build left must not pass for this one's.
-rm -f "$build"/bin/tersum.{test,bench}.*.cuda "$build/bin/tersum.test.interop.nccl"
-begin=$SECONDS
-timeout -k 5 "$(seconds 240)" cmake --build "$build" -j "$jobs" --target tersum.cuda.programs -- "${keep_going[@]}" \
-  >>"$log" 2>&1 || fail "the build, in part or in time; see $log"
-note "build: $((SECONDS - begin)) s"
+build_all() {
+  local tool
+  for tool in nvcc cmake; do
+    if ! command -v "$tool" >/dev/null; then
+      echo "gpu_check.sh: $tool is not on PATH nor in /usr/local/cuda/bin" >&2
+      exit 1
+    fi
+  done
+  arguments=() prefixes=()
+  # Code for one device alone: nothing is left to compile when programs start.
+  local capability=${ARCHITECTURE:-} tests=ON bench=ON list names
+  [ -n "$capability" ] ||
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
+  [[ $capability =~ ^[0-9]+$ ]] || capability=90
+  package doctest "${DOCTEST_DIR:-}" doctest/doctest.h || tests=OFF
+  [ $tests = ON ] || note "skipped: the tests; there is no doctest that compiles (set DOCTEST_DIR)"
+  package benchmark "${BENCHMARK_DIR:-}" benchmark/benchmark.h || bench=OFF
+  [ $bench = ON ] || note "skipped: the benchmarks; there is no Google Benchmark that compiles (set BENCHMARK_DIR)"
+  [ -f "$(dirname "$(command -v nvcc)")/../include/nccl.h" ] || find_nccl
+  [[ interop.nccl.cuda =~ ${TESTS:-.} ]] || arguments+=(-DTERSUM_TRANSPORTS=OFF)
+  local keep_going=(-k 0)
+  if ! command -v ninja >/dev/null; then
+    arguments+=(-G "Unix Makefiles")
+    keep_going=(-k)
+  fi
+  local limit=240 configures=60
+  ((runs)) || limit=86400 configures=600
 
-if [ -z "$device" ]; then
-  note "no GPU here: nothing was run"
-  rmdir "$details"
+  echo "== configure and build ($jobs jobs, sm_$capability)"
+  list=$(IFS=';' && echo "${prefixes[*]:-}")
+  names=$(IFS=';' && echo "${presets[*]}")
+  if ! timeout -k 5 "$configures" cmake --preset cuda -B "$build" "-DTERSUM_BUILD_TESTS=$tests" \
+    "-DCMAKE_CUDA_ARCHITECTURES=$capability-real" "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "-DTERSUM_BUILD_BENCH=$bench" \
+    "-DTERSUM_BENCH_PRESETS=$names" "-DTERSUM_TEST_ONLY=(${TESTS:-.}).*\\.cuda\$" -DTERSUM_BENCH_ROTATORS=ON \
+    -DTERSUM_BUILD_EXAMPLES=OFF -DTERSUM_INSTALL=OFF -DTERSUM_TEST_HEADERS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON \
+    "-DCMAKE_PREFIX_PATH=$list" "${arguments[@]}" >>"$log" 2>&1; then
+    tail -n 20 "$log"
+    echo "gpu_check.sh: cmake failed; see $log" >&2
+    exit 1
+  fi
+  # What an earlier build left must not pass for this one's.
+  rm -f "$programs"/tersum.{test,bench}.*.cuda "$programs/tersum.test.interop.nccl"
+  local begin=$SECONDS
+  timeout -k 5 "$limit" cmake --build "$build" -j "$jobs" --target tersum.cuda.programs -- "${keep_going[@]}" \
+    >>"$log" 2>&1 || fail "the build, in part or in time; see $log"
+  note "build: $((SECONDS - begin)) s"
+}
+
+# The programs, without what only a debugger reads, and the libraries that another machine may not have.
+pack() {
+  local folder=$build/programs program
+  rm -rf "$folder"
+  mkdir -p "$folder/lib"
+  for program in "$programs"/tersum.{test,bench}.*.cuda "$programs/tersum.test.interop.nccl"; do
+    [ -x "$program" ] || continue
+    strip -o "$folder/${program##*/}" "$program" || cp "$program" "$folder/" || return 1
+    ldd "$program" | awk '$1 ~ /^lib(benchmark|gomp)/ && $3 ~ /^\// { print $3 }' | xargs -r cp -Lt "$folder/lib" || return 1
+  done
+  git rev-parse --short HEAD >"$folder/commit" 2>/dev/null
+  tar -czf "$build/programs.tar.gz" -C "$build" programs || return 1
+  note "packed: $(du -h "$build/programs.tar.gz" | cut -f 1) in $build/programs.tar.gz"
+}
+
+if ((builds)); then build_all; fi
+if ! ((runs)); then
+  pack || fail "the programs could not be packed"
   exit $((failures > 0))
 fi
+if [ -z "$device" ]; then
+  note "no GPU here: nothing was run"
+  exit $((failures > 0 || !builds))
+fi
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+if ! ((builds)); then
+  programs=$build/programs
+  [ ! -f "$programs.tar.gz" ] || tar -xzf "$programs.tar.gz" -C "$build" || fail "$programs.tar.gz cannot be unpacked"
+  if ! compgen -G "$programs/tersum.*" >/dev/null; then
+    echo "gpu_check.sh: there are no programs in $programs; build them with --build-only" >&2
+    exit 1
+  fi
+  [ ! -s "$programs/commit" ] || commit=$(cat "$programs/commit")
+fi
+mapfile -t of_python < <(python_libraries)
+libraries=$(printf '%s:' "$programs/lib" /usr/local/cuda/lib64 "${of_python[@]}")
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}${libraries%:}"
+
+# ---- Results
+
+slug=$(tr '[:upper:] ' '[:lower:]-' <<<"$device" | tr -cd 'a-z0-9-')
+out=${OUT:-bench/results/$slug}
+details=$build/details profiles=$build/profiles
+rm -rf "$details" "$profiles"
+mkdir -p "$out" "$details" "$profiles"
+results=()
+shopt -s nullglob
+
+# Writes what there is so far: a call that is ended from outside leaves it.
+save() {
+  {
+    echo "device: $device"
+    nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.mem,memory.total --format=csv 2>/dev/null
+    if command -v nvcc >/dev/null; then nvcc --version | tail -n 2; fi
+    echo "commit: $commit"
+    echo "date: $(date -u +%F)"
+    printf '%s\n' "${notes[@]}"
+    echo "$failures failed, $SECONDS s so far"
+  } >"$out/summary.txt"
+  cp "$log" "$details/log.txt"
+  python3 bench/gpu_page.py "${results[@]}" --ncu "$details"/ncu.*.csv --size "$largest" >"$out/gpu.md" ||
+    fail "the page could not be written"
+  if ((${#results[@]})); then
+    python3 bench/report.py "${results[@]}" >"$out/cuda.md" 2>>"$log" || true
+    python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json" 2>>"$log" || true
+  fi
+  tar -czf "$out/details.tar.gz" -C "$build" details
+  local reports=("$profiles"/*)
+  ((${#reports[@]} == 0)) || tar -czf "$out/profiles.tar.gz" -C "$build" profiles
+}
+
+# ---- Tests
 
 # run_program PROGRAM DEADLINE FOLDER: prints the verdict on one program.
 run_program() {
@@ -145,7 +266,6 @@ run_program() {
 # sanitize PROGRAM DEADLINE FOLDER TOOL: the same under compute-sanitizer. The test of refused calls is for others.
 sanitize() {
   local what="$4 ${1##*/}" text=$3/sanitizer.$4.${1##*/}.txt left=$(($2 - $(date +%s)))
-  ((left > 75)) && left=75
   if ((left < 5)); then
     echo "out of time: $what"
     return
@@ -174,37 +294,65 @@ tell() {
   done <"$2"
 }
 
-shopt -s nullglob
-# Those of presets that differ from others in little come last: what does not fit is theirs.
-more=("$build"/bin/tersum.test.*.cuda_more_*.cuda)
-programs=()
-for program in "$build"/bin/tersum.test.*.cuda; do
-  [[ $program == */tersum.test.*.cuda_more_* ]] || programs+=("$program")
-done
-programs+=("${more[@]}")
-if ((${#programs[@]})); then
+run_tests() {
+  # Those of presets that differ from others in little come last: what does not fit is theirs.
+  local all=() more=() program deadline
+  for program in "$programs"/tersum.test.*.cuda; do
+    if [[ $program == */tersum.test.*.cuda_more_* ]]; then more+=("$program"); else all+=("$program"); fi
+  done
+  all+=("${more[@]}")
+  if ((${#all[@]} == 0)); then
+    note "skipped: the tests; there are none"
+    return
+  fi
   echo "== CUDA tests"
-  deadline=$(($(date +%s) + $(seconds 120)))
-  printf '%s\0' "${programs[@]}" |
+  deadline=$(($(date +%s) + $(seconds 100)))
+  printf '%s\0' "${all[@]}" |
     OMP_NUM_THREADS=$((jobs > 4 ? jobs / 4 : 1)) xargs -0 -n 1 -P 4 \
       bash -c 'run_program "$2" "$0" "$1"' "$deadline" "$details" >"$details/tests.txt"
   tell "" "$details/tests.txt"
-fi
+}
 
-program=$build/bin/tersum.test.interop.nccl
-if [ -x "$program" ]; then
+run_nccl() {
+  local program=$programs/tersum.test.interop.nccl ranks text
+  if [ ! -x "$program" ]; then
+    note "skipped: NCCL ranks; NCCL is not here, or the tests are not built"
+    return
+  fi
   echo "== NCCL, ranks that share the GPU"
   for ranks in 1 2 3 4 8; do
-    timeout -k 5 "$(seconds 40)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$details/nccl.$ranks.txt" 2>&1
+    text=$details/nccl.$ranks.txt
+    timeout -k 5 "$(seconds 30)" bash tests/interop/nccl_ranks.sh "$ranks" "$program" >"$text" 2>&1
     case $? in
       0) note "passed: $ranks NCCL ranks" ;;
       77) note "skipped: $ranks NCCL ranks" ;;
-      *) fail "$ranks NCCL ranks" && tail -n 30 "$details/nccl.$ranks.txt" ;;
+      *) fail "$ranks NCCL ranks" && tail -n 30 "$text" ;;
     esac
+    # Parts that a passed run has left out, as its first rank says it.
+    while read -r line; do note "$ranks NCCL ranks, $line"; done < <(grep '^skipped: ' "$text" | sort -u)
   done
-else
-  note "skipped: NCCL ranks; NCCL is not here, or the tests are not built"
-fi
+}
+
+run_sanitizer() {
+  local tool kind deadline here=()
+  for tool in memcheck racecheck; do
+    for kind in "${kinds[@]}"; do
+      if [ -x "$programs/tersum.test.$kind.cuda" ]; then here+=("$programs/tersum.test.$kind.cuda" "$tool"); fi
+    done
+  done
+  ((${#here[@]})) || return
+  if ! command -v compute-sanitizer >/dev/null; then
+    note "skipped: compute-sanitizer is not on PATH"
+    return
+  fi
+  echo "== compute-sanitizer"
+  deadline=$(($(date +%s) + $(seconds 90)))
+  printf '%s\0' "${here[@]}" |
+    xargs -0 -n 2 -P 6 bash -c 'sanitize "$2" "$0" "$1" "$3"' "$deadline" "$details" >"$details/sanitizer.txt"
+  tell "compute-sanitizer " "$details/sanitizer.txt"
+}
+
+# ---- Measurements
 
 # finish_json FILE: ends a file that was cut off behind the last of its runs. Fails when it has none.
 finish_json() {
@@ -222,113 +370,114 @@ with open(sys.argv[1], "w", encoding="utf-8") as file:
 END
 }
 
-# The largest size of every operation first; the others while there is time.
-results=()
+# measure NAME PROGRAM SECONDS FILTER: runs the benchmarks of a program whose names the filter finds.
 measure() {
-  local operation=$1 size=$2 pattern=$3 program=$build/bin/tersum.bench.cuda.cuda
-  local json=$details/cuda.$operation.$size.json
-  case $operation in
-    select | sort) program=$build/bin/tersum.bench.select.cuda ;;
-    products | orthogonalize | reconstruct) program=$build/bin/tersum.bench.low_rank.cuda ;;
-    rotate | rotate_local) program=$build/bin/tersum.bench.rotate.cuda ;;
-  esac
-  [ -x "$program" ] || return
-  timeout -k 5 "$(seconds 45)" "$program" "--benchmark_filter=^$operation/$pattern" --benchmark_min_time=0.02 \
-    "--benchmark_out=$json" --benchmark_out_format=json >"$details/cuda.$operation.$size.txt" 2>&1
-  local code=$?
-  ((code != 137)) || code=124 # it had to be killed
-  if ((code == 0)) && [ -s "$json" ]; then
-    results+=("$json")
+  local name=$1 program=$programs/tersum.bench.$2.cuda limit json=$details/$1.json text=$details/$1.txt
+  limit=$(seconds "$3")
+  if [ ! -x "$program" ]; then
+    note "skipped: benchmarks of $name; ${program##*/} is not built"
     return
   fi
-  if ((code == 124)); then
-    note "out of time: some benchmarks of $operation, $size; see $details/cuda.$operation.$size.txt"
-    if [ -s "$json" ] && finish_json "$json"; then
-      results+=("$json")
-      return
-    fi
+  if ((limit < 5 && limit < $3)); then
+    note "out of time: benchmarks of $name"
+    return
   fi
-  rm -f "$json"
-  ((code == 124)) || fail "the benchmarks of $operation, $size (exit $code); see $details/cuda.$operation.$size.txt"
+  timeout -k 5 "$limit" "$program" "--benchmark_filter=$4" --benchmark_min_time=0.02 "--benchmark_context=commit=$commit" \
+    "--benchmark_out=$json" --benchmark_out_format=json >"$text" 2>&1
+  local code=$?
+  if ((code == 124 || code == 137)); then
+    note "out of time: some benchmarks of $name; see $text"
+    if finish_json "$json" 2>/dev/null; then results+=("$json"); else rm -f "$json"; fi
+  elif ((code)) || ! [ -s "$json" ]; then
+    fail "benchmarks of $name (exit $code; $text)"
+    rm -f "$json"
+  else
+    results+=("$json")
+    ! grep -q 'ERROR OCCURRED' "$text" || fail "benchmarks of $name: some have errors; see $text"
+  fi
 }
-operations=(encode decode norms local reduce encode_feedback recompress reduce_once exchange)
-largest=268435456
-if [ "$bench" = ON ]; then
-  echo "== benchmarks"
-  for operation in "${operations[@]}"; do measure "$operation" "$largest" ".*/n:$largest/"; done
-  for operation in select sort rotate rotate_local; do measure "$operation" all ''; done
-fi
 
-if ((${#programs[@]})); then
-  echo "== compute-sanitizer"
-  if command -v compute-sanitizer >/dev/null; then
-    deadline=$(($(date +%s) + $(seconds 150)))
-    for tool in memcheck racecheck initcheck synccheck; do
-      for program in "${programs[@]}"; do printf '%s\0%s\0' "$program" "$tool"; done
-    done | xargs -0 -n 2 -P 6 bash -c 'sanitize "$2" "$0" "$1" "$3"' "$deadline" "$details" >"$details/sanitizer.txt"
-    tell "compute-sanitizer " "$details/sanitizer.txt"
-  else
-    note "skipped: compute-sanitizer is not on PATH"
+# Every kernel of one exchange of a preset, as the benchmark marks it for the profiler. The clocks are left as they are.
+profile() {
+  local preset=$1 element=float program=$programs/tersum.bench.cuda.cuda report=$profiles/$1 text=$details/ncu.$1.txt code
+  [ "$preset" != rotated_sat4_tc ] || element=bfloat16
+  TERSUM_PROFILE=1 timeout -k 5 "$(seconds 40)" ncu --clock-control none --profile-from-start off --force-overwrite \
+    --section SpeedOfLight --section MemoryWorkloadAnalysis --section MemoryWorkloadAnalysis_Tables \
+    --section ComputeWorkloadAnalysis --section SchedulerStats --section WarpStateStats --section SourceCounters \
+    --section LaunchStats --section Occupancy \
+    --metrics gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum --export "$report" \
+    "$program" "--benchmark_filter=^pair/$preset/$element/cuda/n:$largest/" --benchmark_min_time=0 >"$text" 2>&1
+  code=$?
+  if grep -q ERR_NVGPUCTRPERM "$text"; then
+    note "skipped: ncu may not read the counters here"
+    return 1
   fi
-fi
-
-if ((${#results[@]})) && command -v python3 >/dev/null; then
-  echo "== ncu, the three slowest"
-  if command -v ncu >/dev/null; then
-    number=0
-    while read -r name; do
-      number=$((number + 1))
-      program=$build/bin/tersum.bench.cuda.cuda
-      text=$details/ncu.$number.txt
-      kernel=${name%%/*}
-      [[ $name != */fp16/* && $name != */bf16/* && $name != */topkc_b*/* ]] || kernel=cast
-      timeout -k 5 "$(seconds 40)" ncu --kernel-name-base mangled --kernel-name "regex:[0-9]${kernel}_[a-z_]*kernel" \
-        --launch-count 2 --section SpeedOfLight --section LaunchStats --section Occupancy \
-        --section WarpStateStats "$program" "--benchmark_filter=^$name" --benchmark_min_time=0.001 >"$text" 2>&1
-      code=$?
-      if ((code == 0)) && grep -q Throughput "$text"; then
-        note "ncu: $name in $text"
-      elif grep -q ERR_NVGPUCTRPERM "$text"; then
-        note "skipped: ncu may not read the counters here"
-        break
-      else
-        note "ncu: nothing of $name (exit $code; $text)"
-      fi
-    done < <(python3 bench/report.py "${results[@]}" --filter "^(encode|decode|norms|reduce)/.*/n:$largest/" --slowest 3)
+  if [ -s "$report.ncu-rep" ]; then
+    timeout -k 5 "$(seconds 20)" ncu --import "$report.ncu-rep" --page raw --csv --print-units base \
+      >"$details/ncu.$preset.csv" 2>>"$text"
+  fi
+  if [ -s "$details/ncu.$preset.csv" ]; then
+    note "ncu: $preset, $(grep -c '^"[0-9]' "$details/ncu.$preset.csv") launches"
   else
+    note "ncu: nothing of $preset (exit $code; $text)"
+    rm -f "$details/ncu.$preset.csv"
+  fi
+}
+
+run_ncu() {
+  local preset names end=$((SECONDS + $(seconds 130)))
+  if ! command -v ncu >/dev/null; then
     note "skipped: ncu is not on PATH"
+    return
   fi
-fi
-
-if [ "$bench" = ON ]; then
-  echo "== benchmarks of low ranks and of smaller sizes"
-  for operation in products orthogonalize reconstruct; do
-    (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation" && continue
-    measure "$operation" all ''
+  [ -x "$programs/tersum.bench.cuda.cuda" ] || return
+  echo "== ncu, every kernel of one exchange"
+  names=$("$programs/tersum.bench.cuda.cuda" --benchmark_list_tests 2>/dev/null)
+  for preset in "${twelve[@]}"; do
+    if ! grep -q "^pair/$preset/" <<<"$names"; then
+      note "skipped: ncu of $preset, which is not built"
+    elif ((SECONDS > end - 5)); then
+      note "out of time: ncu of $preset"
+    else
+      profile "$preset" || return
+    fi
   done
-  for operation in "${operations[@]}"; do
-    (($(seconds 45) < 20)) && note "out of time: the benchmarks of $operation, smaller sizes" && continue
-    measure "$operation" smaller '.*/n:(6553600|16777216)/'
-  done
-fi
+}
 
-{
-  echo "device: $device"
-  nvidia-smi --query-gpu=driver_version,clocks.sm,clocks.mem,memory.total --format=csv 2>/dev/null
-  nvcc --version | tail -n 2
-  echo "commit: $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
-  echo "date: $(date -u +%F)"
-  printf '%s\n' "${notes[@]}"
-} >"$out/summary.txt"
+run_tests
+run_nccl
+run_sanitizer
+save
+echo "== benchmarks"
+measure ceilings ceilings 20 '^ceiling/'
+for operation in encode decode norms reduce encode_feedback; do
+  measure "$operation" cuda 25 "^$operation/.*/n:$largest/"
+done
+save
+run_ncu
+save
+measure sizes cuda 45 '^pair(_replayed)?/.*/float/'
+measure layouts cuda 40 '^pair_(tensors|misaligned)/.*/float/'
+save
+# The rest of what bench/README.md lists, while there is time.
+for operation in local recompress reduce_once exchange; do
+  measure "$operation" cuda 20 "^$operation/.*/n:$largest/"
+done
+measure low_rank low_rank 20 '/(powersgd|gram_schmidt)_'
+measure householder low_rank 15 '/householder_'
+measure select select 15 '^select/'
+measure sort select 15 '^sort/'
+measure rotate rotate 15 "/n:$largest/"
+for operation in encode decode norms reduce encode_feedback local; do
+  measure "$operation.smaller" cuda 20 "^$operation/.*/n:($smaller)/"
+done
+save
+
+if ((${#results[@]})); then
+  python3 bench/plot.py "${results[@]}" --out "$out/cuda.svg" >>"$log" 2>&1 || echo "not drawn: $out/cuda.svg (needs matplotlib)"
+fi
 echo
 cat "$out/summary.txt"
-if ((${#results[@]})) && command -v python3 >/dev/null; then
-  python3 bench/report.py "${results[@]}" >"$out/cuda.md" || fail "a benchmark reported an error"
-  python3 bench/plot.py "${results[@]}" --out "$out/cuda.svg" || echo "not drawn: $out/cuda.svg (needs matplotlib)"
-  python3 bench/report.py "${results[@]}" --merge >"$out/cuda.json"
-  python3 bench/report.py "${results[@]}" --brief \
-    --filter "/n:$largest/|^(select|sort|products|orthogonalize|reconstruct)/" || true
-fi
-tar -czf "$out/details.tar.gz" -C "$out" details && rm -rf "$details"
+sed -n '/^## Ceilings/,/^## Kernels/p' "$out/gpu.md" | sed '$d'
 echo "$failures failed, $SECONDS s, results in $out"
 exit $((failures > 0))

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A step of PowerSGD on the encoder layers of BERT-large on a device: `products` (M Q and M^T P), `orthogonalize` (of P),
-//! `reconstruct` (P Q^T). `householder_qr` stands in for the orthogonalisation where cuSOLVER is found.
+//! A step of PowerSGD on the encoder layers of BERT-large on a device: `products` (M Q and M^T P, which `product_p` and `product_q`
+//! are alone), `orthogonalize` (of P), `reconstruct` (P Q^T). `householder_qr` stands in for the orthogonalisation where cuSOLVER is found.
 
 #include "support/cuda_bench.cuh"
 
@@ -99,7 +99,7 @@ class one_rank {
 };
 
 // Runs whole steps, with `orthogonalize` in the place of the codec's; one stage of them is the result.
-enum class stage : std::uint8_t { products, orthogonalize, reconstruct };
+enum class stage : std::uint8_t { products, product_p, product_q, orthogonalize, reconstruct };
 
 template <class Codec, class Work>
 void run_step(benchmark::State& state, stage what, one_rank<Codec>& rank, Work const& orthogonalize)
@@ -112,6 +112,8 @@ void run_step(benchmark::State& state, stage what, one_rank<Codec>& rank, Work c
     auto const [second, rebuilt] =
       rank.stream().time([&] { rank.multiply_back(); }, [&] { rank.finish(); });
     double const taken = what == stage::products        ? first + second
+                         : what == stage::product_p     ? first
+                         : what == stage::product_q     ? second
                          : what == stage::orthogonalize ? settled
                                                         : rebuilt;
     times.add(taken, what == stage::orthogonalize ? copied : restored);
@@ -135,6 +137,8 @@ void add_steps(std::string_view name, Codec const& codec)
     });
   };
   add_stage("products", stage::products);
+  add_stage("product_p", stage::product_p);
+  add_stage("product_q", stage::product_q);
   add_stage("orthogonalize", stage::orthogonalize);
   add_stage("reconstruct", stage::reconstruct);
 }

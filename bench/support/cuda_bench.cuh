@@ -15,6 +15,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -22,6 +23,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -103,6 +106,35 @@ class timed_stream {
   std::array<cudaEvent_t, 3> events_{};
 };
 
+//! @brief What was enqueued on a stream, to be launched there again.
+class captured_graph {
+ public:
+  template <class Work>
+  captured_graph(cudaStream_t stream, Work const& work) : stream_(stream)
+  {
+    require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    cudaGraph_t graph = nullptr;
+    try {
+      work();
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);
+      throw;
+    }
+    require(cudaStreamEndCapture(stream, &graph));
+    cudaGraphExec_t whole  = nullptr;
+    cudaError_t const made = cudaGraphInstantiate(&whole, graph, 0);
+    cudaGraphDestroy(graph);
+    require(made);
+    graph_ = {whole, cudaGraphExecDestroy};
+  }
+
+  void launch() const { require(cudaGraphLaunch(graph_.get(), stream_)); }
+
+ private:
+  cudaStream_t stream_;
+  std::shared_ptr<CUgraphExec_st> graph_{};
+};
+
 [[nodiscard]] inline int device_attribute(cudaDeviceAttr which)
 {
   int value = 0;
@@ -142,15 +174,26 @@ void fill_gradient(timed_stream const& stream, std::span<Element> to)
   }
 }
 
-//! @brief Whether `work` writes all of `out`, the same bytes twice. `state` is as before afterwards. Of more than 64 MiB the
-//! first and the last half of that are looked at: all of it would take longer to fetch than the rest of a benchmark.
+//! @brief The bytes; of more than 64 MiB the first and the last half of that, since all of them would take longer to fetch than
+//! the rest of a benchmark.
+[[nodiscard]] inline std::array<bytes, 2> both_ends(bytes of)
+{
+  constexpr std::size_t most = std::size_t{64} << 20;
+  std::size_t const first    = std::min(of.size(), most / 2);
+  return {of.first(first), of.last(std::min(of.size() - first, most / 2))};
+}
+
+[[nodiscard]] inline std::array<std::vector<std::byte>, 2> fetch_ends(bytes of)
+{
+  auto const ends = both_ends(of);
+  return {to_host(ends[0]), to_host(ends[1])};
+}
+
+//! @brief Whether `work` writes `both_ends` of `out`, the same bytes twice. `state` is as before afterwards.
 template <class Work>
 [[nodiscard]] bool writes_all(timed_stream const& stream, bytes out, bytes state, Work const& work)
 {
-  constexpr std::size_t most = std::size_t{64} << 20;
-  std::size_t const first    = std::min(out.size(), most / 2);
-  std::size_t const last     = std::min(out.size() - first, most / 2);
-  std::array const ends      = {out.first(first), out.last(last)};
+  auto const ends = both_ends(out);
   device_memory room;
   bytes const before = room.take<std::byte>(state.size());
   auto const copy    = [&](bytes to, bytes from) {
@@ -165,7 +208,7 @@ template <class Work>
     }
     work();
     stream.wait();
-    std::array const written = {to_host(ends[0]), to_host(ends[1])};
+    auto const written = fetch_ends(out);
     copy(state, before);
     stream.wait();
     return written;
@@ -230,10 +273,30 @@ class cuda_backend {
     require(exec_.copy(to.data(), from.data(), from.size()));
   }
 
+  //! Of the first and the last bytes, as `writes_all`.
   [[nodiscard]] bool same(bytes a, bytes b) const
   {
     stream_.wait();
-    return to_host(a) == to_host(b);
+    return fetch_ends(a) == fetch_ends(b);
+  }
+
+  //! What `work` enqueues.
+  template <class Work>
+  [[nodiscard]] captured_graph capture(Work const& work) const
+  {
+    return {stream_.get(), work};
+  }
+
+  //! @brief Does `work` once more for a profiler, if TERSUM_PROFILE says that there is one.
+  template <class Work>
+  void profile(Work const& work) const
+  {
+    if (std::getenv("TERSUM_PROFILE") == nullptr) { return; }
+    stream_.wait();
+    require(cudaProfilerStart());
+    work();
+    stream_.wait();
+    require(cudaProfilerStop());
   }
 
   template <class Work>

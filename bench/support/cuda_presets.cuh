@@ -19,7 +19,10 @@ void add_preset(operation const& what, std::string_view preset, Codec const& cod
 {
   if (!has_part<Codec>(what.what) || (!what.only.empty() && what.only != preset)) { return; }
   auto const add_element = [&]<class Element>(Element) {
-    for (std::uint64_t const n : sizes()) {
+    for (std::uint64_t const n : what.what < part::pair             ? sizes()
+                                 : what.what <= part::pair_replayed ? exchange_sizes()
+                                                                    : bucket_sizes()) {
+      if (what.what > part::exchange && !takes(codec, n, form_of(what.what))) { continue; }
       add(what.name, preset, element_name<Element>, n, [=](benchmark::State& state) {
         run_part<Element, cuda_backend>(state, what.what, codec, {}, n);
       });

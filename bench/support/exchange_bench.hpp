@@ -19,6 +19,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -50,7 +51,7 @@ inline constexpr bool has_sum =
 template <class Codec>
 [[nodiscard]] constexpr bool has_part(part what)
 {
-  if (what == part::exchange) { return true; }
+  if (what >= part::exchange) { return true; }
   if constexpr (tersum::nesting<Codec>) {
     return false;
   } else {
@@ -65,26 +66,50 @@ template <class Codec>
   }
 }
 
-//! @brief A gradient of `n` coordinates, n a multiple of 1024: one vector, or where factors are sent one matrix.
+//! How an exchange is cut into tensors.
+enum class cut : std::uint8_t {
+  whole,    //!< One vector, or where factors are sent one matrix.
+  tensors,  //!< Matrices of 1024 columns and at most 1024 rows.
+  misaligned,  //!< The same with a bias of ten coordinates before each, and what is left of a row at the end.
+};
+
+//! @brief A gradient of `n` coordinates, n a multiple of 1024.
 template <class Codec>
 class gradient_shape {
  public:
-  explicit gradient_shape(std::uint64_t n) : n_(n), matrix_{.rows = n / 1024, .columns = 1024} {}
+  explicit gradient_shape(std::uint64_t n, cut how = cut::whole) : n_(n)
+  {
+    if (how == cut::whole) {
+      if (needs_matrices<Codec>) { add(n / columns, columns); }
+      return;
+    }
+    while (next_ < n) {
+      if (how == cut::misaligned) { add(std::min<std::uint64_t>(bias, n - next_), 1); }
+      if (auto const rows = std::min((n - next_) / columns, columns); rows > 0) {
+        add(rows, columns);
+      } else if (next_ < n) {
+        add(n - next_, 1);
+      }
+    }
+  }
   gradient_shape(gradient_shape const&)            = delete;
   gradient_shape& operator=(gradient_shape const&) = delete;
 
-  [[nodiscard]] tersum::layout layout() const
-  {
-    if constexpr (needs_matrices<Codec>) {
-      return {n_, {&matrix_, 1}};
-    } else {
-      return {n_};
-    }
-  }
+  [[nodiscard]] tersum::layout layout() const { return {.coordinates = n_, .tensors = tensors_}; }
 
  private:
+  static constexpr std::uint64_t columns = 1024;
+  static constexpr std::uint64_t bias    = 10;
+
+  void add(std::uint64_t rows, std::uint64_t of_columns)
+  {
+    tensors_.push_back({.rows = rows, .columns = of_columns, .offset = next_});
+    next_ += rows * of_columns;
+  }
+
   std::uint64_t n_;
-  tersum::tensor matrix_;
+  std::uint64_t next_ = 0;
+  std::vector<tersum::tensor> tensors_{};
 };
 
 //! @brief One rank's memory, and an array of the size of its gradient for the reference.
@@ -272,25 +297,58 @@ void run_reduce(benchmark::State& state,
   set_counters(state, plan, 3 * one, one, times);
 }
 
-//! @brief The exchange of `world_size` ranks in this memory. The reference copies all their gradients.
+//! Inputs that take turns in an exchange, at most: small ones are found in the cache, as they are where gradients were just made.
+inline constexpr std::size_t most_exchanges = 16;
+
+//! @brief What an exchange is measured on, and how.
+struct exchange_form {
+  int ranks   = world_size;
+  cut tensors = cut::whole;
+  bool replayed =
+    false;  //!< From a captured graph: the back end has `capture(work)`, which gives a graph.
+};
+
+[[nodiscard]] constexpr exchange_form form_of(part what)
+{
+  return {.ranks    = what == part::exchange ? world_size : 2,
+          .tensors  = what == part::pair_tensors      ? cut::tensors
+                      : what == part::pair_misaligned ? cut::misaligned
+                                                      : cut::whole,
+          .replayed = what == part::pair_replayed};
+}
+
+//! @brief Whether a codec takes a gradient that is cut like this; some take one vector only.
+template <class Codec>
+[[nodiscard]] bool takes(Codec const& codec, std::uint64_t n, exchange_form const& form)
+{
+  gradient_shape<Codec> const shape{n, form.tensors};
+  return codec.plan(shape.layout(), {.size = form.ranks}).check().ok();
+}
+
+//! @brief The exchange of some ranks in this memory. The reference copies all their gradients.
+//!
+//! Where the back end has `profile(work)`, it is given one exchange that comes after another one.
 template <class Element, class Backend, class Codec>
 void run_exchange(benchmark::State& state,
                   Codec const& codec,
                   typename Backend::executor const& exec,
-                  std::uint64_t n)
+                  std::uint64_t n,
+                  exchange_form const& form = {})
 {
-  gradient_shape<Codec> const shape{n};
+  gradient_shape<Codec> const shape{n, form.tensors};
+  auto const size    = static_cast<std::size_t>(form.ranks);
   auto const plan_of = [&](int rank) {
-    return codec.plan(shape.layout(), {.size = world_size, .rank = rank});
+    return codec.plan(shape.layout(), {.size = form.ranks, .rank = rank});
   };
-  using memory            = rank_memory<Element>;
-  using rank_type         = tersum::loopback_rank<Codec, Element>;
-  std::size_t const turns = Backend::turns_for(world_size * n * sizeof(Element));
-  Backend room{exec, turns * world_size * memory::bytes_of(plan_of(0))};
+  using memory    = rank_memory<Element>;
+  using rank_type = tersum::loopback_rank<Codec, Element>;
+  std::size_t const turns =
+    std::min(Backend::turns_for(size * n * sizeof(Element)), most_exchanges);
+  Backend room{exec, turns * size * memory::bytes_of(plan_of(0))};
   std::vector<std::vector<rank_type>> ranks(turns);
   std::vector<std::span<Element>> sources;
   for (auto& world : ranks) {
-    for (int rank = 0; rank < world_size; ++rank) {
+    for (int rank = 0; rank < form.ranks; ++rank) {
       auto const plan = plan_of(rank);
       require(plan.check());
       memory const m = memory::take(room, plan);
@@ -309,13 +367,30 @@ void run_exchange(benchmark::State& state,
     throw std::runtime_error{"the ranks ended with different means"};
   }
   // The copy also makes gradients of the means again.
-  run_times const times = room.alternate(state, turns, work, [&](std::size_t turn) {
-    for (std::size_t rank = 0; rank < world_size; ++rank) {
-      room.copy(ranks[turn][rank].gradient, sources[turn * world_size + rank]);
+  auto const restore = [&](std::size_t turn) {
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      room.copy(ranks[turn][rank].gradient, sources[turn * size + rank]);
     }
-  });
-  auto const one        = static_cast<double>(n * sizeof(Element));
-  set_counters(state, ranks[0][0].plan, 2 * one, one, times);
+  };
+  restore(0);
+  if constexpr (requires { room.profile([] {}); }) {
+    room.profile([&] { work(0); });
+  }
+  auto const measured = [&](auto const& work_of_turn) {
+    run_times const times = room.alternate(state, turns, work_of_turn, restore);
+    auto const one        = static_cast<double>(n * sizeof(Element));
+    set_counters(state, ranks[0][0].plan, 2 * one, one, times);
+  };
+  if constexpr (requires { room.capture([] {}); }) {
+    if (form.replayed) {
+      std::vector<decltype(room.capture([] {}))> graphs;
+      for (std::size_t turn = 0; turn < turns; ++turn) {
+        graphs.push_back(room.capture([&] { work(turn); }));
+      }
+      return measured([&](std::size_t turn) { graphs[turn].launch(); });
+    }
+  }
+  measured(work);
 }
 
 //! @brief Measures any part of the exchange that a codec has.
@@ -326,7 +401,9 @@ void run_part(benchmark::State& state,
               typename Backend::executor const& exec,
               std::uint64_t n)
 {
-  if (what == part::exchange) { return run_exchange<Element, Backend>(state, codec, exec, n); }
+  if (what >= part::exchange) {
+    return run_exchange<Element, Backend>(state, codec, exec, n, form_of(what));
+  }
   if constexpr (has_sum<Codec>) {
     if (what == part::reduce) { return run_reduce<Element, Backend>(state, codec, exec, n); }
   }

@@ -8,6 +8,8 @@
 
 #include <tersum/types.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -29,6 +31,28 @@ inline constexpr std::uint64_t large  = std::uint64_t{1} << 24;  //!< 64 MB of f
     bucket, large, std::uint64_t{1} << 26, std::uint64_t{1} << 28};
   static constexpr std::uint64_t one[] = {32768};
   return small() ? std::span<std::uint64_t const>{one} : all;
+}
+
+//! @brief Those of whole exchanges, from what fits into one block to what no cache holds.
+[[nodiscard]] inline std::span<std::uint64_t const> exchange_sizes()
+{
+  static constexpr auto all = [] {
+    std::array<std::uint64_t, 9> powers{};
+    for (std::size_t i = 0; i < powers.size(); ++i) {
+      powers[i] = std::uint64_t{1} << (12 + 2 * i);
+    }
+    return powers;
+  }();
+  static constexpr std::uint64_t few[] = {4096, 32768};
+  return small() ? std::span<std::uint64_t const>{few} : all;
+}
+
+//! @brief Those of buckets of tensors.
+[[nodiscard]] inline std::span<std::uint64_t const> bucket_sizes()
+{
+  static constexpr std::uint64_t all[] = {
+    std::uint64_t{1} << 20, std::uint64_t{1} << 24, std::uint64_t{1} << 28};
+  return small() ? sizes() : all;
 }
 
 template <class Element>

@@ -8,8 +8,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -130,6 +137,25 @@ TEST_CASE("[simulator] kernels are launched with limits")
   CHECK(cudaGetLastError() == cudaErrorInvalidValue);
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK(w.all(9));
+}
+
+TEST_CASE("[simulator] a profile has the kernels that are launched between its marks")
+{
+  words const w;
+  stream const on;
+  std::string const name = "tersum-profile-" + std::to_string(getpid());
+  std::string const path = (std::filesystem::temp_directory_path() / name).string();
+  setenv("TERSUM_SIMULATED_PROFILE", path.c_str(), 1);
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
+  CHECK(cudaProfilerStart() == cudaSuccess);
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
+  CHECK(cudaProfilerStop() == cudaSuccess);
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
+  unsetenv("TERSUM_SIMULATED_PROFILE");
+  std::ifstream file{path};
+  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == "k\nk\n");
+  std::remove(path.c_str());
 }
 
 TEST_CASE("[simulator] what a kernel does wrong, all later calls tell")
