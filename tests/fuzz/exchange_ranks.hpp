@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/exchange/check_state.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/single_process/loopback.hpp>
@@ -56,7 +57,10 @@ class exchange_ranks {
   //! The values as the ranks see them.
   virtual void round(gradients& values) const = 0;
 
-  [[nodiscard]] virtual std::span<std::byte> state(int rank) = 0;
+  [[nodiscard]] virtual std::span<std::byte> state(int rank)                       = 0;
+  [[nodiscard]] virtual state_seal seal_state(int rank) const                      = 0;
+  [[nodiscard]] virtual status check_state(int rank) const                         = 0;
+  [[nodiscard]] virtual status check_state(int rank, state_seal const& seal) const = 0;
   //! Bytes at the beginning of a state that are the same on all ranks.
   [[nodiscard]] virtual std::size_t common_bytes() const                 = 0;
   [[nodiscard]] virtual std::span<float const> residual(int rank)        = 0;

@@ -135,6 +135,21 @@ class ranks_of final : public exchange_ranks {
 
   [[nodiscard]] std::span<std::byte> state(int rank) override { return at(rank).state; }
 
+  [[nodiscard]] state_seal seal_state(int rank) const override
+  {
+    return tersum::seal_state(at(rank).plan, at(rank).state);
+  }
+
+  [[nodiscard]] status check_state(int rank) const override
+  {
+    return tersum::check_state(at(rank).plan, at(rank).state);
+  }
+
+  [[nodiscard]] status check_state(int rank, state_seal const& seal) const override
+  {
+    return tersum::check_state(at(rank).plan, at(rank).state, seal);
+  }
+
   [[nodiscard]] std::size_t common_bytes() const override
   {
     std::size_t end = plans_[0].state_bytes();

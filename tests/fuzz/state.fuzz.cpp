@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Fuzzes what is read back as a state: one that was made for another plan is refused before anything is written, and
-//! seed, step and flags may be any numbers.
+//! Fuzzes what is read back as a state: one that was made for another plan is refused before anything is written, seed, step
+//! and flags may be any numbers, a seal finds flipped bits, and what `check_state` believes without one keeps to its memory.
 
 #include "random_exchange.hpp"
 
@@ -12,6 +12,23 @@
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+
+namespace {
+
+//! Says at the end what became of states of which bits were flipped.
+struct damage_counts {
+  std::uint64_t damaged = 0, refused = 0;
+
+  ~damage_counts()
+  {
+    std::fprintf(stderr,
+                 "damaged states: %llu, refused without a seal: %llu\n",
+                 static_cast<unsigned long long>(damaged),
+                 static_cast<unsigned long long>(refused));
+  }
+};
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
 {
@@ -63,5 +80,26 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
            of_rank, values[0], [](float a, float b) { return a == b || (a != a && b != b); }),
          "the ranks differ");
   }
+
+  // Bits that flip on one rank: in half of the inputs in what says where things lie.
+  std::ranges::copy(saved, state.begin());
+  must(ranks->check_state(who).ok(), "a state is refused");
+  tersum::state_seal const seal = ranks->seal_state(who);
+  must(ranks->check_state(who, seal).ok(), "a state is refused with its seal");
+  std::size_t const end = source.one_in(2) ? ranks->common_bytes() : state.size();
+  for (int flips = source.from_to(1, 4); flips > 0; --flips) {
+    state[source.below(end)] ^= static_cast<std::byte>(1u << source.below(8));
+  }
+  if (std::ranges::equal(saved, state)) { return 0; }
+  static damage_counts damage;
+  ++damage.damaged;
+  must(!ranks->check_state(who, seal).ok(), "a seal does not find flipped bits");
+  if (!ranks->check_state(who).ok()) {
+    ++damage.refused;
+    return 0;
+  }
+  values = make_gradients(gradient_kind::normal, e.coordinates, e.world, 1e38f, source);
+  must(ranks->exchange(e.first, values).ok(), "the exchange fails");
+  must(ranks->intact(), "something was written beside the memory");
   return 0;
 }
