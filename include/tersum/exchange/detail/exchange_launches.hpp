@@ -75,9 +75,10 @@ class launch_list {
     } else {
       // In a gradient that is one vector only the last chunk can be short. In a bucket, tensors begin and end anywhere, and
       // so do shards that are published.
-      bool const aligned        = reinterpret_cast<std::uintptr_t>(args_.gradient) % 16 == 0;
-      bool const one            = plan_.gradient().tensors.empty() && !publishing<Codec>;
-      std::uint64_t const whole = plan_.coordinates() / Codec::chunk_size;
+      bool const aligned = reinterpret_cast<std::uintptr_t>(args_.gradient) % 16 == 0;
+      bool const one     = plan_.gradient().tensors.empty() && !publishing<Codec>;
+      // Where the budget pays for no chunk, none of the whole ones counts.
+      std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
       if (!one || aligned) { from(Kernel<false>{}, 0, one ? whole : all); }
       from(Kernel<true>{}, one && aligned ? whole - whole % a_block : 0, all);
     }
