@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernel instances of sharded codecs, whose machine code budgets_rest.json limits.
+//! The kernel instances of sharded and values codecs, whose machine code budgets_rest.json limits.
 
 #include "compile.hpp"
 
@@ -18,4 +18,15 @@ void compile_shards()
   compile(&detail::exchange_kernel<detail::initialize_shards_kernel, codec, float>,
           &detail::exchange_kernel<detail::share_cut_kernel, codec, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, codec, float>);
+}
+
+void compile_values()
+{
+  using kept       = codec_of<presets::values_4_ef>;
+  using difference = codec_of<presets::differences_4>;
+  compile(&detail::exchange_kernel<detail::recall_kernel, kept, float>,
+          &detail::exchange_kernel<detail::publish_kernel, kept, float>,
+          &detail::exchange_kernel<detail::keep_published_kernel, kept, float>,
+          &detail::exchange_kernel<detail::recall_kernel, difference, float>,
+          &detail::exchange_kernel<detail::publish_kernel, difference, float>);
 }

@@ -41,14 +41,12 @@ template <class Codec, class Element>
                                   std::span<std::byte const> state,
                                   std::span<std::byte const> workspace) noexcept
 {
-  return check_arguments(plan,
-                         values,
-                         state,
-                         workspace,
-                         {.size       = "values.size() differs from the plan's coordinates",
-                          .is_null    = "values is a null pointer",
-                          .misaligned = "values is not aligned to its element type",
-                          .overlaps   = "values overlaps state or workspace"});
+  array_sentences say;  // nvcc hands designated initializers to clang in a form of GNU's
+  say.size       = "values.size() differs from the plan's coordinates";
+  say.is_null    = "values is a null pointer";
+  say.misaligned = "values is not aligned to its element type";
+  say.overlaps   = "values overlaps state or workspace";
+  return check_arguments(plan, values, state, workspace, say);
 }
 
 //! All arguments of an exchange of values.
