@@ -157,9 +157,17 @@ inline constexpr bool several_bits = []() {
   return false;
 }();
 
-//! The state keeps what a step lost, for the next one.
+//! What a step lost is kept for the next one, or what it sent until it ends.
 template <class Codec>
 inline constexpr bool feeds_back = Codec::feedback_type::enabled;
+
+//! What is kept is what was sent, in the workspace, and no step needs that of another: `sent_values`.
+template <class Codec>
+inline constexpr bool keeps_sent = feeds_back<Codec>&& has_one_step<typename Codec::feedback_type>;
+
+//! What is kept of one step is part of what the next one encodes.
+template <class Codec>
+inline constexpr bool adds_kept = feeds_back<Codec> && !keeps_sent<Codec>;
 
 //! Owners of parts keep what their encoding lost, too: the owner of a chunk does not change.
 template <class Codec>
@@ -169,6 +177,10 @@ inline constexpr bool owner_feeds_back = scattering<Codec>&& feeds_back<Codec> &
 //! What is coded is the difference to what all ranks hold already.
 template <class Codec>
 inline constexpr bool codes_differences = detail::of_differences<typename Codec::feedback_type>;
+
+//! Owners of parts count what their encoding lost as not sent by themselves, so that the ranks together keep the mean.
+template <class Codec>
+inline constexpr bool owner_sends = scattering<Codec>&& keeps_sent<Codec>;
 
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>

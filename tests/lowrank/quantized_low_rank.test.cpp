@@ -7,6 +7,7 @@
 #include "support/exchange_fixture.hpp"
 #include "support/known_matrix.hpp"
 #include "support/loopback_run.hpp"
+#include "support/sample_gradients.hpp"
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
@@ -24,10 +25,10 @@ namespace {
 
 constexpr auto alternating = low_rank_schedule::alternating;
 
-constexpr auto codes = presets::rotated_sat8;
+constexpr float clip = presets::rotated_sat8.range.clip;
 
 template <class Factors>
-constexpr presets::saturating_factors<Factors> in_codes{.inner = codes};
+constexpr presets::saturating_factors<Factors> in_codes{.inner = {.range = {.clip = clip}}};
 
 // Matrices that travel, vectors, one that is too small, at odd offsets.
 std::vector<tensor> const tensors{{"a", 70, 65, 0},
@@ -90,7 +91,7 @@ TEST_CASE("[lowrank] codes of factors lose of a matrix of rank one what their st
   auto const matrix = known.dense();
   using factors     = low_rank_codec<low_rank<1>, float, low_rank_schedule::paired, no_feedback>;
   tests::loopback_run run(in_codes<factors>, layout{matrix.size(), one}, 2, 5);
-  double const share = std::pow(2 * static_cast<double>(codes.range.clip) / 127, 2);
+  double const share = std::pow(2 * static_cast<double>(clip) / 127, 2);
   for (int step = 0; step < 4; ++step) {
     auto const& out = run.exchange({matrix, matrix});
     CHECK(tests::nmse({matrix, matrix}, out[0]) <= 2 * share);
@@ -99,23 +100,58 @@ TEST_CASE("[lowrank] codes of factors lose of a matrix of rank one what their st
   }
 }
 
+//! Lanes at a limit in the last sums of both factors.
+template <class Codec>
+std::uint64_t saturated_lanes(tests::loopback_run<Codec>& run)
+{
+  std::uint64_t lanes = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    auto const& inner = run.plan().inner(turn);
+    auto const state  = run.plan().inner_state(run.state(), turn);
+    if (inner.tensors() == 0) { continue; }
+    lanes +=
+      reinterpret_cast<tensor_record const*>(state.data() + inner.records_offset())->saturated;
+  }
+  return lanes;
+}
+
+using paired_4 = low_rank_codec<low_rank<4>>;
+using turns_4  = low_rank_codec<low_rank<4>, float, alternating>;
+template <feedback Feedback>
+using codes_of = presets::tracked_saturating<stochastic_quantizer<8>, Feedback>;
+
 TEST_CASE_TEMPLATE(
   "[lowrank] nothing is lost: what codes of factors leave of a gradient comes later",
   Codec,
-  presets::saturating_factors<low_rank_codec<low_rank<4>>>,
-  presets::saturating_factors<low_rank_codec<low_rank<4>, float, alternating>>,
-  quantized_low_rank_codec<low_rank_codec<low_rank<4>>, presets::two_shot<8>>)
+  quantized_low_rank_codec<paired_4, codes_of<no_feedback>>,
+  quantized_low_rank_codec<turns_4, codes_of<no_feedback>>,
+  quantized_low_rank_codec<paired_4, presets::two_shot<8>>,
+  quantized_low_rank_codec<paired_4, codes_of<sent_values>>,
+  quantized_low_rank_codec<turns_4, codes_of<sent_values>>,
+  quantized_low_rank_codec<paired_4, presets::two_shot<8, sent_values>>,
+  quantized_low_rank_codec<turns_4, presets::two_shot<8, sent_values>>)
 {
   Codec codec{};
-  if constexpr (requires { codec.inner.range; }) { codec.inner = codes; }
+  bool const own = keeps_sent<typename Codec::inner_type>;
+  // What saturates in the sum no rank has kept, so that it must not happen where each keeps what it has sent.
+  if constexpr (requires { codec.inner.range; }) { codec.inner.range.clip = own ? 8.0f : clip; }
   tests::loopback_run run(codec, layout{coordinates, tensors}, 3, 7);
   std::vector<double> sent(coordinates), seen(coordinates);
   double largest = 0;
   for (int step = 0; step < 6; ++step) {
     auto const in   = gradients(3, step);
     auto const& out = run.exchange(in);
+    if (own && saturates<typename Codec::inner_type>) { REQUIRE(saturated_lanes(run) == 0); }
     for (std::size_t k = 1; k < 3; ++k) {
       CHECK(std::memcmp(out[0].data(), out[k].data(), coordinates * sizeof(float)) == 0);
+    }
+    if (own) {
+      // What was sent is a float as large as a column of a matrix, of up to 200 elements: of up to 15 times the largest.
+      for (auto const& values : in) {
+        for (float const v : values) {
+          largest = std::max(largest, 15 * std::fabs(static_cast<double>(v)));
+        }
+      }
     }
     for (std::uint64_t i = 0; i < coordinates; ++i) {
       double residual = 0;
@@ -133,6 +169,75 @@ TEST_CASE_TEMPLATE(
       REQUIRE(std::fabs(seen[i] + residual - sent[i]) <= (step + 1) * 2 * 0x1p-24 * 4 * largest);
     }
   }
+}
+
+// The sum of the residuals drains by itself; what they differ in does because each rank takes from its own what it sent.
+TEST_CASE_TEMPLATE("[lowrank] the residual of each rank drains, in which the ranks differ",
+                   Codec,
+                   presets::saturating_factors<paired_4>,
+                   presets::saturating_factors<turns_4>,
+                   quantized_low_rank_codec<paired_4, presets::two_shot<8, sent_values>>)
+{
+  Codec codec{};
+  if constexpr (requires { codec.inner.range; }) { codec.inner.range.clip = clip; }
+  std::vector<tensor> const one{{.rows = 63, .columns = 65}};
+  tests::loopback_run run(codec, layout{63 * 65, one}, 3, 29);
+  std::vector<std::vector<float>> in;
+  for (int k = 0; k < 3; ++k) { in.push_back(tests::make_gradient<float>(63 * 65, k, 0, false)); }
+  auto const energy = [&](int rank) {
+    double sum = 0;
+    for (float const kept : run.residual(rank)) {
+      sum += static_cast<double>(kept) * static_cast<double>(kept);
+    }
+    return sum;
+  };
+  run.exchange(in);
+  double const before[] = {energy(0), energy(1), energy(2)};
+  for (auto& values : in) { std::fill(values.begin(), values.end(), 0.0f); }
+  for (int step = 0; step < 200; ++step) { run.exchange(in); }
+  // Each step takes 4 of 63 dimensions that hardly depend on what the ranks differ in: (59/63)^200 = 2e-6 is left.
+  for (int k = 0; k < 3; ++k) { CHECK(energy(k) < 1e-4 * before[k]); }
+}
+
+// What saturates in a sum no rank keeps. Two matrices of real gradients, four ranks.
+TEST_CASE("[lowrank] no sum of powersgd_r16_sat8 saturates, for which its clip is wide enough")
+{
+  std::vector<tensor> const two{{"e", 256, 96, 0}, {"p", 64, 96, 24576}};
+  tests::gradients in = tests::sample_gradients("step20");
+  for (auto& values : in) { values.resize(30720); }
+  auto const lanes = [&](auto const& codec) {
+    tests::loopback_run run(codec, layout{30720, two}, 4, 31);
+    std::uint64_t sum = 0;
+    for (int step = 0; step < 10; ++step) {
+      run.exchange(in);
+      sum += saturated_lanes(run);
+    }
+    return sum;
+  };
+  auto narrow             = presets::powersgd_r16_sat8;
+  narrow.inner.range.clip = clip;
+  CHECK(lanes(narrow) > 0);
+  CHECK(lanes(presets::powersgd_r16_sat8) == 0);
+}
+
+TEST_CASE_TEMPLATE(
+  "[lowrank] what was sent of the longer factor is all that the workspace grows by",
+  Factors,
+  paired_4,
+  turns_4)
+{
+  layout const gradient{coordinates, tensors};
+  auto const plain =
+    quantized_low_rank_codec<Factors, codes_of<no_feedback>>{}.plan(gradient, {.size = 3});
+  auto const sent =
+    quantized_low_rank_codec<Factors, codes_of<sent_values>>{}.plan(gradient, {.size = 3});
+  REQUIRE(sent.check().ok());
+  std::size_t const longer =
+    4 * std::max<std::size_t>(sent.inner(0).coordinates(), sent.inner(1).coordinates());
+  CHECK(sent.workspace_bytes() >= plain.workspace_bytes() + longer);
+  CHECK(sent.workspace_bytes() <= plain.workspace_bytes() + longer + 15);
+  CHECK(sent.state_bytes() == plain.state_bytes());
+  CHECK(sent.state_fingerprint() == plain.state_fingerprint());
 }
 
 TEST_CASE("[lowrank] threads, instruction sets and old memory do not change codes of factors")

@@ -27,7 +27,7 @@ namespace tersum::tests {
 inline constexpr std::array<tensor, 1> drained_tensors{{{.rows = 63, .columns = 65}}};
 
 //! @brief What drains: the norm of the sum of the ranks' residuals. What the ranks' residuals differ in stays in those of
-//! factors, which subtract the mean from each.
+//! factors without codes, which subtract the mean from each.
 template <class Run>
 [[nodiscard]] double summed_residual(Run const& run, int world)
 {
@@ -77,10 +77,8 @@ void check_draining(
     CHECK_FALSE(run.header(rank).last_was_non_finite());
     for (float const kept : run.residual(rank)) { REQUIRE(std::isfinite(kept)); }
   }
-  // Every codec sends more of what is left than it keeps, each time that it sends it. Codes of factors stop at .5 % of what
-  // was sent (docs/contracts.md), after 400 as after 1200 steps.
-  double const left = nesting<Codec> ? 0x1p-7 : 0x1p-8;
-  CHECK(summed_residual(run, world) < std::sqrt(sent) * left);
+  // Every codec sends more of what is left than it keeps, each time that it sends it.
+  CHECK(summed_residual(run, world) < std::sqrt(sent) * 0x1p-8);
 }
 
 }  // namespace tersum::tests

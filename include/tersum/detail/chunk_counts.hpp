@@ -39,7 +39,7 @@ class chunk_counts : public plan_counts<Codec> {
       if (all_bypass_) { count_records(); }
     }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
-    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
+    this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -191,7 +191,7 @@ class chunk_counts : public plan_counts<Codec> {
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
-    return feeds_back<Codec> ? this->coordinates() : 0;
+    return adds_kept<Codec> ? this->coordinates() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept
   {

@@ -29,6 +29,7 @@ enum class section {
   even_factor,  //!< Low rank: factors in float32. Of a paired exchange P, else what the turn starts from.
   odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
+  sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,       //!< Quantized low rank: the workspace of the factors' codec.
   // State
   header,          //!< The `state_header`.

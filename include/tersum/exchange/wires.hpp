@@ -43,7 +43,7 @@ template <class Codec>
 [[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
                                             std::span<std::byte> state) noexcept
 {
-  static_assert(feeds_back<Codec>,
+  static_assert(adds_kept<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
   if constexpr (nesting<Codec>) {
     return residuals_of(plan.factors(), plan.factors_state(state));

@@ -42,6 +42,12 @@ class nested_counts : public plan_counts<Codec> {
     this->compressed_  = factors_.compressed();
     this->bypassed_    = factors_.bypassed();
     this->fingerprint_ = factors_.state_fingerprint();
+    if constexpr (keeps_sent<inner_type>) {
+      if (inner_[1].all_bypass()) { return; }  // nothing is lost on the way, and nothing is kept
+      auto sending    = averaged(codec.factors);
+      sending.sent_at = workspace_sections().offset(section::inner) + inner_[1].sent_offset();
+      factors_        = sending.plan(gradient, ranks);
+    }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -144,8 +150,13 @@ class nested_counts : public plan_counts<Codec> {
 //! one gradient, and all Q another.
 //!
 //! Each round of factors becomes the rounds of `inner`. The mean that `inner` decodes, equal on all ranks, takes the
-//! place of the sum. Feedback is measured against what the ranks rebuild, so it also takes up what was lost of P and of
-//! Q.
+//! place of the sum.
+//!
+//! An `Inner` with `sent_values` tells what the rank's own codes decode to. Feedback then subtracts that from the rank's own
+//! gradient, so that what the ranks differ in is sent as well, and the residual of each drains. The owners of two shots take
+//! what their second encoding loses from what they have sent. What saturates in a sum is lost, so the clip has to be wide.
+//! Under an `Inner` without it, feedback subtracts the mean that the ranks rebuild: nothing is lost, but what the ranks differ
+//! in stays, and keeps the steps of codes large.
 //!
 //! `all_reduce_mean` and `loopback_all_reduce_mean` exchange it in one call. To exchange it in parts, call those of
 //! `plan::factors()` on `plan::factors_state` and `plan::factors_workspace`; instead of reducing their agreed and
@@ -154,7 +165,8 @@ class nested_counts : public plan_counts<Codec> {
 //! A value that is not finite makes NaN of all matrices whose factors share a chunk of the inner codec with it.
 //!
 //! @tparam Factors  `low_rank_codec` with float on the wire.
-//! @tparam Inner    Any codec without feedback that takes a vector: rotated saturating codes, two-shot codes, casts.
+//! @tparam Inner    Any codec that takes a vector: rotated saturating codes and two-shot codes with `sent_values`, or a
+//!                  codec without feedback, such as a cast.
 template <class Factors, class Inner>
 struct quantized_low_rank_codec {
   using factors_type   = Factors;
@@ -168,7 +180,14 @@ struct quantized_low_rank_codec {
                 "tersum: the first argument of quantized_low_rank_codec is a low_rank_codec");
   static_assert(std::is_same_v<typename Factors::wire_element, float>,
                 "tersum: factors that are quantized have to be float: low_rank_codec<..., float>");
-  static_assert(!is_low_rank<Inner> && !nesting<Inner> && !feeds_back<Inner>,
+  static_assert(!is_low_rank<Inner> && !nesting<Inner>,
+                "tersum: the second argument of quantized_low_rank_codec is a codec of a vector");
+  static_assert(!keeps_sent<Inner> || feeds_back<Factors>,
+                "tersum: sent_values serves the feedback of the factors, and these have none");
+  static_assert(!keeps_sent<Inner> ||
+                  ((sends<Inner, payload::codes> || scattering<Inner>)&&!selects<Inner>),
+                "tersum: sent_values is for codec and two_shot_codec, in chunks that all travel");
+  static_assert(!feeds_back<Inner> || keeps_sent<Inner>,
                 "tersum: factors change their basis from step to step: give feedback to the "
                 "low_rank_codec, not to the codec of the factors");
 

@@ -28,7 +28,7 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 using codec_norm_shape = norm_shape<Codec::chunk_size,
                                     std::conditional_t<Codec::rotates_all, float, Element>,
-                                    feeds_back<Codec>>;
+                                    adds_kept<Codec>>;
 
 //! @brief The grid of `chunk_norms`.
 template <class Codec, class Element>
@@ -54,7 +54,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       if (j < left) {
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
-        if constexpr (feeds_back<Codec>) {
+        if constexpr (adds_kept<Codec>) {
           v[j] = args.codec.feedback.before(
             context_arithmetic<Context>{}, v[j], ctx.load(args.residual + at));
         }
@@ -62,7 +62,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
     }
   } else {
     load_eight(ctx, args.gradient + first, v);
-    if constexpr (feeds_back<Codec>) {
+    if constexpr (adds_kept<Codec>) {
       float kept[8];
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL

@@ -133,7 +133,7 @@ TERSUM_BODY void keep_residual(Context const& ctx,
     keeps);
 }
 
-//! @brief Writes what the encoding of the mean lost to the owner's residual.
+//! @brief Writes what the encoding of the mean lost to the owner's residual, or takes it from what the owner has sent.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
@@ -146,8 +146,20 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   if (!own.mine.active) { return; }
-  TERSUM_UNROLL
-  for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+  if constexpr (owner_feeds_back<Codec>) {
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+  } else {
+    chunk_entry const entry = args.table[own.mine.chunk];
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      unsigned const place = static_cast<unsigned>(i / 8 * (Codec::chunk_size / 4) + i % 8) +
+                             static_cast<unsigned>(own.mine.thread) * 8;
+      if (place >= entry.length) { continue; }
+      float* const sent = args.residual + entry.offset + place;
+      ctx.store(sent, Context::subtract(ctx.load(sent), v[i]));
+    }
+  }
 }
 
 //! @brief Decodes all parts of the mean to the gradient, in one pass.

@@ -140,7 +140,7 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const load = [&](auto const* from) {
-      if constexpr (feeds_back<Codec>) {
+      if constexpr (adds_kept<Codec>) {
         auto const add = [&](float value, float kept) {
           return args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
         };
@@ -201,7 +201,9 @@ TERSUM_BODY void keep_lost(Context const& ctx,
   for (int i = 0; i < 32; ++i) {
     [[maybe_unused]] float const value = v[i];
     lose(i, v[i]);
-    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+    if constexpr (keeps_sent<Codec>) {
+      v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], 0.0f);
+    } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
       if (!exists(mine, i / 8, i % 8)) { continue; }
       float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
       v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], kept);

@@ -20,6 +20,21 @@ template <class Codec>
   return 0;
 }
 
+//! What feedback keeps.
+template <class Codec>
+[[nodiscard]] float* residual_of(plan<Codec> const& plan,
+                                 std::span<std::byte> state,
+                                 std::span<std::byte> workspace) noexcept
+{
+  if constexpr (keeps_sent<Codec>) {
+    return place_in<float>(workspace, plan.sent_offset());
+  } else if constexpr (adds_kept<Codec>) {
+    return place_in<float>(state, plan.residual_offset());
+  } else {
+    return nullptr;
+  }
+}
+
 //! @brief The arguments of one rank; `initialize` has neither gradient nor workspace.
 template <class Codec, class Element>
 [[nodiscard]] exchange_args<Codec, Element> make_args(plan<Codec> const& plan,
@@ -33,7 +48,7 @@ template <class Codec, class Element>
     .header      = place_in<state_header>(state, 0),
     .records     = place_in<tensor_record>(state, plan.records_offset()),
     .table       = place_in<chunk_entry>(state, plan.table_offset()),
-    .residual    = feeds_back<Codec> ? place_in<float>(state, plan.residual_offset()) : nullptr,
+    .residual    = residual_of(plan, state, workspace),
     .steps       = place_in<chunk_step>(workspace, 0),
     .rotated     = place_in<float>(workspace, plan.rotated_offset()),
     .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),

@@ -166,7 +166,9 @@ class launch_list {
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
     if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
-    if constexpr (owner_feeds_back<Codec>) { owned(keep_owner_residual_kernel{}); }
+    if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
+      owned(keep_owner_residual_kernel{});
+    }
     chunks<decode_parts_kernel>();
   }
 
@@ -192,7 +194,7 @@ concept launching = is_launch_list<T>;
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
-  if constexpr (feeds_back<codec>) { launches.clear(args.residual, residuals_in(plan)); }
+  if constexpr (adds_kept<codec>) { launches.clear(args.residual, residuals_in(plan)); }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {
       launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);

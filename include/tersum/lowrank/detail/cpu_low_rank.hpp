@@ -97,6 +97,13 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   [[nodiscard]] bool receive(
     matrix_record const& m, int turn, Wire const* wire, float share, float* factor) const;
 
+  // The product of 64 rows from `begin` and 64 columns from `at`; `sent` is the factor of the turn.
+  void rebuild(matrix_record const& m,
+               int turn,
+               float const* sent,
+               std::uint64_t begin,
+               std::uint64_t at,
+               float* product) const;
   void reconstruct(matrix_record const& m, int turn, std::uint64_t begin, bool keeps) const;
   void keep_warm(matrix_record& m, int turn) const;
   void refresh(matrix_record const& m, int turn, std::uint64_t turns, bool normalize) const;

@@ -152,29 +152,50 @@ void TERSUM_LOW_RANK_STAGES::decode() const
 }
 
 TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::rebuild(matrix_record const& m,
+                                     int turn,
+                                     float const* sent,
+                                     std::uint64_t begin,
+                                     std::uint64_t at,
+                                     float* product) const
+{
+  int const rows     = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
+  int const lanes    = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
+  int const rank     = static_cast<int>(m.rank);
+  float const* now   = sent + m.slot[turn];
+  float const* other = args_.factor[0] + m.slot[1 - turn];
+  float const* left  = m.sends_rows(turn) ? now : other;
+  float const* right = m.sends_rows(turn) ? other : now;
+  alignas(64) float tile[max_rank * block];
+  for (int k = 0; k < rank; ++k) {
+    float* const end =
+      std::copy_n(right + static_cast<unsigned>(k) * m.columns + at, lanes, tile + k * block);
+    std::fill(end, tile + (k + 1) * block, 0.0f);
+  }
+  std::fill_n(product, rows * block, 0.0f);
+  multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product);
+}
+
+TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
                                          int turn,
                                          std::uint64_t begin,
                                          bool keeps) const
 {
   int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
-  int const rank      = static_cast<int>(m.rank);
-  float const* sent   = args_.factor[1] + m.slot[turn];
-  float const* other  = args_.factor[0] + m.slot[1 - turn];
-  float const* left   = m.sends_rows(turn) ? sent : other;
-  float const* right  = m.sends_rows(turn) ? other : sent;
   bool const poisoned = args_.poisoned[&m - args_.matrices] != 0;
-  alignas(64) float tile[max_rank * block];
   alignas(64) float product[block * block];
+  alignas(64) float own[Feedback::enabled ? block * block : 1];
   for (std::uint64_t at = 0; at < m.columns; at += block) {
     int const lanes = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
-    for (int k = 0; k < rank; ++k) {
-      float* const end =
-        std::copy_n(right + static_cast<unsigned>(k) * m.columns + at, lanes, tile + k * block);
-      std::fill(end, tile + (k + 1) * block, 0.0f);
+    if (poisoned) {
+      std::fill_n(product, rows * block, std::numeric_limits<float>::quiet_NaN());
+    } else {
+      rebuild(m, turn, args_.factor[1], begin, at, product);
     }
-    std::fill_n(product, rows * block, poisoned ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
-    if (!poisoned) { multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product); }
+    if constexpr (Feedback::enabled) {
+      if (keeps && args_.sent != nullptr) { rebuild(m, turn, args_.sent, begin, at, own); }
+    }
     for (int row = 0; row < rows; ++row) {
       std::uint64_t const first = m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
       for (int i = 0; i < lanes; ++i) {
@@ -183,8 +204,9 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
         if constexpr (Feedback::enabled) {
           float const whole = value(c);
           if (keeps) {
+            float const sent = args_.sent != nullptr ? own[row * block + i] : to_float(mean);
             args_.residual[c] =
-              args_.feedback.after(host_group{}, whole, whole - to_float(mean), args_.residual[c]);
+              args_.feedback.after(host_group{}, whole, whole - sent, args_.residual[c]);
           }
         }
         args_.gradient[c] = mean;

@@ -39,7 +39,20 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
   int summed;     // how many ranks' factors were added in what arrives: 1 if it is a mean
   Feedback feedback;
+  float const* sent;  // what this rank sent of the last factor, or null
 };
+
+//! Codes of `quantized_low_rank_codec` carry floats.
+template <class Codec>
+inline constexpr bool may_send_codes =
+  feeds_back<Codec>&& std::is_same_v<typename Codec::wire_element, float>;
+
+//! Whether feedback subtracts what a rank's codes decode to, not the mean.
+template <class Codec>
+[[nodiscard]] constexpr bool sends_codes(plan<Codec> const& plan) noexcept
+{
+  return feeds_back<Codec> && plan.codec().sent_at != 0;
+}
 
 template <class Codec, class Element>
 requires is_low_rank<Codec>
@@ -71,7 +84,8 @@ requires is_low_rank<Codec>
     .largest    = feeds_back<Codec> ? largest_summand<wire>(plan.ranks().size)
                                     : std::numeric_limits<float>::infinity(),
     .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
-    .feedback   = plan.codec().feedback};
+    .feedback   = plan.codec().feedback,
+    .sent       = sends_codes(plan) ? place_in<float>(workspace, plan.codec().sent_at) : nullptr};
 }
 
 }  // namespace tersum::inline v0::detail

@@ -374,7 +374,7 @@ void cpu_parts<Codec, Element>::decode() const
   if constexpr (feeds_back<Codec> && !publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
       keep_residual(map);
-      if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(map); }
+      if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) { keep_owner_residual(map); }
     }
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
@@ -455,7 +455,15 @@ void cpu_parts<Codec, Element>::keep_owner_residual(map_type const& map) const
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
     add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
-    from_rows(chunk_of(map, place), rows, args_.parts.owner_residual + index * size);
+    if constexpr (owner_feeds_back<Codec>) {
+      from_rows(chunk_of(map, place), rows, args_.parts.owner_residual + index * size);
+    } else {
+      alignas(64) float lost[size];
+      from_rows(chunk_of(map, place), rows, lost);
+      chunk_entry const entry = args_.table[chunk_of(map, place)];
+      float* const sent       = args_.residual + entry.offset;
+      for (std::uint32_t i = 0; i < entry.length; ++i) { sent[i] = sent[i] - lost[i]; }
+    }
   });
 }
 

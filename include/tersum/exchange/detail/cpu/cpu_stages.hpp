@@ -275,7 +275,7 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     }
     ++number;
   });
-  if constexpr (feeds_back<Codec>) { std::fill_n(args_.residual, residuals_in(plan), 0.0f); }
+  if constexpr (adds_kept<Codec>) { std::fill_n(args_.residual, residuals_in(plan), 0.0f); }
   if constexpr (in_shards<Codec>) {
     plan.for_each_shard(
       [to = args_.parts.records](shard_record const& record) mutable { *to++ = record; });
@@ -306,7 +306,9 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     alignas(64) float copy[extent(size)];
     if constexpr (feeds_back<Codec>) {
       float const* const kept = args_.residual + entry.offset;
-      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      if constexpr (keeps_sent<Codec>) {
+        for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
+      } else if constexpr (has_adds_lost<typename Codec::feedback_type>) {
         add_residual(set_, whole, kept, copy, entry.length);
       } else {
         for (int i = 0; i < length; ++i) {
