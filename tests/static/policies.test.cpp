@@ -106,3 +106,5 @@ static_assert([] {
 }());
 
 }  // namespace
+
+TEST_CASE("what is asserted above holds, since this file compiles") {}
