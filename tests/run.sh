@@ -58,7 +58,7 @@ check() {
 
 jobs=$(nproc)
 # The same tests, compiled in less time than one by one.
-less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON)
+less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_LEVEL=-Og)
 mkdir -p build
 for preset in "${presets[@]}"; do
   echo "== $preset"
