@@ -21,10 +21,19 @@ TEST_CASE_TEMPLATE("[device] reduce on a device equals the operation",
                    Op,
                    saturating_add<4>,
                    native_sum<std::uint32_t>,
-                   native_sum<tersum::half>)
+                   native_sum<tersum::half>,
+                   native_sum<bfloat16>)
 {
   stream const on;
   check_reduce<Op>(place_on(on, 2000));
+}
+
+TEST_CASE("[device] sums of 16 bits on a device are exact sums rounded once")
+{
+  stream const on;
+  auto const at = place_on(on, 2000);
+  check_sums_of_patterns<tersum::half, reference_half>(at);
+  check_sums_of_patterns<bfloat16, reference_bfloat16>(at);
 }
 
 TEST_CASE(

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "placed_array.hpp"
+#include "support/reference_float.hpp"
 #include "support/same_bytes.hpp"
 
 #include <tersum/baseline/requantizing_sum.hpp>
@@ -22,8 +23,10 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <random>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace tersum::tests {
@@ -107,6 +110,36 @@ void check_reduce(Placement const& on)
   // More than one launch takes: 64, then 63 at a time.
   for (unsigned const ranks : {64u, 65u, 130u}) {
     check_reduce_of_many<Op>(on, 2 * in + 1, ranks, false);
+  }
+}
+
+//! Sums of 16 bits as exact sums rounded once: each pattern with itself, with what cancels it, with its neighbour, with one
+//! of the opposite sign and half or twice the size, and with others, in every place of a word and of a vector.
+template <class T, class Reference, class Placement>
+void check_sums_of_patterns(Placement const& on)
+{
+  using array                 = typename Placement::template array<T>;
+  constexpr std::size_t count = 0x10000;
+  std::uint32_t const above   = std::is_same_v<T, half> ? 0x400u : 0x80u;  // twice the size
+  Reference const reference;
+  for (std::uint32_t const change : {0u, 0x8000u, 1u, 0x8000u + above, 0x8001u, 0x3c7bu, 0x93a6u}) {
+    std::vector<T> a(count), b(count), want(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      a[i].bits = static_cast<std::uint16_t>(i * 0x9e37u);  // an odd factor: every pattern once
+      b[i].bits = static_cast<std::uint16_t>(a[i].bits ^ change);
+      bool const nan = Reference::is_nan(a[i].bits) || Reference::is_nan(b[i].bits);
+      want[i].bits =
+        reference.round(nan ? std::numeric_limits<double>::quiet_NaN()
+                            : Reference::value(a[i].bits) + Reference::value(b[i].bits));
+    }
+    CAPTURE(change);
+    array const first{a}, second{b}, to{count}, misplaced{count, 1};
+    REQUIRE(tersum::reduce(on.exec, native_sum<T>{}, to.span(), first.span(), second.span()) ==
+            status{});
+    CHECK(to.read() == want);
+    REQUIRE(tersum::reduce(
+              on.exec, native_sum<T>{}, misplaced.span(), first.span(), second.span()) == status{});
+    CHECK(misplaced.read() == want);
   }
 }
 

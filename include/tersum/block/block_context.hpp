@@ -66,6 +66,7 @@ template <class T> concept has_select_bytes = requires(std::uint32_t v) { { T::s
 template <class T> concept has_add_clamp    = requires(std::int32_t v) { { T::add_clamp(v, v, v) } -> std::same_as<std::int32_t>; };      //!< a + b, from 0 to the third.
 template <class T> concept has_population   = requires(std::uint32_t v) { { T::population(v) } -> std::same_as<std::uint32_t>; };         //!< Bits that are 1.
 template <class T> concept has_dot_bytes    = requires(std::uint32_t v) { { T::dot_bytes(v, v, v) } -> std::same_as<std::uint32_t>; };    //!< The third + the products of bytes.
+template <class T> concept has_add_pair     = requires(std::uint32_t v) { { T::template add_pair<half>(v, v) } -> std::same_as<std::uint32_t>; { T::template add_pair<bfloat16>(v, v) } -> std::same_as<std::uint32_t>; }; //!< Two sums of 16 bits, each exact and rounded once; NaN is 0x7fff.
 template <class T> concept has_product      = requires(std::uint32_t v) { { T::product::of(v, v) } -> std::same_as<std::uint64_t>; };     //!< For `philox4x32`.
 //! @}
 
@@ -80,7 +81,7 @@ template <class T> concept block_context = has_thread_rank<T> && has_block_rank<
   && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_wide_fma<T> && has_divide<T> && has_square_root<T>
   && has_value<T> && has_rounding<T> && has_pack<T> && has_finite_rounding<T> && has_finite_pack<T>
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
-  && has_product<T>;
+  && has_add_pair<T> && has_product<T>;
 
 //! @name Atoms: products of tiles, which all threads of a warp make together
 //! @{
@@ -88,11 +89,10 @@ template <class T> concept has_tile_product = requires(T const c, float (&sum)[4
   c.template multiply_tiles<half>(sum, a, b, b); c.template multiply_tiles<bfloat16>(sum, a, b, b); };  //!< sum += a b, 16 x 16 by 16 x 8: PTX's `mma.m16n8k16`.
 template <class T> concept has_half_tile_product = requires(T const c, std::uint32_t (&product)[2], std::uint32_t const (&a)[4], std::uint32_t b) {
   c.multiply_tiles_to_half(product, a, b, b); };                                                        //!< The same of halves, rounded once to halves.
-template <class T> concept has_add_halves   = requires(std::uint32_t v) { { T::add_halves(v, v) } -> std::same_as<std::uint32_t>; }; //!< Two in a word.
 //! @}
 
 //! A context for `tensor_core_hadamard` besides.
-template <class T> concept tensor_core_context = block_context<T> && has_tile_product<T> && has_half_tile_product<T> && has_add_halves<T>;
+template <class T> concept tensor_core_context = block_context<T> && has_tile_product<T> && has_half_tile_product<T>;
 
 }  // namespace tersum::inline v0
 // clang-format on

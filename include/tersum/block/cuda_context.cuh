@@ -149,14 +149,6 @@ struct cuda_context : detail::cuda_floats {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "r"(0));
   }
 
-  //! Sums of two pairs of halves.
-  static __device__ __forceinline__ std::uint32_t add_halves(std::uint32_t a, std::uint32_t b)
-  {
-    std::uint32_t sum;
-    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
-    return sum;
-  }
-
   __device__ __forceinline__ void* shared() const
   {
     extern __shared__ word4 tersum_shared[];

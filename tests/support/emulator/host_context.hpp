@@ -126,13 +126,14 @@ class host_context {
     });
   }
 
-  [[nodiscard]] static std::uint32_t add_halves(std::uint32_t a, std::uint32_t b)
+  template <class Element>
+  [[nodiscard]] static std::uint32_t add_pair(std::uint32_t a, std::uint32_t b)
   {
     std::uint32_t sum = 0;
     for (unsigned shift = 0; shift < 32; shift += 16) {
-      float const first  = to_float(half{static_cast<std::uint16_t>(a >> shift)});
-      float const second = to_float(half{static_cast<std::uint16_t>(b >> shift)});
-      sum |= std::uint32_t{from_float<half>(first + second).bits} << shift;
+      float const first  = to_float(Element{static_cast<std::uint16_t>(a >> shift)});
+      float const second = to_float(Element{static_cast<std::uint16_t>(b >> shift)});
+      sum |= std::uint32_t{from_float<Element>(first + second).bits} << shift;
     }
     return sum;
   }

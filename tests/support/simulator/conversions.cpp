@@ -77,15 +77,25 @@ std::uint32_t bfloat16s_of(float high, float low)
 // As bits, since a NaN keeps them.
 std::uint32_t float_of_bfloat16(std::uint16_t a) { return std::uint32_t{a} << 16; }
 float float_of_half(std::uint16_t a) { return static_cast<float>(value_of_half(a)); }
-std::uint32_t sums_of_halves(std::uint32_t a, std::uint32_t b)
+// Sums of halves are exact in double. A double has more than twice the bits of a bfloat16 and two more, so that rounding to it
+// first changes nothing.
+template <double (&Value)(std::uint16_t), std::uint16_t (&Round)(double)>
+std::uint32_t sums_of_pairs(std::uint32_t a, std::uint32_t b)
 {
   std::uint32_t result = 0;
   for (unsigned shift = 0; shift < 32; shift += 16) {
-    double const sum = value_of_half(static_cast<std::uint16_t>(a >> shift)) +
-                       value_of_half(static_cast<std::uint16_t>(b >> shift));
-    result |= std::uint32_t{round_to_half(sum)} << shift;
+    double const sum =
+      Value(static_cast<std::uint16_t>(a >> shift)) + Value(static_cast<std::uint16_t>(b >> shift));
+    result |= std::uint32_t{Round(sum)} << shift;
   }
   return result;
+}
+
+// a b + c. Kernels multiply by 1: a product of others may be more than a double, and is an error.
+std::uint32_t fused_bfloat16s(std::uint32_t a, std::uint32_t b, std::uint32_t c)
+{
+  if (b != 0x3f803f80) { fail("fma.rn.bf16x2 of another factor than 1 is not known"); }
+  return sums_of_pairs<value_of_bfloat16, round_to_bfloat16>(a, c);
 }
 
 constexpr std::uint64_t low_bits(unsigned bits)
@@ -152,7 +162,9 @@ void add_conversions(operation_table& t)
   add<bfloat16s_of, u32, float, float>(t, "cvt.rn.bf16x2.f32");
   add<float_of_half, float, u16>(t, "cvt.f32.f16");
   add<float_of_bfloat16, u32, u16>(t, "cvt.f32.bf16");
-  add<sums_of_halves, u32, u32, u32>(t, "add.rn.f16x2");
+  add<sums_of_pairs<value_of_half, round_to_half>, u32, u32, u32>(t, "add.rn.f16x2");
+  add<sums_of_pairs<value_of_bfloat16, round_to_bfloat16>, u32, u32, u32>(t, "add.rn.bf16x2");
+  add<fused_bfloat16s, u32, u32, u32, u32>(t, "fma.rn.bf16x2");
   t["pack.b32"]   = {.run = &pack<32>, .form = "dS"};
   t["pack.b64"]   = {.run = &pack<64>, .form = "dS"};
   t["unpack.b32"] = {.run = &unpack<32>, .form = "Ds", .count = 0};

@@ -163,6 +163,10 @@ TEST_CASE("[simulator] conversions")
   CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.f32.f16 %f4, %h2; mov.b32 %r0, %f4;",
                   {0x03ff0000}) == bits(1023 * 0x1p-24F));
   CHECK(result_of("add.rn.f16x2 %r0, %r1, %r2;", {0x3c003c00, 0x3c00bc00}) == 0x40000000);
+  // 1 + 2^-8 is halfway, as is 1 + 2^-7 + 2^-8; the largest bfloat16 twice.
+  CHECK(result_of("add.rn.bf16x2 %r0, %r1, %r2;", {0x3f803f81, 0x3b803b80}) == 0x3f803f82);
+  CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r3, %r2;", {0x7f7f8000, 0x7f7f8000, 0x3f803f80}) ==
+        0x7f808000);
 }
 
 TEST_CASE("[simulator] tensor cores multiply tiles")

@@ -88,6 +88,23 @@ struct cuda_floats {
     return word;
   }
 
+  //! Sums of two pairs of 16-bit elements. Before sm_90 there is no addition of bfloat16s, but a multiply-add.
+  template <class Element>
+  static __device__ __forceinline__ std::uint32_t add_pair(std::uint32_t a, std::uint32_t b)
+  {
+    std::uint32_t sum;
+    if constexpr (std::is_same_v<Element, half>) {
+      asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    } else {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+      asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(0x3f803f80u), "r"(b));
+#else
+      asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+#endif
+    }
+    return sum;
+  }
+
   //! The same for two means in one word, the first in the low half.
   template <class Element>
   static __device__ __forceinline__ std::uint32_t pack_finite(float first, float second)

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/cuda_context.cuh>
 #include <tersum/config.hpp>
 #include <tersum/reduce/detail/array_reduction.hpp>
 
@@ -35,9 +36,7 @@ __device__ void reduce_symmetric(ncclDevComm const& comm,
 {
   using element          = typename Op::element;
   constexpr int together = Vectors ? element_vector<element>::count : 1;
-  struct alignas(together * sizeof(element)) vector {
-    element value[together];
-  };
+  using vector           = neighbours<element, together>;
   std::size_t const step = static_cast<std::size_t>(gridDim.x) * blockDim.x * together;
   std::size_t at =
     begin + (static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * together;
@@ -46,14 +45,7 @@ __device__ void reduce_symmetric(ncclDevComm const& comm,
     vector sum             = *static_cast<vector const*>(ncclGetLsaPointer(window, byte, 0));
     for (int rank = 1; rank < comm.lsaSize; ++rank) {
       vector const other = *static_cast<vector const*>(ncclGetLsaPointer(window, byte, rank));
-      TERSUM_UNROLL
-      for (int k = 0; k < together; ++k) {
-        if constexpr (has_combine_at<Op>) {
-          sum.value[k] = op(sum.value[k], other.value[k], at + static_cast<unsigned>(k));
-        } else {
-          sum.value[k] = op(sum.value[k], other.value[k]);
-        }
-      }
+      combine<Op, together>(cuda_context{}, op, sum, other, at);
     }
     for (int rank = 0; rank < comm.lsaSize; ++rank) {
       *static_cast<vector*>(ncclGetLsaPointer(window, byte, rank)) = sum;

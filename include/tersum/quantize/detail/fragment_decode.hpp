@@ -108,8 +108,8 @@ struct tile_decode {
         std::uint32_t odd        = Context::select_bytes(four, 0, 0x4341u);
         if constexpr (bits == 8) {
           // Without the offset: sums of lanes that count from their lowest code would exceed what halves hold.
-          even = Context::add_halves(even, 0x80808080u);
-          odd  = Context::add_halves(odd, 0x80808080u);
+          even = Context::template add_pair<half>(even, 0x80808080u);
+          odd  = Context::template add_pair<half>(odd, 0x80808080u);
         }
         ctx.multiply_tiles_to_half(d[i0], a, even, odd);
       }

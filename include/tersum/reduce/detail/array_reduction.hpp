@@ -9,12 +9,14 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturate_once.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -23,12 +25,60 @@ inline constexpr int reduce_threads = tuning_of<Context>.cuda.reduce_threads;
 template <class Context>
 inline constexpr int reduce_vectors = tuning_of<Context>.cuda.reduce_vectors;
 
+//! Whether a kernel does an operation on two elements in a word.
+template <class Op>
+inline constexpr bool adds_pairs =
+  std::is_same_v<Op, native_sum<half>> || std::is_same_v<Op, native_sum<bfloat16>>;
+
+//! @brief Neighbours that a thread has at once.
+template <class Element, int Count>
+struct alignas(Count * sizeof(Element)) neighbours {
+  static constexpr int count = Count;
+  Element element[extent(Count)];
+};
+
 //! @brief Sixteen bytes as the elements of a reduction.
 template <class Element>
-struct alignas(16) element_vector {
-  static constexpr int count = 16 / sizeof(Element);
-  Element element[extent(count)];
-};
+using element_vector = neighbours<Element, 16 / static_cast<int>(sizeof(Element))>;
+
+//! @brief a[k] = op(a[k], b[k]) for neighbours of an array, of which the first is element `at`. Sums of 16 bits are done two at
+//! a time, in the words that hold them.
+template <class Op, int Count, class Context>
+TERSUM_BODY void combine(Context const&,
+                         [[maybe_unused]] Op const& op,
+                         neighbours<typename Op::element, Count>& a,
+                         neighbours<typename Op::element, Count> const& b,
+                         [[maybe_unused]] std::size_t at)
+{
+  using element = typename Op::element;
+  if constexpr (adds_pairs<Op> && Count % 2 == 0) {
+    struct words {
+      std::uint32_t word[extent(Count / 2)];
+    };
+    auto sum        = bit_cast<words>(a);
+    auto const next = bit_cast<words>(b);
+    TERSUM_UNROLL
+    for (int k = 0; k < Count / 2; ++k) {
+      sum.word[k] = Context::template add_pair<element>(sum.word[k], next.word[k]);
+    }
+    a = bit_cast<neighbours<element, Count>>(sum);
+  } else if constexpr (adds_pairs<Op>) {
+    TERSUM_UNROLL
+    for (int k = 0; k < Count; ++k) {
+      auto const sum = Context::template add_pair<element>(a.element[k].bits, b.element[k].bits);
+      a.element[k]   = {static_cast<std::uint16_t>(sum)};
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int k = 0; k < Count; ++k) {
+      if constexpr (has_combine_at<Op>) {
+        a.element[k] = op(a.element[k], b.element[k], at + static_cast<unsigned>(k));
+      } else {
+        a.element[k] = Op{}(a.element[k], b.element[k]);
+      }
+    }
+  }
+}
 
 //! @brief to[i] = op(a[i], b[i]) for `count` vectors of 16 bytes; `to` may be `a` or `b`.
 template <reduce_op Op, class Context>
@@ -53,10 +103,7 @@ TERSUM_BODY void reduce_vectors_of(Context const& ctx,
   TERSUM_UNROLL
   for (unsigned i = 0; i < reduce_vectors<Context>; ++i) {
     if (first + i * reduce_threads<Context> < count) {
-      TERSUM_UNROLL
-      for (int k = 0; k < vector::count; ++k) {
-        x[i].element[k] = Op{}(x[i].element[k], y[i].element[k]);
-      }
+      combine<Op, vector::count>(ctx, Op{}, x[i], y[i], 0);
       ctx.store(to + first + i * reduce_threads<Context>, x[i]);
     }
   }
@@ -73,7 +120,11 @@ TERSUM_BODY void reduce_elements(Context const& ctx,
 {
   std::size_t const at =
     static_cast<std::size_t>(ctx.block_rank()) * reduce_threads<Context> + ctx.thread_rank();
-  if (at < count) { ctx.store(to + at, Op{}(ctx.load(a + at), ctx.load(b + at))); }
+  if (at >= count) { return; }
+  using one = neighbours<typename Op::element, 1>;
+  one sum{ctx.load(a + at)};
+  combine<Op, 1>(ctx, Op{}, sum, one{ctx.load(b + at)}, at);
+  ctx.store(to + at, sum.element[0]);
 }
 
 //! @brief to[i] = op(a[i], b[i], i) for `count` elements of an operation that depends on the position. A thread has four
@@ -113,12 +164,6 @@ struct array_list {
   int count;
 };
 
-//! @brief Neighbours that a thread has at once.
-template <class Element, int Count>
-struct alignas(Count * sizeof(Element)) neighbours {
-  Element element[extent(Count)];
-};
-
 //! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) for `count` elements from `first` on: `Count`
 //! neighbours a thread, in one access. `to` may be one of the arrays.
 template <int Count, class Op, class Context>
@@ -148,15 +193,7 @@ TERSUM_BODY void reduce_list(Context const& ctx,
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
       if (begin + i >= from.count) { break; }
-      TERSUM_UNROLL
-      for (int k = 0; k < Count; ++k) {
-        if constexpr (has_combine_at<Op>) {
-          sum.element[k] =
-            op(sum.element[k], next[i].element[k], first + at + static_cast<unsigned>(k));
-        } else {
-          sum.element[k] = Op{}(sum.element[k], next[i].element[k]);
-        }
-      }
+      combine<Op, Count>(ctx, op, sum, next[i], first + at);
     }
   }
   ctx.store(reinterpret_cast<several*>(to + first + at), sum);
