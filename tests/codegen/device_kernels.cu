@@ -31,5 +31,8 @@ void compile_device()
                 quantize_kernel<1024, quantizer, reducer, float>,
                 dequantize_kernel<1024, quantizer, reducer, float>,
                 reduce_list_kernel<saturating_add<4>, 4>,
-                reduce_list_kernel<saturating_add<4>, 1>>();
+                reduce_list_kernel<saturating_add<4>, 1>,
+                reduce_list_kernel<native_sum<float>, 4>,
+                reduce_list_kernel<native_sum<tersum::half>, 8>,
+                reduce_list_kernel<saturating_segments<2, 4, 8>, 4>>();
 }

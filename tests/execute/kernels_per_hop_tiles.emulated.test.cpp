@@ -9,6 +9,7 @@
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
+#include <tersum/device/reduce.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 
@@ -73,6 +74,30 @@ TEST_CASE("[kernels] a hop of tiles writes what the definition says, all of it")
             status{});
     CHECK(std::memcmp(to.data(), want.data(), bytes) == 0);
   }
+}
+
+TEST_CASE("[kernels] tiles of several ranks are added one after the other, in one launch")
+{
+  using op = dynamiq::payload_op;
+  std::vector<op::element> ranks[4];
+  for (unsigned rank = 0; rank < 4; ++rank) { ranks[rank] = draw_tiles<op>(rank + 1); }
+  auto want = ranks[0];
+  for (unsigned rank = 1; rank < 4; ++rank) {
+    for (std::size_t i = 0; i < want.size(); ++i) { want[i] = op{}(want[i], ranks[rank][i]); }
+  }
+  std::vector<op::element const*> const addresses{
+    ranks[0].data(), ranks[1].data(), ranks[2].data(), ranks[3].data()};
+  auto const bytes = want.size() * sizeof(op::element);
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    std::vector<op::element> to(want.size());
+    std::memset(to.data(), 0xa5, bytes);
+    REQUIRE(tersum::reduce(emulated_executor{order}, op{}, std::span{to}, addresses) == status{});
+    CHECK(std::memcmp(to.data(), want.data(), bytes) == 0);
+  }
+  // In place of the first.
+  REQUIRE(tersum::reduce(emulated_executor{}, op{}, std::span{ranks[0]}, addresses) == status{});
+  CHECK(std::memcmp(ranks[0].data(), want.data(), bytes) == 0);
 }
 
 TEST_CASE("[kernels] a hop refuses arrays that are not aligned to 16 bytes, and writes nothing")

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <tersum/detail/bits.hpp>
+#include <tersum/device/reduce.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/rank_blocks.hpp>
 #include <tersum/interop/transport.hpp>

@@ -91,12 +91,14 @@ TERSUM_BODY void write_rest(Context const& ctx,
 //! pass.
 //!
 //! Chunks are numbered as if all elements held as many as one can. The heads of `a` and `b` are equal, so that it does not
-//! matter in which order threads write them.
+//! matter in which order threads write them. They are read in `heads`: `a`, or where `a` has been written by this launch, in
+//! which the chunks of an element are those of several blocks, what its heads were taken from.
 template <requantizing Op, class Context>
 TERSUM_BODY void requantize_elements(Context const& ctx,
                                      typename Op::element* to,
                                      typename Op::element const* a,
                                      typename Op::element const* b,
+                                     typename Op::element const* heads,
                                      std::size_t count)
 {
   using codec   = hop_coding<Op>;
@@ -110,7 +112,7 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
   dither_key key{};
   if (own.mine.active) {
     if constexpr (Op::tiles) {
-      tile_head const head         = load_head(ctx, a[number].about);
+      tile_head const head         = load_head(ctx, heads[number].about);
       tile_counts<Op> const counts = Op::counts_of(head);
       own.place                    = counts.place(index);
       own.mine.active              = own.place.level > 0;
@@ -118,7 +120,9 @@ TERSUM_BODY void requantize_elements(Context const& ctx,
       if (own.mine.active) {
         key = Op::key_of(head, own.scale_in(a[number].word), own.scale_in(b[number].word));
       }
-      if (index == 0) { write_rest<Op>(ctx, own.mine.thread, a[number].about, counts, to[number]); }
+      if (index == 0) {
+        write_rest<Op>(ctx, own.mine.thread, heads[number].about, counts, to[number]);
+      }
     } else {
       own.place = tile_counts<Op>{{0, element::chunks}}.place(index);
     }
@@ -145,7 +149,26 @@ struct requantize_elements_kernel {
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    requantize_elements<Op>(ctx, on.to, on.a, on.b, on.count);
+    requantize_elements<Op>(ctx, on.to, on.a, on.b, on.a, on.count);
+  }
+};
+
+//! @brief The same for a list of arrays: one hop after the other, chunk by chunk.
+template <requantizing Op>
+struct requantize_list_kernel : list_operands<Op> {
+  static constexpr int threads = requantize_elements_kernel<Op>::threads;
+  static constexpr int shared  = requantize_elements_kernel<Op>::shared;
+
+  template <class Context>
+  TERSUM_BODY void operator()(Context const& ctx) const
+  {
+    auto const& from = this->from;
+    auto const* sum  = from.array[0];
+    for (int i = 1; i < from.count; ++i) {
+      requantize_elements<Op>(ctx, this->to, sum, from.array[i], from.array[0], this->count);
+      ctx.sync_block();  // a chunk's threads read what others of them have written
+      sum = this->to;
+    }
   }
 };
 

@@ -68,6 +68,33 @@ void requantize_array(int threads, instruction_set set, array_operands<Op> const
   });
 }
 
+//! @brief The same for a list of arrays.
+template <requantizing Op>
+void requantize_array(int threads, instruction_set set, list_operands<Op> const& on)
+{
+  for (int i = 1; i < on.from.count; ++i) {
+    auto const* const sum = i == 1 ? on.from.array[0] : on.to;
+    requantize_array(threads, set, array_operands<Op>{on.to, sum, on.from.array[i], on.count});
+  }
+}
+
+//! @brief Launches a kernel on `count` elements of arrays, of whose addresses `places` has the bits.
+template <requantizing Op, class Executor, class Kernel>
+[[nodiscard]] status requantize_with(Executor const& exec,
+                                     Kernel const& kernel,
+                                     std::uintptr_t places,
+                                     std::size_t count)
+{
+  if (count > 0 && places % 16 != 0) {
+    return {
+      error_code::invalid_argument,
+      "to, a or a payload is not aligned to 16 bytes, as operations that encode again need it"};
+  }
+  constexpr auto grid        = two_shot_grid<hop_coding<Op>>;
+  std::uint64_t const chunks = count * std::uint64_t{Op::element::chunks};
+  return exec.run(kernel, (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block);
+}
+
 //! @brief The same as a launch, on an executor with `run`. Kernels load and store 16 bytes at once.
 template <class Executor, requantizing Op>
 [[nodiscard]] status requantize_array(Executor const& exec, array_operands<Op> const& on)
@@ -75,15 +102,18 @@ template <class Executor, requantizing Op>
   auto const places = reinterpret_cast<std::uintptr_t>(on.to) |
                       reinterpret_cast<std::uintptr_t>(on.a) |
                       reinterpret_cast<std::uintptr_t>(on.b);
-  if (on.count > 0 && places % 16 != 0) {
-    return {
-      error_code::invalid_argument,
-      "to, a or a payload is not aligned to 16 bytes, as operations that encode again need it"};
+  return requantize_with<Op>(exec, requantize_elements_kernel<Op>{on}, places, on.count);
+}
+
+//! @brief The same as a launch for a list of arrays.
+template <class Executor, requantizing Op>
+[[nodiscard]] status requantize_array(Executor const& exec, list_operands<Op> const& on)
+{
+  auto places = reinterpret_cast<std::uintptr_t>(on.to);
+  for (int i = 0; i < on.from.count; ++i) {
+    places |= reinterpret_cast<std::uintptr_t>(on.from.array[i]);
   }
-  constexpr auto grid        = two_shot_grid<hop_coding<Op>>;
-  std::uint64_t const chunks = on.count * std::uint64_t{Op::element::chunks};
-  return exec.run(requantize_elements_kernel<Op>{on},
-                  (chunks + grid.chunks_a_block - 1) / grid.chunks_a_block);
+  return requantize_with<Op>(exec, requantize_list_kernel<Op>{on}, places, on.count);
 }
 
 }  // namespace tersum::inline v0::detail

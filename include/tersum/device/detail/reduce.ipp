@@ -48,8 +48,12 @@ struct reduce_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     return each_list([&](array_list<element> const& from) {
-      auto const count = static_cast<std::size_t>(from.count);
-      reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
+      if constexpr (requantizing<Op>) {
+        requantize_array(threads, set, list_operands<Op>{to.data(), from, to.size()});
+      } else {
+        auto const count = static_cast<std::size_t>(from.count);
+        reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
+      }
       return status{};
     });
   }
@@ -57,25 +61,36 @@ struct reduce_work {
   template <class Executor>
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
-    constexpr int in_vector = 16 / static_cast<int>(sizeof(element));
-    constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
     return each_list([&](array_list<element> const& from) -> status {
-      auto misplace = reinterpret_cast<std::uintptr_t>(to.data());
-      for (int i = 0; i < from.count; ++i) {
-        misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
+      if constexpr (requantizing<Op>) {
+        return requantize_array(exec, list_operands<Op>{to.data(), from, to.size()});
+      } else {
+        return reduce_on_blocks(exec, from);
       }
-      std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
-      std::size_t const left = to.size() - done;
-      reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
-      if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
-        return s;
-      }
-      reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
-      return exec.run(rest, divide_up(left, threads));
     });
   }
 
  private:
+  //! One launch for what is whole vectors of 16 bytes in all arrays, and one for what is not.
+  template <class Executor>
+  [[nodiscard]] status reduce_on_blocks(Executor const& exec, array_list<element> const& from) const
+  {
+    constexpr int in_vector = 16 / static_cast<int>(sizeof(element));
+    constexpr int threads   = tuning_of<Executor>.cuda.reduce_threads;
+    auto misplace           = reinterpret_cast<std::uintptr_t>(to.data());
+    for (int i = 0; i < from.count; ++i) {
+      misplace |= reinterpret_cast<std::uintptr_t>(from.array[i]);
+    }
+    std::size_t const done = misplace % 16 == 0 ? to.size() / in_vector * in_vector : 0;
+    std::size_t const left = to.size() - done;
+    reduce_list_kernel<Op, in_vector> const vectors{op, to.data(), from, 0, done};
+    if (status const s = exec.run(vectors, divide_up(done / in_vector, threads)); !s.ok()) {
+      return s;
+    }
+    reduce_list_kernel<Op, 1> const rest{op, to.data(), from, done, left};
+    return exec.run(rest, divide_up(left, threads));
+  }
+
   //! Calls body(list) for as many payloads as a launch takes. Every list after the first begins with the result so far.
   template <class Body>
   [[nodiscard]] status each_list(Body const& body) const
@@ -117,15 +132,7 @@ template <class Executor, class Op, class Payloads>
   if (ranks == 1) {
     return payload_at(0) == to.data() ? status{} : exec.copy(to.data(), payload_at(0), to.size());
   }
-  if constexpr (requantizing<Op>) {
-    status result = exec.reduce(op, to.data(), payload_at(0), payload_at(1), to.size());
-    for (std::size_t i = 2; i < ranks && result.ok(); ++i) {
-      result = exec.reduce(op, to.data(), to.data(), payload_at(i), to.size());
-    }
-    return result;
-  } else {
-    return perform(exec, reduce_work<Op, Payloads>{op, to, ranks, payload_at});
-  }
+  return perform(exec, reduce_work<Op, Payloads>{op, to, ranks, payload_at});
 }
 
 }  // namespace detail

@@ -77,7 +77,8 @@ template <class Round>
           .ranks         = round.ranks};
 }
 
-//! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in.
+//! @brief Adds up the blocks that `all_to_all` brought, in the order of the ranks, whatever order they came in: all of them at
+//! once, as `reduce` of gathered payloads does.
 //! @param op        The reduction, whose positions count from the block's first element.
 //! @param sum       The block's place in the array.
 //! @param received  The ranks' blocks of `count` elements each.
@@ -89,13 +90,11 @@ template <class Executor, reduce_op Op>
                                   std::size_t count,
                                   int ranks)
 {
-  auto const* left = received;
-  for (int k = 1; k < ranks && count > 0; ++k) {
-    auto const* const right = received + static_cast<std::size_t>(k) * count;
-    if (status const s = exec.reduce(op, sum, left, right, count); !s.ok()) { return s; }
-    left = sum;
-  }
-  return {};
+  if (count == 0) { return {}; }
+  return reduce_payloads(
+    exec, op, {sum, count}, static_cast<std::size_t>(ranks), [=](std::size_t k) {
+      return received + k * count;
+    });
 }
 
 }  // namespace detail

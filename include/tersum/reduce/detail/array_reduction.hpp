@@ -9,6 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturate_once.hpp>
 #include <tersum/tuning.hpp>
@@ -155,14 +156,6 @@ TERSUM_BODY void reduce_segments(Context const& ctx,
     }
   }
 }
-
-//! @brief Arrays that one launch reduces, of which more than `most` take several launches.
-template <class Element>
-struct array_list {
-  static constexpr int most = 64;
-  Element const* array[most];
-  int count;
-};
 
 //! @brief to[i] = op(.. op(op(from[0][i], from[1][i]), from[2][i]) ..) for `count` elements from `first` on: `Count`
 //! neighbours a thread, in one access. `to` may be one of the arrays.
