@@ -114,6 +114,9 @@ void for_each_two_shot_preset(Visitor visit)
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit("metric_2", "two_shot_2 in units of each coordinate, from decoded means", p::metric_2);
+  visit("metric_3", "the same, 3 bits", p::metric_3);
+  visit("metric_4", "the same, 4 bits", p::metric_4);
   visit("gathered_2", "two_shot_2's codes, gathered and added by every rank", p::gathered_2);
   visit("gathered_4", "the same, 4 bits", p::gathered_4);
   visit("gathered_2_ef", "gathered_2 with error feedback", p::gathered_2_ef);

@@ -13,6 +13,7 @@
 #include <tersum/detail/code_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -94,12 +95,14 @@ using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
+//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
           quantization_range Range,
           quantizer Quantizer,
           reducer Reducer,
-          feedback Feedback = no_feedback>
+          feedback Feedback = no_feedback,
+          metric Metric     = plain_metric>
 struct codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
@@ -107,6 +110,7 @@ struct codec {
   using quantizer_type = Quantizer;
   using reducer_type   = Reducer;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using dither_type    = typename Quantizer::dither;
   using payload_op     = typename detail::payload_op_of<Chunker, Reducer>::type;
   using norm_scalar    = typename Range::scalar;
@@ -170,6 +174,10 @@ struct codec {
     "tersum: full_hadamard is for comparison and rotates all chunks: use partial_hadamard");
   static_assert(!rotates_all || has_measurement<Range>,
                 "tersum: full_hadamard is for comparison and takes ranges of the library");
+  static_assert(
+    !rotates_all || !Metric::scaled,
+    "tersum: full_hadamard is for comparison and takes plain_metric: use partial_hadamard");
+  static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
   static_assert(!selecting_chunker<Chunker> ||
                   detail::measures<Range, statistic::chunk_square_norm>,
                 "tersum: chunks are chosen by their norms: use rms_range");
@@ -180,6 +188,7 @@ struct codec {
   Quantizer quantizer{};
   Reducer reducer{};
   Feedback feedback{};
+  Metric metric{};
 
   //! @brief The codec of the chunks on a level, level 1 being the narrowest width. It is this codec itself unless
   //! widths differ.

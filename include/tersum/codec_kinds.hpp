@@ -58,6 +58,17 @@ inline constexpr bool of_differences = requires
   requires Feedback::codes_differences;
 };
 
+//! @brief True, or a sentence of the compiler that says what a metric does not go with.
+template <class Chunker, class Feedback, class Metric>
+[[nodiscard]] constexpr bool suits_metric() noexcept
+{
+  static_assert(!Metric::scaled || Chunker::chunk_size <= 1024,
+                "tersum: a metric with scales takes chunks of up to 1024 coordinates");
+  static_assert(!Metric::scaled || !has_one_step<Feedback>,
+                "tersum: sent_values is for codecs of factors, which take plain_metric");
+  return true;
+}
+
 }  // namespace detail
 
 //! @brief What the ranks agree on before they encode: `Codec::agreement_kind`.
@@ -181,6 +192,20 @@ inline constexpr bool codes_differences = detail::of_differences<typename Codec:
 //! Owners of parts count what their encoding lost as not sent by themselves, so that the ranks together keep the mean.
 template <class Codec>
 inline constexpr bool owner_sends = scattering<Codec>&& keeps_sent<Codec>;
+
+//! Coordinates are divided by scales before they are encoded, and multiplied after they were decoded.
+template <class Codec>
+inline constexpr bool in_metric = []() {
+  if constexpr (requires { typename Codec::metric_type; }) { return Codec::metric_type::scaled; }
+  return false;
+}();
+
+//! These scales follow the means that were decoded.
+template <class Codec>
+inline constexpr bool keeps_metric = []() {
+  if constexpr (in_metric<Codec>) { return has_update<typename Codec::metric_type>; }
+  return false;
+}();
 
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>

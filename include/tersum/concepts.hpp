@@ -119,6 +119,13 @@ template <class T> concept has_after         = requires(T const f, float v) {
   { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
 template <class T> concept has_adds_lost     = requires { requires T::adds_lost; }; //!< Optional, true: `before` is gradient + kept and `after` what was lost; CPU vectors and products of matrices do that.
 template <class T> concept has_one_step      = requires { requires T::one_step; };  //!< Optional, true: what is kept serves this exchange only and lies in the workspace.
+template <class T> concept has_scaled        = requires { typename std::bool_constant<T::scaled>; };     //!< Whether the state keeps a scale of each coordinate, zero at first; if so, the next is asked for.
+template <class T> concept has_least         = requires(T const m, float v) {
+  { m.least(detail::any_group{}, v) } -> std::same_as<float>; };       //!< least(arithmetic, largest scale of a chunk): what smaller ones are raised to; above 0, and not above the largest.
+template <class T> concept has_update        = requires(T const m, float v) {
+  { m.update(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< Optional: update(arithmetic, decoded mean / scale, scale, steps of training before this one): the scale of the next step. Without it the caller writes scales.
+template <class T> concept has_steps_averaged = requires(T const m, float v) {
+  { m.steps_averaged(v) } -> std::same_as<float>; };          //!< Optional, steps_averaged(steps before): `update` is that of `kept_diagonal`, which CPU vectors do.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
   { q.encode(v, v, r) } -> std::integral; };                  //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
 template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.
@@ -217,6 +224,9 @@ template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> 
 
 //! What becomes of what a step loses: `no_feedback`, `error_feedback`.
 template <class T> concept feedback = policy<T> && has_enabled<T> && (!T::enabled || (has_before<T> && has_after<T>));
+
+//! In which units an error counts: `plain_metric`, `given_diagonal`, `kept_diagonal`.
+template <class T> concept metric = policy<T> && has_scaled<T> && (!T::scaled || has_least<T>);
 
 }  // namespace tersum::inline v0
 // clang-format on

@@ -12,6 +12,7 @@
 #include <tersum/detail/codebook_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -79,12 +80,18 @@ struct gathered_counts : chunk_counts<Codec> {
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
+//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
+template <chunker Chunker,
+          rotator Rotator,
+          class Quantizer,
+          feedback Feedback = no_feedback,
+          metric Metric     = plain_metric>
 requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct gathered_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using agreement_kind = agreement::norms_if<Chunker>;
   using payload_kind   = payload::copies;
   using dither_type    = typename detail::dither_of<Quantizer>::type;
@@ -112,15 +119,17 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct gathered_code
                 stage::finish>;
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
 
   Chunker chunker{};
   Rotator rotator{};
   Quantizer quantizer{};
   Feedback feedback{};
+  Metric metric{};
 
   //! Gathers with another chunker and quantizer.
   template <class OtherChunker, class OtherQuantizer>
-  using with_codes = gathered_codec<OtherChunker, Rotator, OtherQuantizer, Feedback>;
+  using with_codes = gathered_codec<OtherChunker, Rotator, OtherQuantizer, Feedback, Metric>;
 
   //! @brief How chunks on a level are encoded, level 1 being the narrowest width.
   template <int Level>

@@ -16,6 +16,7 @@
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -143,6 +144,16 @@ inline constexpr two_shot<4> two_shot_4{};
 inline constexpr two_shot<8> two_shot_8{};
 inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
+//! @}
+
+//! @name Two shots in the units of each coordinate, for adaptive optimizers such as AdamW
+//! The library keeps the scales, from the means that it decoded.
+//! @{
+template <int Bits>
+using metric_two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, no_feedback, kept_diagonal>;
+inline constexpr metric_two_shot<2> metric_2{};
+inline constexpr metric_two_shot<3> metric_3{};
+inline constexpr metric_two_shot<4> metric_4{};
 //! @}
 
 //! @name Two shots with a width of 0 to 8 bits for every chunk; bits per coordinate, norms and scales included, in the name

@@ -17,6 +17,7 @@
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/check_state.hpp>
+#include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/difference_feedback.hpp>
@@ -24,6 +25,7 @@
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>

@@ -281,7 +281,11 @@ def main(arguments=None):
         kernels = [kernel for path in options.cubins for kernel in sass_report.read_cubin(path)]
     except (BudgetError, sass_report.CubinError, OSError) as error:
         sys.exit(f"check: {error}")
-    names = sass_report.demangle(sorted({kernel.name for kernel in kernels}))
+    # The metric of most codecs, which is their last argument and the default one, goes without saying.
+    names = {
+        mangled: re.sub(r", tersum::v\d+::plain_metric>", ">", demangled)
+        for mangled, demangled in sass_report.demangle(sorted({kernel.name for kernel in kernels})).items()
+    }
     if options.table:
         options.table.write_text(table_text(table, kernels, names))
         return

@@ -9,12 +9,14 @@
 #include "../../examples/your_own/decaying_feedback.hpp"
 #include "../../examples/your_own/even_codebook.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
+#include "../../examples/your_own/largest_mean.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "chunker_conformance.hpp"
 #include "codebook_conformance.hpp"
 #include "dither_conformance.hpp"
 #include "feedback_conformance.hpp"
+#include "metric_conformance.hpp"
 #include "orthogonalizer_conformance.hpp"
 #include "range_conformance.hpp"
 #include "rotator_conformance.hpp"
@@ -67,6 +69,12 @@ TEST_CASE_TEMPLATE(
   "[conformance] feedback", Feedback, no_feedback, error_feedback, decaying_feedback)
 {
   check_feedback_laws<Feedback>();
+}
+
+TEST_CASE_TEMPLATE(
+  "[conformance] metrics", Metric, plain_metric, given_diagonal, kept_diagonal, largest_mean)
+{
+  check_metric_laws<Metric>();
 }
 
 TEST_CASE_TEMPLATE("[conformance] chunkers",

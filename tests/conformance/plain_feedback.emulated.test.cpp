@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Feedback by its operations alone keeps the same bits as where vectors do what they say.
+//! Feedback and metrics by their operations alone keep the same bits as where vectors do what they say.
 
 #include "conformance/compare_forms.hpp"
 #include "conformance/plain_forms.hpp"
@@ -60,6 +60,20 @@ TEST_CASE("[conformance] feedback by its operations keeps chunks that were not c
 {
   compare_feedback<largest>();
   compare_feedback<coordinates>();
+}
+
+template <metric Metric>
+using in_metric = codec<fixed_chunks<256>,
+                        partial_hadamard<256>,
+                        rms_range<tracked_correlation>,
+                        stochastic_quantizer<4>,
+                        saturating_sum<4>,
+                        no_feedback,
+                        Metric>;
+
+TEST_CASE("[conformance] a metric by its operations keeps the same scales")
+{
+  tests::compare_forms(in_metric<tests::plain_diagonal>{}, in_metric<kept_diagonal>{});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
 #include <cstdint>
@@ -101,6 +102,26 @@ struct plain_feedback {
   TERSUM_HOST_DEVICE float after(Arithmetic const& math, float value, float lost, float kept) const
   {
     return error_feedback{}.after(math, value, lost, kept);
+  }
+};
+
+struct plain_diagonal {
+  static constexpr bool scaled = true;
+
+  kept_diagonal metric = {};
+
+  template <class Arithmetic>
+  TERSUM_HOST_DEVICE float least(Arithmetic const& math, float largest) const
+  {
+    return metric.least(math, largest);
+  }
+  template <class Arithmetic>
+  TERSUM_HOST_DEVICE float update(Arithmetic const& math,
+                                  float value,
+                                  float scale,
+                                  float steps_before) const
+  {
+    return metric.update(math, value, scale, steps_before);
   }
 };
 

@@ -9,6 +9,7 @@
 #include "../../examples/your_own/decaying_feedback.hpp"
 #include "../../examples/your_own/even_codebook.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
+#include "../../examples/your_own/largest_mean.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "conformance/plain_forms.hpp"
@@ -56,6 +57,13 @@ TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
     in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
   compare_strangers(
     two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, decaying_feedback>{});
+  compare_strangers(codec<fixed_chunks<256>,
+                          partial_hadamard<256>,
+                          rms_range<tracked_correlation>,
+                          stochastic_quantizer<4>,
+                          saturating_sum<4>,
+                          error_feedback,
+                          largest_mean>{});
   compare_strangers(cast_codec<tersum::half, every_kth_chunk<128, 2>, decaying_feedback>{});
 }
 

@@ -8,6 +8,7 @@
 #include "../../examples/your_own/decaying_feedback.hpp"
 #include "../../examples/your_own/even_codebook.hpp"
 #include "../../examples/your_own/every_kth_chunk.hpp"
+#include "../../examples/your_own/largest_mean.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "support/compare_kernels.hpp"
@@ -73,6 +74,17 @@ TEST_CASE("[conformance] a codebook of a user makes the same bytes in kernels")
 {
   compare_strangers(
     two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, error_feedback>{});
+}
+
+TEST_CASE("[conformance] a metric of a user makes the same bytes in kernels")
+{
+  compare_strangers(codec<fixed_chunks<128>,
+                          signed_permutation,
+                          mean_magnitude,
+                          stochastic_quantizer<4>,
+                          saturating_sum<4>,
+                          decaying_feedback,
+                          largest_mean>{});
 }
 
 TEST_CASE("[conformance] policies of users in every role make the same bytes in kernels")

@@ -21,6 +21,9 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, two_shot_8);
   TERSUM_DESCRIBE(golden, two_shot_2_ef);
   TERSUM_DESCRIBE(golden, two_shot_4_ef);
+  TERSUM_DESCRIBE(golden, metric_2);
+  TERSUM_DESCRIBE(golden, metric_3);
+  TERSUM_DESCRIBE(golden, metric_4);
   TERSUM_DESCRIBE(golden, allocated_2);
   TERSUM_DESCRIBE(golden, allocated_3);
   TERSUM_DESCRIBE(golden, allocated_4);

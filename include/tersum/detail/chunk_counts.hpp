@@ -40,6 +40,7 @@ class chunk_counts : public plan_counts<Codec> {
     }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
     this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
+    if constexpr (in_metric<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 2); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -168,6 +169,7 @@ class chunk_counts : public plan_counts<Codec> {
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
+                        holds<float>(section::scales, scales()),
                         holds<float>(section::residual, residuals())};
   }
 
@@ -185,6 +187,12 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] static constexpr double usable_words(double words, world const&) noexcept
   {
     return words;
+  }
+
+  //! Floats of the state's section of scales: one for each coordinate, rounded up so that what follows is aligned.
+  [[nodiscard]] constexpr std::uint64_t scales() const noexcept
+  {
+    return in_metric<Codec> ? round_up(this->coordinates(), 4) : 0;
   }
 
  protected:

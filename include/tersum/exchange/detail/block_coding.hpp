@@ -98,6 +98,7 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     hadamard::synchronize(ctx);
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
     finish_backward(ctx, args, mine, storage, v);
+    multiply_by_scales<Edge>(ctx, args, mine, v);
     float const step = mine.active ? Context::multiply(ctx.load(&args.steps[mine.chunk].decode),
                                                        static_cast<float>(args.world))
                                    : 0.0f;
@@ -187,6 +188,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
   if constexpr (Codec::rotates_all) {
     store_coordinates<false>(ctx, args.rotated, mine, v);
   } else {
+    leave_metric<Edge>(ctx, args, mine, v);
     store_coordinates<Edge>(ctx, args.gradient, mine, v);
   }
 }

@@ -211,6 +211,21 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
   }
 }
 
+//! @brief `chunk_norms` in the units of a metric. Same launch as `encode_chunks`.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void scaled_norms(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              std::uint64_t first_chunk)
+{
+  own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
+  if (all_idle(ctx, mine)) { return; }
+  float v[32];
+  load_coordinates<Edge>(ctx, args, mine, v);
+  divide_by_scales<Edge>(ctx, args, mine, v);
+  float const norm = block_norm(ctx, mine, v);
+  if (mine.active && mine.thread == 0) { store_norm(ctx, args, mine.chunk, norm); }
+}
+
 //! @brief The largest magnitude of each rotated chunk, in units of the gradient. Same launch as `encode_chunks`.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void chunk_magnitudes(Context const& ctx,
@@ -277,6 +292,7 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
     }
   } else {
     load_coordinates<Edge>(ctx, args, mine, v);
+    divide_by_scales<Edge>(ctx, args, mine, v);
     for (int i = 0; i < 32; ++i) { own.x()[mine.coordinate(i)] = v[i]; }
   }
   hadamard::synchronize(ctx);

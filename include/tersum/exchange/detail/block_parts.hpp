@@ -140,6 +140,12 @@ struct own_part {
     mine.active = mine.chunk < map.chunks_of(args.rank);
     if (mine.active) { place = map.of_index(args.rank, static_cast<std::uint32_t>(mine.chunk)); }
     mine.chunk = map.chunk_of(args.rank, place.index);
+    if constexpr (in_metric<Codec> && owner_feeds_back<Codec>) {
+      if (mine.active) {
+        mine.offset = args.table[mine.chunk].offset;
+        mine.length = static_cast<int>(args.table[mine.chunk].length);
+      }
+    }
   }
 
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.
@@ -152,6 +158,7 @@ struct own_part {
         TERSUM_UNROLL
         for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
       }
+      divide_by_scales<true>(ctx, args, mine, v);
       to_wire(v);
     }
     for (std::uint32_t rank = 0; rank < map.world; ++rank) {

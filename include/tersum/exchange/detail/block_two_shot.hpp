@@ -117,6 +117,7 @@ TERSUM_BODY void keep_residual(Context const& ctx,
   std::uint32_t const* const part = own.part_of(args.payload, own.place.part);
   own.add(part, 1.0f, v);
   own.rotate_back(v);
+  multiply_by_scales<Edge>(ctx, args, own.mine, v);
   float given[32];
   load_coordinates<Edge>(ctx, args, own.mine, given);
   // No rank of a sharded exchange knows of values in all shards that are not finite.
@@ -145,6 +146,14 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
   if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
+  // Parts begin anywhere among the chunks, so that none of them counts as regular.
+  multiply_by_scales<true>(ctx, args, own.mine, v);
+  if constexpr (in_metric<Codec>) {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      if (own.mine.coordinate(i) >= own.mine.length) { v[i] = 0.0f; }
+    }
+  }
   if (!own.mine.active) { return; }
   if constexpr (owner_feeds_back<Codec>) {
     TERSUM_UNROLL
@@ -210,6 +219,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
   }
+  leave_metric<Edge>(ctx, args, own.mine, v);
   store_coordinates<Edge>(ctx, args.gradient, own.mine, v);
 }
 

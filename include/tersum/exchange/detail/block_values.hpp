@@ -8,10 +8,12 @@
 
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/block_load.hpp>
+#include <tersum/block/block_norm.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/metric/detail/scales.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/types.hpp>
@@ -65,6 +67,9 @@ template <class Codec, class Element>
 {
   bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
+  if constexpr (in_metric<Codec>) {
+    if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
+  }
   return whole && aligned &&
          (!feeds_back<Codec> || publishing<Codec> ||
           reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
@@ -164,6 +169,60 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   }
 }
 
+//! @brief The scales of this thread's coordinates as they are kept, loaded arrangement, zeros where there are none; returns the
+//! largest magnitude of the chunk's scales. All threads of the warp call it.
+template <bool Edge, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY float load_scales(Context const& ctx,
+                                            exchange_args<Codec, Element> const& args,
+                                            own_chunk<Codec> const& mine,
+                                            float (&scales)[32])
+{
+  std::uint32_t largest = 0;
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    float const* const from = args.metric.scales + mine.offset;
+    load_quarter<Edge>(ctx, mine, mine.active, from, r, scales + 8 * r);
+  }
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    largest = maximum(largest, Context::bits(scales[i]) & 0x7fffffffu);
+  }
+  return Context::from_bits(
+    chunk_maximum(ctx, largest, mine, static_cast<float*>(nullptr)));  // chunks lie in warps
+}
+
+//! @brief Divides values of the loaded arrangement by their scales. Without a metric nothing changes.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void divide_by_scales(Context const& ctx,
+                                  exchange_args<Codec, Element> const& args,
+                                  own_chunk<Codec> const& mine,
+                                  float (&v)[32])
+{
+  if constexpr (in_metric<Codec>) {
+    float scales[32];
+    float const largest = load_scales<Edge>(ctx, args, mine, scales);
+    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::divide(v[i], raised_scale(scales[i], least)); }
+  }
+}
+
+//! @brief Multiplies values of the loaded arrangement by their scales. Without a metric nothing changes.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void multiply_by_scales(Context const& ctx,
+                                    exchange_args<Codec, Element> const& args,
+                                    own_chunk<Codec> const& mine,
+                                    float (&v)[32])
+{
+  if constexpr (in_metric<Codec>) {
+    float scales[32];
+    float const largest = load_scales<Edge>(ctx, args, mine, scales);
+    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], raised_scale(scales[i], least)); }
+  }
+}
+
 //! @brief Writes the loaded arrangement to an array laid out as the gradient. Elements of 16 bits are means, and are
 //! rounded to finite ones.
 template <bool Edge, class Codec, class Element, class Context>
@@ -210,6 +269,45 @@ TERSUM_BODY void keep_lost(Context const& ctx,
     }
   }
   if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }
+}
+
+//! @brief Multiplies decoded values of the loaded arrangement by their scales; scales that the library keeps follow them.
+//! Without a metric nothing changes.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void leave_metric(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              float (&v)[32])
+{
+  if constexpr (!keeps_metric<Codec>) {
+    multiply_by_scales<Edge>(ctx, args, mine, v);
+  } else {
+    context_arithmetic<Context> const math{};
+    float scales[32];
+    float const largest = load_scales<Edge>(ctx, args, mine, scales);
+    bool const unknown  = is_unknown_scale(largest);
+    float const least   = least_scale(math, args.codec.metric, largest);
+    float const before  = static_cast<float>(args.header->step);
+    float first         = 0.0f;
+    if (ctx.warp_max(unknown ? 1u : 0u) != 0) {
+      float existing[32];
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) {
+        existing[i] = mine.active && mine.coordinate(i) < mine.length ? v[i] : 0.0f;
+      }
+      float const square = block_norm(ctx, mine, existing);
+      first              = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      float const scale = raised_scale(scales[i], least);
+      float next        = first;
+      if (!unknown) { next = args.codec.metric.update(math, v[i], scale, before); }
+      if (is_finite(next)) { scales[i] = next; }
+      v[i] = Context::multiply(v[i], scale);
+    }
+    if (!step_is_poisoned(args)) { store_coordinates<Edge>(ctx, args.metric.scales, mine, scales); }
+  }
 }
 
 //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word.
@@ -302,7 +400,7 @@ TERSUM_BODY void apply_signs(Context const&,
   for (int p = 0; p < 16; ++p) { pairs[p] ^= spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u; }
 }
 
-//! @brief `load_coordinates`, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
+//! @brief `load_coordinates` in the units of the metric, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
 //! words, or, in memory, all of it.
 //! @param storage  Of the chunk's tile.
 template <bool Edge, class Codec, class Element, class Context>
@@ -312,7 +410,8 @@ TERSUM_BODY void load_signed(Context const& ctx,
                              [[maybe_unused]] float* storage,
                              float (&v)[32])
 {
-  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !feeds_back<Codec>) {
+  if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !feeds_back<Codec> &&
+                !in_metric<Codec>) {
     std::uint32_t pairs[16];
     load_pairs<Edge>(ctx, args, mine, pairs);
     apply_signs(ctx, args.header->sign_key, mine, pairs);
@@ -323,6 +422,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
     }
   } else {
     load_coordinates<Edge>(ctx, args, mine, v);
+    divide_by_scales<Edge>(ctx, args, mine, v);
     begin_forward(ctx, args, mine, storage, v);
   }
 }

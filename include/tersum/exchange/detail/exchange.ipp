@@ -61,7 +61,11 @@ template <class Codec, class Element>
     .dither_mask = mask_of<Codec>(plan.ranks().rank),
     .selection   = {},
     .parts       = {},
-    .bypassed    = {}};
+    .bypassed    = {},
+    .metric      = {}};
+  if constexpr (in_metric<Codec>) {
+    args.metric.scales = place_in<float>(state, plan.scales_offset());
+  }
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (selects<Codec>) {
     args.selection = {.rule    = plan.selection_rule(),

@@ -58,6 +58,11 @@ struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
+//! @brief What kernels of a codec in a metric are given besides.
+struct metric_args {
+  float* scales;  // plan.coordinates() values
+};
+
 struct nothing {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
@@ -90,6 +95,7 @@ struct exchange_args {
                                         std::conditional_t<has_parts<Codec>, part_args, nothing>>>
     parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
+  std::conditional_t<in_metric<Codec>, metric_args, nothing> metric;
 };
 
 //! The codec of what a stage works with: of `cpu_work`, of `launch_list`.

@@ -90,6 +90,11 @@ struct norms_kernel : first_chunk, kernel_of_threads<128> {
 };
 
 template <bool Edge>
+struct scaled_norms_kernel : first_chunk, kernel_of_chunks {
+  TERSUM_RUNS(scaled_norms<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
 struct magnitudes_kernel : first_chunk, kernel_of_chunks {
   TERSUM_RUNS(chunk_magnitudes<Edge>(ctx, args, first))
 };

@@ -92,7 +92,14 @@ class launch_list {
     (*this)(kernel, (plan_.owned_chunks() + a_block - 1) / a_block);
   }
 
-  void norms() { chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block); }
+  void norms()
+  {
+    if constexpr (in_metric<Codec>) {
+      chunks<scaled_norms_kernel>();
+    } else {
+      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block);
+    }
+  }
 
   void bypass(auto const& kernel)
   {
@@ -195,6 +202,7 @@ concept launching = is_launch_list<T>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
   if constexpr (adds_kept<codec>) { launches.clear(args.residual, residuals_in(plan)); }
+  if constexpr (in_metric<codec>) { launches.clear(args.metric.scales, plan.scales()); }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {
       launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);

@@ -150,6 +150,21 @@ void add_feedback(fingerprint_hash& hash, Feedback const& feedback)
   }
 }
 
+//! What a metric does to a scale.
+template <class Metric>
+void add_metric(fingerprint_hash& hash, Metric const& metric)
+{
+  if constexpr (Metric::scaled) {
+    hash.add(metric.least(host_group{}, 3.0f));
+    hash.add(has_update<Metric>);
+    if constexpr (has_update<Metric>) {
+      for (float const steps : {0.0f, 1e6f}) {
+        hash.add(metric.update(host_group{}, 3.0f, 7.0f, steps));
+      }
+    }
+  }
+}
+
 //! What the library measures for a range, or else what its plain form makes of some chunk.
 template <class Range>
 void add_range(fingerprint_hash& hash, Range const& range)
@@ -200,6 +215,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       }
     }
     if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
+    if constexpr (requires { codec.metric; }) { add_metric(hash, codec.metric); }
     if constexpr (requires { typename Codec::rotator_type; }) {
       add_rotator<Codec::chunk_size>(hash, codec.rotator);
     }

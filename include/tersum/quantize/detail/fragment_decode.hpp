@@ -19,7 +19,7 @@ namespace tersum::inline v0::detail {
 template <class Codec>
 inline constexpr bool decodes_on_tiles =
   Codec::chunk_size == 1024 && !selects<Codec> && Codec::rotates_chunks &&
-  !Codec::reducer_type::biased && Codec::lanes::bits <= 8;
+  !Codec::reducer_type::biased && Codec::lanes::bits <= 8 && !in_metric<Codec>;
 
 //! @brief A warp's packed sums to its chunk, transformed and not normalized, without shared memory.
 //!

@@ -23,8 +23,8 @@ concept wants_tiles = has_tensor_cores<typename Codec::rotator_type>;
 //! @brief Whether a codec's chunks of `Element` are encoded by `tile_hadamard`: see `tensor_core_hadamard`.
 template <class Codec, class Element>
 inline constexpr bool encodes_on_tiles =
-  wants_tiles<Codec> && sizeof(Element) == 2 &&
-  !feeds_back<Codec> && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
+  wants_tiles<Codec> && sizeof(Element) == 2 && !feeds_back<Codec> &&
+  !in_metric<Codec> && Codec::chunk_size >= 256 && Codec::chunk_size <= 1024;
 
 //! @brief Chunks of `Size` in the registers of a warp, from the loaded arrangement of `block_hadamard` (two neighbours a
 //! word) to its wire arrangement, transformed and not normalized.

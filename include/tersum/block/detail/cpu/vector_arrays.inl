@@ -130,3 +130,91 @@ TERSUM_TARGET inline void add_values(Element const* a,
   }
   for (; i < count; ++i) { to[i] = from_float<Element>(to_float(a[i]) + to_float(b[i])); }
 }
+
+//! @brief The largest of the magnitudes, NaN above infinity.
+TERSUM_TARGET inline float largest_of(float const* from, std::size_t count)
+{
+  words largest = {};
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    words const size = to_bits(load(from + i)) & 0x7fffffffu;
+    largest          = size > largest ? size : largest;
+  }
+  std::uint32_t most = 0;
+  for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
+  for (; i < count; ++i) { most = maximum(most, float_bits(from[i]) & 0x7fffffffu); }
+  return bits_float(most);
+}
+
+//! `raised_scale` of each.
+TERSUM_SIMD floats raised_scales(floats kept, float least)
+{
+  floats const lowest = broadcast(least);
+  return kept > lowest ? kept : lowest;
+}
+
+//! @brief to[i] = from[i] / scale in float.
+template <class Element>
+TERSUM_TARGET inline void divide_by_scales(
+  Element const* from, float const* scales, float least, float* to, std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(from + i);
+    fetch_beyond<false>(scales + i);
+    store(to + i, load_values(from + i) / raised_scales(load(scales + i), least));
+  }
+  for (; i < count; ++i) { to[i] = to_float(from[i]) / raised_scale(scales[i], least); }
+}
+
+//! @brief to[i] = from[i] * scale, rounded as a mean is.
+template <class Element>
+TERSUM_TARGET inline void multiply_by_scales(
+  float const* from, float const* scales, float least, Element* to, std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    fetch_beyond<false>(scales + i);
+    fetch_beyond<true>(to + i);
+    floats const v = load(from + i) * raised_scales(load(scales + i), least);
+    store_values(to + i, within_range<Element>(v));
+  }
+  for (; i < count; ++i) {
+    to[i] = finite_from_float<Element>(from[i] * raised_scale(scales[i], least));
+  }
+}
+
+//! The square roots.
+TERSUM_SIMD floats square_roots(floats v)
+{
+#if TERSUM_SIMD_WIDTH == 16
+  // g++ 12 warns of the undefined lanes of the intrinsic without a mask.
+  return (floats)_mm512_maskz_sqrt_ps(0xffff, (__m512)v);
+#elif TERSUM_SIMD_WIDTH == 8
+  return (floats)_mm256_sqrt_ps((__m256)v);
+#elif defined(__x86_64__)
+  return (floats)_mm_sqrt_ps((__m128)v);
+#else
+  floats out;
+  for (int lane = 0; lane < width; ++lane) { out[lane] = ::sqrtf(v[lane]); }
+  return out;
+#endif
+}
+
+//! @brief `kept_diagonal::update` of `steps` averaged, where what it returns is finite. Of whole vectors: it returns how many
+//! coordinates these have.
+TERSUM_TARGET inline std::size_t average_squares(
+  float const* values, float* scales, float least, float steps, std::size_t count)
+{
+  floats const one = broadcast(1.0f);
+  std::size_t i    = 0;
+  for (; i + width <= count; i += width) {
+    floats const v      = load(values + i);
+    floats const kept   = load(scales + i);
+    floats const change = (v - one) * (v + one);
+    floats const root   = square_roots(one + change / broadcast(steps));
+    floats const next   = raised_scales(kept, least) * root;
+    store(scales + i, (to_bits(next) & 0x7f800000u) != 0x7f800000u ? next : kept);
+  }
+  return i;
+}

@@ -12,6 +12,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -182,6 +183,43 @@ void add_values(
   instruction_set set, Element const* a, Element const* b, Element* to, std::size_t count)
 {
   TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
+}
+
+[[nodiscard]] inline float largest_of(instruction_set set, float const* from, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, largest_of(from, count));
+}
+
+template <class Element>
+void divide_by_scales(instruction_set set,
+                      Element const* from,
+                      float const* scales,
+                      float least,
+                      float* to,
+                      std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, divide_by_scales(from, scales, least, to, count));
+}
+
+template <class Element>
+void multiply_by_scales(instruction_set set,
+                        float const* from,
+                        float const* scales,
+                        float least,
+                        Element* to,
+                        std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, multiply_by_scales(from, scales, least, to, count));
+}
+
+[[nodiscard]] inline std::size_t average_squares(instruction_set set,
+                                                 float const* values,
+                                                 float* scales,
+                                                 float least,
+                                                 float steps,
+                                                 std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, average_squares(values, scales, least, steps, count));
 }
 
 template <int Size>

@@ -45,12 +45,15 @@ class cpu_parts : public cpu_stages<Codec, Element> {
  private:
   using base = cpu_stages<Codec, Element>;
   using base::args_;
+  using base::leave_metric;
   using base::rotate_back;
   using base::set_;
   using base::size;
   using base::threads_;
+  using base::to_own_units;
   using base::with_chunk;
   using base::with_rotated;
+  using base::with_values;
 
   //! Rotations need not be normalized: this takes back by what forward and backward together multiply.
   static constexpr float unit =
@@ -207,7 +210,7 @@ void cpu_parts<Codec, Element>::encode() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place = find_part(args_, map, chunk);
     if (place.level == 0) { return; }
-    with_chunk(chunk, [&](auto const* from) {
+    with_values(chunk, [&](auto const* from) {
       alignas(64) float rows[size];
       to_rows(chunk, from, rows);
       std::uint32_t* const part = args_.payload + map.begin(place.part);
@@ -329,7 +332,9 @@ void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
   if constexpr (owner_feeds_back<Codec>) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
-    to_rows(chunk_of(map, place), kept, rows);
+    with_values(chunk_of(map, place), kept, [&](float const* values) {
+      to_rows(chunk_of(map, place), values, rows);
+    });
   }
   for (std::uint64_t rank = 0; rank < map.world; ++rank) {
     bool const fresh = rank == 0 && !owner_feeds_back<Codec>;
@@ -399,19 +404,26 @@ void cpu_parts<Codec, Element>::decode() const
       }
       return;
     }
-    if (!(scale > 0.0f)) {
-      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
-      fill_chunk(to, entry.length, 0.0f * scale);
-      return;
-    }
-    auto const decode_to = [&](Element* whole) {
+    auto const decode_to = [&](auto* whole) {
       if constexpr (copying<Codec>) {
         mean_of(map, place, chunk, words, copies, share, whole);
       } else {
         estimate(map, place, chunk, words, share, whole);
       }
     };
-    if (entry.length == size) {
+    bool const sent = scale > 0.0f;
+    if constexpr (in_metric<Codec>) {
+      alignas(64) float values[size];
+      if (sent) {
+        decode_to(values);
+      } else {
+        std::fill_n(values, entry.length, 0.0f * scale);
+      }
+      leave_metric(entry, values);
+    } else if (!sent) {
+      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
+      fill_chunk(to, entry.length, 0.0f * scale);
+    } else if (entry.length == size) {
       decode_to(to);
     } else {
       Element copy[size];
@@ -437,6 +449,7 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
       alignas(64) float own[size]{};
       if (place.level > 0) {
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, own);
+        if constexpr (in_metric<Codec>) { to_own_units(entry, own); }
       }
       for (std::uint32_t i = 0; i < entry.length; ++i) {
         residual[i] = args_.codec.feedback.after(
@@ -456,7 +469,13 @@ void cpu_parts<Codec, Element>::keep_owner_residual(map_type const& map) const
     add_ranks(map, place, rows);
     add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
     if constexpr (owner_feeds_back<Codec>) {
-      from_rows(chunk_of(map, place), rows, args_.parts.owner_residual + index * size);
+      float* const kept = args_.parts.owner_residual + index * size;
+      from_rows(chunk_of(map, place), rows, kept);
+      if constexpr (in_metric<Codec>) {
+        chunk_entry const entry = args_.table[chunk_of(map, place)];
+        to_own_units(entry, kept);
+        std::fill(kept + entry.length, kept + size, 0.0f);
+      }
     } else {
       alignas(64) float lost[size];
       from_rows(chunk_of(map, place), rows, lost);

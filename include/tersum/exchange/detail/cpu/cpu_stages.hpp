@@ -16,6 +16,7 @@
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/metric/detail/scales.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/rotation_key.hpp>
@@ -72,6 +73,50 @@ class cpu_stages {
   // A chunk's coordinates as an array of `size`: in place when it is whole and needs nothing added, else a copy.
   template <class Body>
   void with_chunk(std::uint64_t chunk, Body const& body) const;
+
+  // What the scales of a chunk are raised to.
+  [[nodiscard]] float least_scale_of(chunk_entry const& entry) const
+  {
+    return least_scale(host_group{}, args_.codec.metric, largest_scale_of(entry));
+  }
+  [[nodiscard]] float largest_scale_of(chunk_entry const& entry) const
+  {
+    return largest_of(set_, args_.metric.scales + entry.offset, entry.length);
+  }
+
+  // A chunk as `with_chunk` gives it in the units of the metric.
+  template <class From, class Body>
+  void with_values(std::uint64_t chunk, From const* from, Body const& body) const
+  {
+    if constexpr (in_metric<Codec>) {
+      chunk_entry const entry = args_.table[chunk];
+      alignas(64) float values[extent(size)];
+      float const* const scales = args_.metric.scales + entry.offset;
+      divide_by_scales(set_, from, scales, least_scale_of(entry), values, entry.length);
+      std::fill(values + entry.length, values + size, 0.0f);
+      body(static_cast<float const*>(values));
+    } else {
+      body(from);
+    }
+  }
+
+  // The same in one call.
+  template <class Body>
+  void with_values(std::uint64_t chunk, Body const& body) const
+  {
+    with_chunk(chunk, [&](auto const* from) { with_values(chunk, from, body); });
+  }
+
+  // Values in the units of the metric in those of the gradient.
+  void to_own_units(chunk_entry const& entry, float* values) const
+  {
+    float const* const scales = args_.metric.scales + entry.offset;
+    multiply_by_scales(set_, values, scales, least_scale_of(entry), values, entry.length);
+  }
+
+  // Writes decoded values of a chunk to the gradient, in its units again. Scales that the library keeps follow them.
+  // Overwrites the values.
+  void leave_metric(chunk_entry const& entry, float (&values)[extent(size)]) const;
 
   // A chunk as `with_chunk` gives it in the basis in which it is quantized; unchanged where vectors rotate as they encode.
   template <class From, class Body>
@@ -276,6 +321,7 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     ++number;
   });
   if constexpr (adds_kept<Codec>) { std::fill_n(args_.residual, residuals_in(plan), 0.0f); }
+  if constexpr (in_metric<Codec>) { std::fill_n(args_.metric.scales, plan.scales(), 0.0f); }
   if constexpr (in_shards<Codec>) {
     plan.for_each_shard(
       [to = args_.parts.records](shard_record const& record) mutable { *to++ = record; });
@@ -324,6 +370,37 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
 }
 
 template <class Codec, class Element>
+void cpu_stages<Codec, Element>::leave_metric(chunk_entry const& entry,
+                                              float (&values)[extent(size)]) const
+{
+  float* const scales = args_.metric.scales + entry.offset;
+  float const least   = least_scale_of(entry);
+  multiply_by_scales(set_, values, scales, least, args_.gradient + entry.offset, entry.length);
+  if constexpr (keeps_metric<Codec>) {
+    if (step_is_poisoned(args_)) { return; }
+    if (is_unknown_scale(largest_scale_of(entry))) {
+      std::fill(values + entry.length, values + size, 0.0f);
+      float const first = first_scale(host_group{}, square_norm<size>(set_, values), entry.length);
+      if (is_finite(first)) { std::fill_n(scales, entry.length, first); }
+      return;
+    }
+    auto const& metric = args_.codec.metric;
+    float const before = static_cast<float>(args_.header->step);
+    std::uint32_t i    = 0;
+    if constexpr (has_steps_averaged<typename Codec::metric_type>) {
+      float const steps = metric.steps_averaged(before);
+      i                 = static_cast<std::uint32_t>(
+        average_squares(set_, values, scales, least, steps, entry.length));
+    }
+    for (; i < entry.length; ++i) {
+      float const next =
+        metric.update(host_group{}, values[i], raised_scale(scales[i], least), before);
+      if (is_finite(next)) { scales[i] = next; }
+    }
+  }
+}
+
+template <class Codec, class Element>
 template <class Term>
 double cpu_stages<Codec, Element>::tensor_sum(tensor_record const& record, Term const& term)
 {
@@ -354,7 +431,7 @@ void cpu_stages<Codec, Element>::measure_norms() const
   using scalar         = typename Codec::norm_scalar;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    with_chunk(chunk, [&](auto const* from) {
+    with_values(chunk, [&](auto const* from) {
       agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
     });
   });
@@ -370,7 +447,7 @@ void cpu_stages<Codec, Element>::measure_ranges() const
   constexpr bool norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    with_chunk(chunk, [&](auto const* from) {
+    with_values(chunk, [&](auto const* from) {
       if constexpr (!has_measurement<range>) {
         agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
       } else if constexpr (measures<range, statistic::chunk_magnitude>) {
@@ -542,21 +619,26 @@ void cpu_stages<Codec, Element>::encode_codes() const
             return chunk_source<From>{from, nullptr};
           }
         }();
-        with_rotated(chunk, from, [&](auto const* rotated) {
-          at_level(args_.codec, place.level, [&](auto const& codec) {
-            encode_chunk(set_,
-                         codec,
-                         key,
-                         args_.header->sign_key,
-                         chunk,
-                         step.encode,
-                         rotated,
-                         source,
-                         words,
-                         feeds_back<Codec> ? own : nullptr);
+        with_values(chunk, from, [&](auto const* values) {
+          with_rotated(chunk, values, [&](auto const* rotated) {
+            at_level(args_.codec, place.level, [&](auto const& codec) {
+              encode_chunk(set_,
+                           codec,
+                           key,
+                           args_.header->sign_key,
+                           chunk,
+                           step.encode,
+                           rotated,
+                           source,
+                           words,
+                           feeds_back<Codec> ? own : nullptr);
+            });
           });
         });
-        if constexpr (feeds_back<Codec>) { rotate_back(chunk, own); }
+        if constexpr (feeds_back<Codec>) {
+          rotate_back(chunk, own);
+          if constexpr (in_metric<Codec>) { to_own_units(args_.table[chunk], own); }
+        }
       }
       if constexpr (feeds_back<Codec>) {
         if (step_is_poisoned(args_)) { return; }
@@ -593,6 +675,24 @@ void cpu_stages<Codec, Element>::decode_codes() const
     } else {
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
+      if constexpr (in_metric<Codec>) {
+        alignas(64) float values[extent(size)];
+        if (selects<Codec> && place.level == 0) {
+          std::fill_n(values, entry.length, 0.0f * step.decode);
+        } else {
+          at_level(args_.codec, place.level, [&](auto const& codec) {
+            using level_codec = std::remove_cvref_t<decltype(codec)>;
+            float const by    = Codec::rotates_in_memory ? 1.0f : step.decode;
+            decode_chunk<level_codec>(set_, args_.world, key, chunk, by, words, values, step);
+          });
+          if constexpr (Codec::rotates_in_memory) {
+            rotate_back(chunk, values);
+            for (float& value : values) { value = value * step.decode; }
+          }
+        }
+        leave_metric(entry, values);
+        return;
+      }
       if (selects<Codec> && place.level == 0) {
         // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
         fill_chunk(to, entry.length, 0.0f * step.decode);

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Errors count in units of a scale for each coordinate.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief The caller writes the scales, into `metric_scales` of the state: for example Adam's square root of the second moment.
+//!
+//! All ranks must write the same bits, before `measure` of the step for which they hold; `initialize` makes them zeros. A zero
+//! says that nothing is known of a coordinate. Where a chunk has nothing but zeros it is encoded as it is.
+struct given_diagonal {
+  static constexpr bool scaled = true;
+
+  //! No coordinate counts more than the inverse of this times as much as another one of its chunk: above 0, at most 1.
+  float floor = 0x1p-8f;
+
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float least(Arithmetic const&, float largest) const
+  {
+    return Arithmetic::multiply(floor, largest);
+  }
+};
+
+//! @brief The library keeps the scales: square roots of the mean squares of the means that it decoded, without communication.
+//!
+//! Before a chunk's first mean that is not zero its scales are 1. After that they are all the root mean square of this mean,
+//! which counts as `prior` means: single means would say too little of each coordinate. From there on every mean counts as
+//! one, and old ones are forgotten in about `horizon` steps. Every rank decodes the same means, so all hold the same scales.
+//! A step in which a rank's gradient is not finite leaves them as they were.
+struct kept_diagonal {
+  static constexpr bool scaled = true;
+
+  float floor   = 0x1p-8f;  //!< As of `given_diagonal`.
+  float prior   = 8.0f;     //!< Steps, 1 or above.
+  float horizon = 100.0f;   //!< Steps, 1 or above; Adam's beta_2 is 1 - 1 / horizon.
+
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float least(Arithmetic const&, float largest) const
+  {
+    return Arithmetic::multiply(floor, largest);
+  }
+  //! Over how many steps the mean of squares is, the next one included.
+  [[nodiscard]] TERSUM_HOST_DEVICE float steps_averaged(float steps_before) const
+  {
+    float const all = steps_before + prior;
+    return all < horizon ? all : horizon;
+  }
+  //! With n steps averaged sqrt((1 - 1 / n) scale^2 + mean^2 / n). Products go into divisions only, so that no compiler can
+  //! contract them.
+  template <class Arithmetic>
+  [[nodiscard]] TERSUM_HOST_DEVICE float update(Arithmetic const&,
+                                                float value,
+                                                float scale,
+                                                float steps_before) const
+  {
+    float const change =
+      Arithmetic::multiply(Arithmetic::subtract(value, 1.0f), Arithmetic::add(value, 1.0f));
+    float const part = Arithmetic::divide(change, steps_averaged(steps_before));
+    return Arithmetic::multiply(scale, Arithmetic::square_root(Arithmetic::add(1.0f, part)));
+  }
+};
+
+static_assert(metric<given_diagonal>, "tersum: must model tersum::metric");
+static_assert(metric<kept_diagonal>, "tersum: must model tersum::metric");
+
+}  // namespace tersum::inline v0

@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Codecs in a metric do what they do without one to values that the caller has divided.
+
+#include "support/loopback_run.hpp"
+
+#include <tersum/exchange/metric_scales.hpp>
+#include <tersum/metric/diagonal.hpp>
+#include <tersum/presets.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string_view>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+constexpr std::uint64_t seed = 17;
+
+template <metric Metric, feedback Feedback = no_feedback>
+using shot =
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, Feedback, Metric>;
+template <metric Metric, feedback Feedback = no_feedback>
+using widths = gathered_codec<allocated_chunks<512, 1, 2, 4, 8>,
+                              partial_hadamard<512>,
+                              lloyd_max<8>,
+                              Feedback,
+                              Metric>;
+template <metric Metric, feedback Feedback = no_feedback>
+using in_lanes = codec<fixed_chunks<1024>,
+                       partial_hadamard<1024>,
+                       rms_range<tracked_correlation>,
+                       stochastic_quantizer<4>,
+                       saturating_sum<4>,
+                       Feedback,
+                       Metric>;
+
+// Tensors of which one bypasses and none ends with a chunk.
+tensor const tensors[] = {{.name = "matrix", .rows = 3001},
+                          {.name = "bias", .rows = 70, .offset = 3001},
+                          {.name = "rows", .rows = 1500, .offset = 3071}};
+layout const bucket{
+  .coordinates = 4571, .tensors = tensors, .bypass_below = 100, .bypass_vectors = false};
+
+// Sizes of coordinates lie eight powers of two apart.
+std::vector<float> make_sizes(std::size_t count)
+{
+  std::mt19937 random(5);
+  std::vector<float> sizes(count);
+  for (float& size : sizes) { size = std::ldexp(1.0f, -static_cast<int>(random() % 8)); }
+  return sizes;
+}
+
+std::vector<std::vector<float>> make_gradients(int world, std::size_t count, unsigned step)
+{
+  auto const sizes = make_sizes(count);
+  std::vector<std::vector<float>> all;
+  for (int rank = 0; rank < world; ++rank) {
+    std::mt19937 random(100 * step + static_cast<unsigned>(rank));
+    std::normal_distribution<float> normal;
+    auto& gradient = all.emplace_back(count);
+    for (std::size_t i = 0; i < count; ++i) { gradient[i] = 0.001f * sizes[i] * normal(random); }
+  }
+  return all;
+}
+
+// What a scale is raised to, said again: a chunk's largest times the floor, or 1 where all are zeros.
+std::vector<float> raise_scales(std::vector<float> const& kept, std::size_t size, float floor)
+{
+  std::vector<float> raised = kept;
+  for (std::size_t tensor = 0, first = 0; tensor < 3; first += tensors[tensor++].size()) {
+    std::size_t const end = first + tensors[tensor].size();
+    for (std::size_t begin = first; begin < end; begin += size) {
+      std::size_t const last = std::min(begin + size, end);
+      float const largest    = *std::max_element(&kept[begin], &kept[last - 1] + 1);
+      for (std::size_t i = begin; i < last; ++i) {
+        raised[i] = largest == 0 ? 1.0f : std::max(kept[i], largest * floor);
+      }
+    }
+  }
+  return raised;
+}
+
+template <class Plain, class Scaled>
+void compare_to_divided(Plain const& plain, Scaled const& scaled)
+{
+  constexpr int world = 3;
+  std::mt19937 random(7);
+  std::vector<float> scales(bucket.coordinates);
+  for (float& scale : scales) {
+    scale = std::ldexp(1.0f + 0x1p-32f * static_cast<float>(random()), -20);
+  }
+  for (std::size_t i = 0; i < scales.size(); i += 3) { scales[i] = 0; }
+  std::fill_n(scales.begin() + Plain::chunk_size, Plain::chunk_size, 0.0f);
+  auto raised = raise_scales(scales, Plain::chunk_size, scaled.metric.floor);
+  std::fill_n(raised.begin() + 3001, 70, 1.0f);  // bypasses
+  tests::loopback_run<Plain> divided{plain, bucket, world, seed};
+  tests::loopback_run<Scaled> run{scaled, bucket, world, seed};
+  for (int rank = 0; rank < world; ++rank) {
+    std::copy(scales.begin(), scales.end(), metric_scales(run.plan(), run.state(rank)).begin());
+  }
+  for (unsigned step = 0; step < 3; ++step) {
+    auto const in = make_gradients(world, bucket.coordinates, step);
+    auto values   = in;
+    for (auto& of_rank : values) {
+      for (std::size_t i = 0; i < of_rank.size(); ++i) { of_rank[i] = of_rank[i] / raised[i]; }
+    }
+    auto const& means = divided.exchange(values);
+    auto const& out   = run.exchange(in);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < raised.size(); ++i) {
+      wrong += out[0][i] != means[0][i] * raised[i] ? 1 : 0;
+    }
+    CHECK(wrong == 0);
+    CHECK(out[1] == out[0]);
+    CHECK(out[2] == out[0]);
+  }
+}
+
+TEST_CASE("[metric] what is decoded in a metric is a multiple of what is decoded of divided values")
+{
+  compare_to_divided(shot<plain_metric>{}, shot<given_diagonal>{});
+  compare_to_divided(widths<plain_metric>{.chunker = {.bits = 3}},
+                     widths<given_diagonal>{.chunker = {.bits = 3}});
+  compare_to_divided(in_lanes<plain_metric>{}, in_lanes<given_diagonal>{});
+}
+
+TEST_CASE("[metric] without scales a codec in a metric has the bytes of one without")
+{
+  auto const in = make_gradients(2, bucket.coordinates, 0);
+  tests::loopback_run<shot<plain_metric>> plain{{}, bucket, 2, seed};
+  tests::loopback_run<shot<given_diagonal>> given{{}, bucket, 2, seed};
+  tests::loopback_run<shot<kept_diagonal>> kept{{}, bucket, 2, seed};
+  auto const& means = plain.exchange(in);
+  CHECK(given.exchange(in) == means);
+  CHECK(kept.exchange(in) == means);
+  CHECK(plain.plan().wire_bytes() == kept.plan().wire_bytes());
+}
+
+// What `kept_diagonal` says of itself, in double, from the means as they were decoded.
+TEST_CASE("[metric] the library keeps the root of the mean square of what it decoded")
+{
+  constexpr int world = 2;
+  constexpr kept_diagonal metric{.prior = 4, .horizon = 6};
+  tests::loopback_run<shot<kept_diagonal>> run{{.metric = metric}, bucket, world, seed};
+  std::vector<double> squares(bucket.coordinates);
+  for (unsigned step = 0; step < 10; ++step) {
+    auto const& out = run.exchange(make_gradients(world, bucket.coordinates, step));
+    CHECK(out[0] == out[1]);
+    for (std::size_t first = 0, t = 0; t < 3; first += tensors[t++].size()) {
+      std::size_t const end = first + tensors[t].size();
+      for (std::size_t begin = first; begin < end; begin += 256) {
+        std::size_t const last = std::min<std::size_t>(begin + 256, end);
+        double energy          = 0;
+        for (std::size_t i = begin; i < last; ++i) { energy += std::pow(out[0][i], 2.0); }
+        for (std::size_t i = begin; i < last; ++i) {
+          double const n = std::min(step + 4.0, 6.0);
+          squares[i]     = step == 0 ? energy / static_cast<double>(last - begin)
+                                     : squares[i] + (std::pow(out[0][i], 2.0) - squares[i]) / n;
+        }
+      }
+    }
+    auto const scales = metric_scales(run.plan(), run.state(0));
+    auto const others = metric_scales(run.plan(), run.state(1));
+    CHECK(std::equal(scales.begin(), scales.end(), others.begin()));
+    double worst = 0;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      bool const bypasses = i >= 3001 && i < 3071;
+      if (bypasses) {
+        CHECK(scales[i] == 0);
+      } else {
+        worst =
+          std::max(worst, std::abs(static_cast<double>(scales[i]) / std::sqrt(squares[i]) - 1));
+      }
+    }
+    // A step rounds seven times, by half a unit of 2^-23 each; where value^2 is near 1 - n, what the first two lose counts n fold,
+    // which does not happen to a mean square.
+    CHECK(worst < (step + 1) * 8 * 0x1p-23);
+  }
+}
+
+// The errors of coordinates are of the size of the chunk without a metric, and of their own size in it.
+TEST_CASE("[metric] errors are in units of each coordinate")
+{
+  constexpr int world     = 2;
+  constexpr std::size_t d = 2048;
+  constexpr unsigned last = 320;
+  auto const sizes        = make_sizes(d);
+  auto const error_of     = [&](auto const& codec) {
+    tests::loopback_run<std::remove_cvref_t<decltype(codec)>> run{codec, layout{d}, world, seed};
+    double lost = 0, all = 0;
+    for (unsigned step = 0; step < last; ++step) {
+      auto const in   = make_gradients(world, d, step);
+      auto const& out = run.exchange(in);
+      if (step < last - 20) { continue; }
+      for (std::size_t i = 0; i < d; ++i) {
+        double const size  = static_cast<double>(sizes[i]);
+        double const mean  = (static_cast<double>(in[0][i]) + static_cast<double>(in[1][i])) / 2;
+        double const error = static_cast<double>(out[0][i]) - mean;
+        lost += error * error / size / size;
+        all += mean * mean / size / size;
+      }
+    }
+    return lost / all;
+  };
+  // Codes of 2 bits lose D / (1 - D) = .13 of the energy of what they encode, D = .1175, because they are unbiased. The first
+  // encoding is of single gradients, whose energy is twice that of the mean; it is averaged over two ranks. The second is of
+  // mean and error: .13 + .13 * 1.13. Without a metric an error is of the root mean square of all sizes, 2^0 to 2^-7: the mean
+  // of 4^-k is 1/6 and of 4^k 2731, so that it counts 455 times as much. Scales of 2^-7 need 4^-7 of the first one's square; with
+  // .28 of a scale's square in what is decoded they come near by .72 / 20 a step: exp(-300 * .036) = 2e-5 < 4^-7. They
+  // are known from about 40 means, which leaves a fifth of each square unsure.
+  double const lost = 0.13 + 0.13 * 1.13;
+  shot<kept_diagonal> const in_units{.metric = {.horizon = 20}};
+  CHECK(error_of(in_units) < 2 * lost);
+  CHECK(error_of(shot<plain_metric>{}) > 0.7 * 455 * lost);
+}
+
+TEST_CASE("[metric] what is not finite changes no scale")
+{
+  tests::loopback_run<shot<kept_diagonal>> run{{}, bucket, 2, seed};
+  run.exchange(make_gradients(2, bucket.coordinates, 0));
+  auto const scales = metric_scales(run.plan(), run.state(1));
+  std::vector<float> const before(scales.begin(), scales.end());
+  auto in         = make_gradients(2, bucket.coordinates, 1);
+  in[0][10]       = std::numeric_limits<float>::quiet_NaN();
+  auto const& out = run.exchange(in);
+  CHECK(std::isnan(out[1][10]));
+  CHECK(std::isfinite(out[1][2000]));
+  CHECK(std::equal(scales.begin(), scales.end(), before.begin()));
+}
+
+// A coordinate that had been zero for long has a scale of the floor, so what it gets is at most 1 / floor of what it had without a
+// metric.
+TEST_CASE("[metric] zeros do no harm")
+{
+  constexpr std::size_t d = 256;
+  tests::loopback_run<shot<given_diagonal>> run{{}, layout{d}, 2, seed};
+  for (int rank = 0; rank < 2; ++rank) {
+    auto const scales = metric_scales(run.plan(), run.state(rank));
+    std::fill(scales.begin(), scales.end(), 0.5f);
+    scales[3] = 0;
+  }
+  std::vector<std::vector<float>> in(2, std::vector<float>(d, 0.25f));
+  for (auto& gradient : in) { gradient[3] = 0x1p-9f; }
+  auto const& out = run.exchange(in);
+  double lost     = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    if (i == 3) { continue; }
+    lost += std::pow(static_cast<double>(out[0][i]) - 0.25, 2.0);
+  }
+  // In the metric all values are .5 and that of the zero is 1. Two shots of 2 bits lose less than half.
+  CHECK(lost < 0.5 * (d * 0.0625));
+}
+
+TEST_CASE("[metric] residuals are in units of the gradient")
+{
+  // With the gradient of zeros from the second step on, what was lost comes back: the sum of all means is the first mean.
+  auto const drains = [](auto const& codec) {
+    tests::loopback_run<std::remove_cvref_t<decltype(codec)>> run{codec, bucket, 2, seed};
+    auto const in = make_gradients(2, bucket.coordinates, 0);
+    std::vector<std::vector<float>> const zeros(2, std::vector<float>(bucket.coordinates));
+    std::vector<float> sum(bucket.coordinates);
+    for (unsigned step = 0; step < 40; ++step) {
+      auto const& out = run.exchange(step == 0 ? in : zeros);
+      for (std::size_t i = 0; i < sum.size(); ++i) { sum[i] += out[0][i]; }
+    }
+    return tests::nmse(in, sum);
+  };
+  CHECK(drains(shot<kept_diagonal, error_feedback>{}) < 1e-3);
+  CHECK(drains(widths<kept_diagonal, error_feedback>{.chunker = {.bits = 6}}) < 1e-3);
+  CHECK(drains(in_lanes<kept_diagonal, error_feedback>{}) < 1e-3);
+}
+
+}  // namespace

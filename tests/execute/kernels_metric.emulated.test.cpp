@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Kernel bodies of codecs in a metric make the bytes of the CPU.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/metric/diagonal.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+
+using namespace tersum;
+
+namespace {
+
+template <int Size, feedback Feedback = no_feedback>
+using shot =
+  two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<2>, Feedback, kept_diagonal>;
+template <class Range, feedback Feedback = no_feedback>
+using in_lanes = codec<fixed_chunks<256>,
+                       partial_hadamard<256>,
+                       Range,
+                       stochastic_quantizer<4>,
+                       saturating_sum<4>,
+                       Feedback,
+                       kept_diagonal>;
+
+TEST_CASE("[execute] two shots in a metric have the same bytes in kernels")
+{
+  tests::compare_sizes<float>(shot<1024>{});
+  tests::compare_orders<bfloat16>(shot<256>{}, 3, true);
+  tests::compare_buckets<float>(shot<256, error_feedback>{});
+}
+
+TEST_CASE("[execute] codes that are summed in a metric have the same bytes in kernels")
+{
+  tests::compare_orders<float>(in_lanes<rms_range<tracked_correlation>, error_feedback>{}, 3, true);
+  tests::compare_buckets<tersum::half>(in_lanes<absmax_range<fixed_headroom>>{});
+}
+
+TEST_CASE("[execute] chunks of several widths in a metric have the same bytes in kernels")
+{
+  using codec_type = gathered_codec<allocated_chunks<512, 1, 2, 4, 8>,
+                                    partial_hadamard<512>,
+                                    lloyd_max<8>,
+                                    error_feedback,
+                                    kept_diagonal>;
+  tests::compare_orders<float>(codec_type{.chunker = {.bits = 2}}, 2, true);
+}
+
+}  // namespace
