@@ -66,14 +66,6 @@ void compile_low_rank_kernels()
           &exchange_kernel<keep_all_warm, Codec, Element>);
 }
 
-template <class Codec>
-void compile_in_metric()
-{
-  compile(&detail::chunk_kernel<detail::scaled_norms_kernel<false>, Codec, float>,
-          &detail::chunk_kernel<detail::encode_kernel<false>, Codec, float>,
-          &detail::chunk_kernel<detail::decode_kernel<false>, Codec, float>);
-}
-
 template <int Size>
 using sat4_of = codec<fixed_chunks<Size>,
                       partial_hadamard<Size>,
@@ -108,13 +100,6 @@ void compile_all()
   compile_chunk_kernels<sat4_of<32768>, float>();
   compile_chunk_kernels<sat4_tc_of<256>, tersum::half>();
   compile_chunk_kernels<sat4_tc_of<512>, bfloat16>();
-  compile_in_metric<codec<fixed_chunks<1024>,
-                          partial_hadamard<1024>,
-                          rms_range<tracked_correlation>,
-                          stochastic_quantizer<4>,
-                          saturating_sum<4>,
-                          no_feedback,
-                          kept_diagonal>>();
   compile_reduce_kernels<2>();
   compile_reduce_kernels<4>();
   compile_reduce_kernels<8>();

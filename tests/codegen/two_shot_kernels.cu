@@ -44,12 +44,4 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::allocated_4>, float>();
   compile_rounds<codec_of<presets::blocks_4>, float>();
   compile_rounds<codec_of<presets::dynamiq_5>, float>();
-  using in_metric = two_shot_codec<fixed_chunks<1024>,
-                                   partial_hadamard<1024>,
-                                   lloyd_max<2>,
-                                   error_feedback,
-                                   kept_diagonal>;
-  compile_rounds<codec_of<presets::metric_2>, float>();
-  compile_rounds<codec_of<presets::metric_2>, bfloat16>();
-  compile_feedback<in_metric, float>();
 }

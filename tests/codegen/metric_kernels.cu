@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The kernel instances of codecs in a metric, whose machine code budgets limit.
+
+#include "compile.hpp"
+
+#include <tersum/tersum.cuh>
+
+namespace {
+
+using namespace tersum;
+
+using in_lanes     = codec<fixed_chunks<1024>,
+                       partial_hadamard<1024>,
+                       rms_range<tracked_correlation>,
+                       stochastic_quantizer<4>,
+                       saturating_sum<4>,
+                       no_feedback,
+                       kept_diagonal>;
+using feeding_back = two_shot_codec<fixed_chunks<1024>,
+                                    partial_hadamard<1024>,
+                                    lloyd_max<2>,
+                                    error_feedback,
+                                    kept_diagonal>;
+
+}  // namespace
+
+void compile_metric()
+{
+  using two_shot = codec_of<presets::metric_2>;
+  compile(&detail::chunk_kernel<detail::scaled_norms_kernel<false>, in_lanes, float>,
+          &detail::chunk_kernel<detail::encode_kernel<false>, in_lanes, float>,
+          &detail::chunk_kernel<detail::decode_kernel<false>, in_lanes, float>,
+          &detail::chunk_kernel<detail::encode_parts_kernel<false>, two_shot, float>,
+          &detail::chunk_kernel<detail::encode_parts_kernel<false>, two_shot, bfloat16>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<false>, two_shot, float>,
+          &detail::chunk_kernel<detail::keep_residual_kernel<false>, feeding_back, float>,
+          &detail::exchange_kernel<detail::recompress_kernel, feeding_back, float>,
+          &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>);
+}

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The CUDA executor equals the CPU executor byte for byte: codecs in a metric.
+
+#include "support/compare_executors.cuh"
+
+#include <tersum/tersum.cuh>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[cuda_executor] two shots in a metric equal the CPU executor")
+{
+  compare_all<float>(presets::metric_2);
+}
+
+TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")
+{
+  using in_lanes = codec<fixed_chunks<256>,
+                         partial_hadamard<256>,
+                         rms_range<tracked_correlation>,
+                         stochastic_quantizer<4>,
+                         saturating_sum<4>,
+                         error_feedback,
+                         kept_diagonal>;
+  compare_executors<in_lanes, bfloat16>({.codec           = {},
+                                         .gradient        = {.coordinates = 3 * 256 + 77},
+                                         .world           = 2,
+                                         .steps           = 3,
+                                         .misaligned      = true,
+                                         .non_finite_step = 1});
+}
