@@ -184,8 +184,11 @@ class host_context {
   [[gnu::noinline]] static double fma(double a, double b, double c) { return std::fma(a, b, c); }
   [[gnu::noinline]] static float square_root(float a) { return std::sqrt(a); }
 
-  //! The value, or zero when it is negative or NaN.
-  [[nodiscard]] static float positive(float a) { return a > 0.0F ? a : 0.0F; }
+  //! The value, or what is nearest to it of -bound and bound. NaN becomes -bound.
+  [[nodiscard]] static float clamp(float a, float bound)
+  {
+    return std::min(bound, std::max(-bound, a));
+  }
 
   [[nodiscard]] static std::uint32_t bits(float value)
   {

@@ -32,8 +32,11 @@ struct cuda_floats {
   static __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
   static __device__ __forceinline__ float square_root(float a) { return __fsqrt_rn(a); }
 
-  //! The value, or zero when it is negative or NaN.
-  static __device__ __forceinline__ float positive(float a) { return fmaxf(a, 0.0f); }
+  //! The value, or what is nearest to it of -bound and bound. NaN becomes -bound.
+  static __device__ __forceinline__ float clamp(float a, float bound)
+  {
+    return fminf(fmaxf(a, -bound), bound);
+  }
 
   static __device__ __forceinline__ std::uint32_t bits(float a) { return __float_as_uint(a); }
   static __device__ __forceinline__ float from_bits(std::uint32_t a) { return __uint_as_float(a); }

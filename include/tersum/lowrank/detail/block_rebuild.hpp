@@ -102,6 +102,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
               rest[i][j] =
                 args.feedback.after(context_arithmetic<Context>{}, value, rest[i][j], kept[j]);
             }
+            rest[i][j] = Context::clamp(rest[i][j], largest_residual);
           }
           store_values(ctx, args.residual + first_of[i], count[i], rest[i]);
         }

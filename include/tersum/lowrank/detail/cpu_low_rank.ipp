@@ -205,8 +205,9 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
           float const whole = value(c);
           if (keeps) {
             float const sent = args_.sent != nullptr ? own[row * block + i] : to_float(mean);
-            args_.residual[c] =
+            float const rest =
               args_.feedback.after(host_group{}, whole, whole - sent, args_.residual[c]);
+            args_.residual[c] = minimum(largest_residual, maximum(-largest_residual, rest));
           }
         }
         args_.gradient[c] = mean;

@@ -16,6 +16,11 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief The largest magnitude in a residual: 2^20 times the square of what its products with factors of 2^28 rows add up to,
+//! as two shots take it of a chunk of 1024, is still a finite float. So what gradients near the largest float leave behind can
+//! always be sent.
+inline constexpr float largest_residual = 0x1p40f;
+
 //! @brief Arguments of one rank's kernels. Factors lie column after column, matrix after matrix.
 template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
 struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
