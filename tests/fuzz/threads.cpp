@@ -7,14 +7,17 @@
 
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
 #include <tersum/tersum.hpp>
 
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -22,13 +25,47 @@ namespace {
 constexpr int ranks = 3;
 constexpr int steps = 3;
 
-//! Whether all ranks get the same means.
+//! What one exchange of a rank is called with.
 template <class Codec>
-bool exchange(Codec const& codec)
+struct exchange_of {
+  tersum::cpu_executor const& exec;
+  tersum::plan<Codec> const& plan;
+  std::vector<float> gradient;
+  std::span<std::byte> state, workspace;
+  tersum::loopback_transport const& over;
+  std::span<std::byte> scratch;
+
+  [[nodiscard]] auto reduce() const { return reduce_over(over, exec, scratch); }
+};
+
+//! All ranks' mean.
+constexpr auto whole = [](auto& on, std::vector<float>& out) {
+  out = on.gradient;
+  return all_reduce_mean(on.exec, on.plan, out, on.state, on.workspace, on.reduce());
+};
+
+//! The mean in shards, and each rank's shard in codes at all ranks.
+constexpr auto scatter = [](auto& on, std::vector<float>& out) {
+  out.resize(on.plan.shard_size());
+  return reduce_scatter_mean(
+    on.exec, on.plan, on.gradient, out, on.state, on.workspace, on.reduce());
+};
+constexpr auto gather = [](auto& on, std::vector<float>& out) {
+  out.resize(on.gradient.size());
+  std::span const own =
+    std::span{on.gradient}.subspan(on.plan.shard_begin(on.plan.ranks().rank), on.plan.shard_size());
+  return all_gather_values(
+    on.exec, on.plan, own, out, on.state, on.workspace, reduce_over(on.over, on.exec));
+};
+
+//! Makes exchanges and appends what each leaves to that of this rank. Whether all ranks end with the same bits is known to
+//! them only if `equal`.
+template <class Codec, class Exchange>
+bool exchange(Codec const& codec, Exchange const& make, bool equal = true)
 {
   constexpr std::size_t coordinates = 20011;
   tersum::loopback_group group{ranks};
-  std::vector<std::vector<float>> means(ranks);
+  std::vector<std::vector<float>> left(ranks);
   std::atomic<bool> fine = true;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -42,26 +79,27 @@ bool exchange(Codec const& codec)
         fine = false;
       }
       for (int step = 0; step < steps; ++step) {
-        std::vector<float> gradient(coordinates);
+        std::vector<float> gradient(coordinates), out;
         for (std::size_t i = 0; i < coordinates; ++i) {
           gradient[i] =
             static_cast<float>((i * 7919 + static_cast<std::size_t>(rank * 31 + step)) % 1009) -
             504;
         }
-        if (!all_reduce_mean(
-               exec, plan, gradient, state, workspace, reduce_over(transport, exec, scratch))
-               .ok()) {
-          fine = false;
-        }
-        auto& mine = means[static_cast<std::size_t>(rank)];
-        mine.insert(mine.end(), gradient.begin(), gradient.end());
+        exchange_of<Codec> on{
+          exec, plan, std::move(gradient), state, workspace, transport, scratch};
+        if (!make(on, out).ok()) { fine = false; }
+        auto& mine = left[static_cast<std::size_t>(rank)];
+        mine.insert(mine.end(), out.begin(), out.end());
       }
     });
   }
   for (std::thread& t : threads) { t.join(); }
-  for (auto const& of_rank : means) {
-    fine =
-      fine && std::memcmp(of_rank.data(), means[0].data(), of_rank.size() * sizeof(float)) == 0;
+  for (auto const& of_rank : left) {
+    fine = fine && !of_rank.empty();
+    if (equal) {
+      fine =
+        fine && std::memcmp(of_rank.data(), left[0].data(), of_rank.size() * sizeof(float)) == 0;
+    }
   }
   return fine;
 }
@@ -83,7 +121,9 @@ int main(int argc, char** argv)
 {
   if (argc > 1 && std::string_view{argv[1]} == "race") { return race() ? 0 : 1; }
   using namespace tersum::presets;
-  bool const fine = exchange(fp16) && exchange(rotated_sat4_ef) && exchange(two_shot_2_ef);
+  bool const fine = exchange(fp16, whole) && exchange(rotated_sat4_ef, whole) &&
+                    exchange(two_shot_2_ef, whole) && exchange(gathered_2_ef, whole) &&
+                    exchange(sharded_2_ef, scatter, false) && exchange(values_4_ef, gather);
   std::printf(
     "%d ranks of 3 threads, %d steps: %s\n", ranks, steps, fine ? "equal bits" : "FAILED");
   return fine ? 0 : 1;

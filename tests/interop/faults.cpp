@@ -7,6 +7,7 @@
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.hpp>
 
 #include <cmath>
@@ -27,7 +28,7 @@ constexpr std::size_t coordinates = 200003, other_coordinates = 300007;
 
 struct exchange_memory {
   std::vector<word4> state, workspace, scratch;
-  std::vector<float> gradient;
+  std::vector<float> gradient, shard;
 };
 
 //! Memory for ever.
@@ -51,13 +52,12 @@ std::span<std::byte> bytes_of(std::vector<word4>& words)
   return std::as_writable_bytes(std::span{words});
 }
 
-//! Whether every value is that of all ranks' constant gradients, within the head-room of 4 bits.
-bool is_mean(std::vector<float> const& gradient, int ranks)
+//! Whether every value is this constant, within the head-room of 4 bits.
+bool is_near(std::span<float const> values, double constant)
 {
-  double const mean = 0.5 * (ranks + 1);
-  double error      = 0;
-  for (float const value : gradient) { error += (value - mean) * (value - mean); }
-  return error < 0.2 * mean * mean * static_cast<double>(gradient.size());
+  double error = 0;
+  for (float const value : values) { error += (value - constant) * (value - constant); }
+  return error < 0.2 * constant * constant * static_cast<double>(values.size());
 }
 
 template <class Codec>
@@ -71,26 +71,37 @@ struct one_exchange {
     memory.gradient.assign(plan.coordinates(), 1.0f + static_cast<float>(on.rank()));
   }
 
+  //! @param is_right  Whether the memory holds what the exchange should leave in it.
+  template <class Body, class Check>
+  trial run(Body const& body, Check const& is_right)
+  {
+    auto const gradient = memory.gradient, shard = memory.shard;
+    status outcome = initialize(exec, plan, state(), 42);
+    if (outcome.ok()) { outcome = body(); }
+    return {.outcome = outcome,
+            .kept    = outcome.ok() || (memory.gradient == gradient && memory.shard == shard),
+            .means   = !outcome.ok() || is_right()};
+  }
+
+  //! Of the constant gradients of all ranks.
+  [[nodiscard]] double mean() const { return 0.5 * (over.size() + 1); }
+
   template <class Body>
   trial run(Body const& body)
   {
-    auto const before = memory.gradient;
-    status outcome    = initialize(exec, plan, state(), 42);
-    if (outcome.ok()) { outcome = body(); }
-    return {.outcome = outcome,
-            .kept    = outcome.ok() || memory.gradient == before,
-            .means   = !outcome.ok() || is_mean(memory.gradient, over.size())};
+    return run(body, [this] { return is_near(memory.gradient, mean()); });
   }
 
   template <schedule Schedule>
   trial all_reduce(std::function<void()> const& before_payload)
   {
-    auto const reduce = reduce_over<Schedule>(over, exec, bytes_of(memory.scratch));
-    int rounds        = 0;
+    auto const reduce        = reduce_over<Schedule>(over, exec, bytes_of(memory.scratch));
+    constexpr int last_round = copying<Codec> ? 0 : 1;
+    int rounds               = 0;
     return run([&] {
       return all_reduce_mean(
         exec, plan, memory.gradient, state(), workspace(), [&](auto const& round) {
-          if (rounds++ == 1) { before_payload(); }
+          if (rounds++ == last_round) { before_payload(); }
           return reduce(round);
         });
     });
@@ -110,6 +121,43 @@ struct one_exchange {
     });
   }
 
+  trial reduce_scatter(std::function<void()> const& before_payload)
+  {
+    auto const reduce = reduce_over<schedule::direct>(over, exec, bytes_of(memory.scratch));
+    memory.shard.assign(plan.shard_size(), 0.0f);
+    return run(
+      [&] {
+        return reduce_scatter_mean(
+          exec, plan, memory.gradient, memory.shard, state(), workspace(), [&](auto const& round) {
+            before_payload();
+            return reduce(round);
+          });
+      },
+      [&] { return is_near(memory.shard, mean()); });
+  }
+
+  trial gather_values(std::function<void()> const& before_payload)
+  {
+    auto const gather = reduce_over(over, exec);
+    memory.shard.assign(plan.shard_size(), 1.0f + static_cast<float>(over.rank()));
+    return run(
+      [&] {
+        return all_gather_values(
+          exec, plan, memory.shard, memory.gradient, state(), workspace(), [&](auto const& round) {
+            before_payload();
+            return gather(round);
+          });
+      },
+      [&] {
+        bool right = true;
+        for (int k = 0; k < over.size(); ++k) {
+          std::size_t const begin = plan.shard_begin(k), end = plan.shard_begin(k + 1);
+          right = right && is_near(std::span{memory.gradient}.subspan(begin, end - begin), k + 1);
+        }
+        return right;
+      });
+  }
+
   std::span<std::byte> state() { return bytes_of(memory.state); }
   std::span<std::byte> workspace() { return bytes_of(memory.workspace); }
 
@@ -123,8 +171,16 @@ struct one_exchange {
 
 char const* name_of(form how)
 {
-  constexpr char const* names[]{
-    "in the wire", "direct", "ring", "two shots", "in parts", "in pieces", "agree_on"};
+  constexpr char const* names[]{"in the wire",
+                                "direct",
+                                "ring",
+                                "two shots",
+                                "gathered",
+                                "shards",
+                                "values",
+                                "in parts",
+                                "in pieces",
+                                "agree_on"};
   return names[static_cast<int>(how)];
 }
 
@@ -143,6 +199,13 @@ trial exchange(form how,
     case form::two_shots:
       return one_exchange{presets::two_shot_4, first, odd}.all_reduce<schedule::direct>(
         before_payload);
+    case form::gathered:
+      return one_exchange{presets::gathered_4, first, odd}.all_reduce<schedule::direct>(
+        before_payload);
+    case form::shards:
+      return one_exchange{presets::sharded_4, first, odd}.reduce_scatter(before_payload);
+    case form::values:
+      return one_exchange{presets::values_4, first, odd}.gather_values(before_payload);
     case form::in_parts: return whole.in_parts(before_payload);
     case form::agreement: before_payload(); return {.outcome = agree(how, first, second, odd)};
     case form::in_pieces: break;
@@ -163,7 +226,13 @@ status agree(form how, any_transport const& first, any_transport const& second, 
   auto const ask = [odd](auto const& codec, any_transport const& over) {
     return agree_on(over, plan_of(codec, over, odd), 42);
   };
-  if (how == form::two_shots) { return ask(presets::two_shot_4, first); }
+  switch (how) {
+    case form::two_shots: return ask(presets::two_shot_4, first);
+    case form::gathered: return ask(presets::gathered_4, first);
+    case form::shards: return ask(presets::sharded_4, first);
+    case form::values: return ask(presets::values_4, first);
+    default: break;
+  }
   status const one = ask(presets::rotated_sat4, first);
   if (how != form::in_pieces) { return one; }
   status const two = ask(presets::rotated_sat4, second);

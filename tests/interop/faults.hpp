@@ -17,6 +17,9 @@ enum class form {
   direct,     //!< all_reduce_mean, all-to-all and all-gather of the transport
   ring,       //!< all_reduce_mean, from neighbour to neighbour
   two_shots,  //!< all_reduce_mean of a codec whose parts are scattered and gathered
+  gathered,   //!< all_reduce_mean of a codec whose payloads are gathered
+  shards,     //!< reduce_scatter_mean
+  values,     //!< all_gather_values
   in_parts,   //!< measure, encode, decode, and between them the wires
   in_pieces,  //!< all_reduce_mean of two halves of the gradient by two threads, each with a transport of its own
   agreement  //!< agree_on
@@ -25,6 +28,9 @@ inline constexpr form all_forms[]{form::in_wire,
                                   form::direct,
                                   form::ring,
                                   form::two_shots,
+                                  form::gathered,
+                                  form::shards,
+                                  form::values,
                                   form::in_parts,
                                   form::in_pieces,
                                   form::agreement};
