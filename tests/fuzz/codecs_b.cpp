@@ -8,11 +8,13 @@
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/sharded_presets.hpp>
 
 namespace tersum::tests {
 
 TERSUM_TRY(allocated_2_ef, float);
 TERSUM_TRY(dynamiq_hop_4, float);
 TERSUM_TRY(powersgd_r4_sat8, float);
+TERSUM_TRY(values_4_ef, float);
 
 }  // namespace tersum::tests

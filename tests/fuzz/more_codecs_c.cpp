@@ -20,6 +20,8 @@ TERSUM_TRY(sharded_1, float);
 TERSUM_TRY(sharded_4, bfloat16);
 TERSUM_TRY(sharded_2_ef, float);
 TERSUM_TRY(sharded_4_ef, float);
+TERSUM_TRY(values_8, bfloat16);
+TERSUM_TRY(differences_4, float);
 TERSUM_TRY(two_shot_4_ef, float);
 TERSUM_TRY(rotated_sat8, float);
 TERSUM_TRY(topkc_b05_ef, float);

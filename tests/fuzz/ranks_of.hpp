@@ -55,15 +55,27 @@ struct tampering_executor : cpu_executor {
 
 template <class Codec, class Element>
 class ranks_of final : public exchange_ranks {
-  static constexpr bool shards = sharding<Codec>;
-  using rank_type =
-    std::conditional_t<shards, loopback_shard<Codec, Element>, loopback_rank<Codec, Element>>;
+  static constexpr bool shards    = sharding<Codec>;
+  static constexpr bool publishes = publishing<Codec>;
+  using rank_type                 = std::conditional_t<
+    publishes,
+    loopback_values<Codec, Element>,
+    std::conditional_t<shards, loopback_shard<Codec, Element>, loopback_rank<Codec, Element>>>;
 
  public:
+  //! Shards are unequal in every second length, and some of them empty.
   ranks_of(Codec const& codec, layout const& gradient, int world, int shift)
   {
+    if constexpr (in_shards<Codec>) {
+      if (gradient.coordinates % 2 != 0) { cuts_ = unequal(gradient.coordinates, world); }
+    }
     for (int rank = 0; rank < world; ++rank) {
-      plans_.push_back(codec.plan(gradient, {.size = world, .rank = rank}));
+      tersum::v0::world const of{.size = world, .rank = rank};
+      if constexpr (in_shards<Codec>) {
+        plans_.push_back(codec.plan(gradient, of, cuts_));
+      } else {
+        plans_.push_back(codec.plan(gradient, of));
+      }
     }
     if (!check().ok()) { return; }
     for (auto const& plan : plans_) {
@@ -73,11 +85,16 @@ class ranks_of final : public exchange_ranks {
       workspaces_.emplace_back(plan.workspace_bytes());
       auto const values = gradients_.back().bytes();
       std::span const whole{reinterpret_cast<Element*>(values.data()), gradient.coordinates};
-      if constexpr (shards) {
-        auto const mean =
+      if constexpr (in_shards<Codec>) {
+        auto const memory =
           shards_.emplace_back(plan.shard_size() * sizeof(Element), shifted).bytes();
-        std::span const own{reinterpret_cast<Element*>(mean.data()), plan.shard_size()};
-        ranks_.push_back({plan, whole, own, states_.back().bytes(), workspaces_.back().bytes()});
+        std::span const own{reinterpret_cast<Element*>(memory.data()), plan.shard_size()};
+        auto const state = states_.back().bytes(), workspace = workspaces_.back().bytes();
+        if constexpr (publishes) {
+          ranks_.push_back({plan, own, whole, state, workspace});
+        } else {
+          ranks_.push_back({plan, whole, own, state, workspace});
+        }
       } else {
         ranks_.push_back({plan, whole, states_.back().bytes(), workspaces_.back().bytes()});
       }
@@ -96,23 +113,24 @@ class ranks_of final : public exchange_ranks {
   {
     for (auto const& r : ranks_) {
       std::ranges::fill(r.state, settings.filling);
+      if constexpr (publishes) { std::ranges::fill(r.values, Element{}); }
       status const s = tersum::initialize(executor_of(settings), r.plan, r.state, seed);
       if (!s.ok()) { return s; }
     }
     return {};
   }
 
-  [[nodiscard]] status exchange(exchange_settings const& settings, gradients& values) override
+  [[nodiscard]] status exchange(exchange_settings const& settings, gradients& of_ranks) override
   {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      std::ranges::transform(values[rank], ranks_[rank].gradient.begin(), [](float v) {
-        return from_float<Element>(v);
-      });
+      put(of_ranks[rank], ranks_[rank]);
       std::ranges::fill(ranks_[rank].workspace, settings.filling);
     }
     std::span<rank_type const> const ranks{ranks_};
     status s;
-    if constexpr (shards) {
+    if constexpr (publishes) {
+      s = loopback_all_gather_values(executor_of(settings), ranks);
+    } else if constexpr (shards) {
       for (auto& shard : shards_) { std::ranges::fill(shard.bytes(), settings.filling); }
       s = loopback_reduce_scatter_mean(executor_of(settings), ranks);
       if (s.ok()) { assemble_shards(); }
@@ -121,15 +139,18 @@ class ranks_of final : public exchange_ranks {
     }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       std::ranges::transform(
-        ranks_[rank].gradient, values[rank].begin(), [](Element v) { return to_float(v); });
+        whole(ranks_[rank]), of_ranks[rank].begin(), [](Element v) { return to_float(v); });
     }
     return s;
   }
 
-  void round(gradients& values) const override
+  void round(gradients& of_ranks) const override
   {
-    for (auto& of_rank : values) {
-      for (float& v : of_rank) { v = to_float(from_float<Element>(v)); }
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      std::size_t at = 0;
+      for (float& v : of_ranks[rank]) {
+        v = owns(ranks_[rank], at++) ? to_float(from_float<Element>(v)) : 0;
+      }
     }
   }
 
@@ -162,8 +183,9 @@ class ranks_of final : public exchange_ranks {
   [[nodiscard]] std::span<float const> residual(int rank) override
   {
     if constexpr (!feeds_back<Codec>) { return {}; }
-    return {reinterpret_cast<float const*>(at(rank).state.data() + residual_offset()),
-            plans_[0].coordinates()};
+    std::uint64_t length = plans_[0].coordinates();
+    if constexpr (publishes) { length = at(rank).plan.shard_size(); }
+    return {reinterpret_cast<float const*>(at(rank).state.data() + residual_offset()), length};
   }
 
   [[nodiscard]] std::span<tensor_record const> records(int rank) override
@@ -208,6 +230,54 @@ class ranks_of final : public exchange_ranks {
   }
 
  private:
+  //! Boundaries of shards, the first of which is empty among three ranks and more.
+  [[nodiscard]] static std::vector<std::uint64_t> unequal(std::uint64_t length, int world)
+  {
+    std::vector<std::uint64_t> cuts{0};
+    for (int rank = 1; rank < world; ++rank) {
+      auto const r = static_cast<std::uint64_t>(rank);
+      cuts.push_back(length / 3 * (r - 1) / static_cast<std::uint64_t>(world));
+    }
+    cuts.push_back(length);
+    return cuts;
+  }
+
+  //! What a rank ends with.
+  [[nodiscard]] static std::span<Element> whole(rank_type const& r)
+  {
+    if constexpr (publishes) {
+      return r.values;
+    } else {
+      return r.gradient;
+    }
+  }
+
+  //! Whether a rank gives that coordinate: of values only those of its shard.
+  [[nodiscard]] static bool owns([[maybe_unused]] rank_type const& r,
+                                 [[maybe_unused]] std::uint64_t at)
+  {
+    if constexpr (publishes) {
+      std::uint64_t const begin = r.plan.shard_begin(r.plan.ranks().rank);
+      return at >= begin && at < begin + r.plan.shard_size();
+    }
+    return true;
+  }
+
+  //! Writes what a rank gives.
+  static void put(std::vector<float> const& given, rank_type const& r)
+  {
+    if constexpr (publishes) {
+      auto const begin = static_cast<std::ptrdiff_t>(r.plan.shard_begin(r.plan.ranks().rank));
+      std::transform(given.begin() + begin,
+                     given.begin() + begin + std::ssize(r.shard),
+                     r.shard.begin(),
+                     [](float v) { return from_float<Element>(v); });
+    } else {
+      std::ranges::transform(
+        given, r.gradient.begin(), [](float v) { return from_float<Element>(v); });
+    }
+  }
+
   //! Gives every rank the mean of which each has a shard.
   void assemble_shards()
   {
@@ -243,6 +313,7 @@ class ranks_of final : public exchange_ranks {
     return ranks_[static_cast<std::size_t>(rank)];
   }
 
+  std::vector<std::uint64_t> cuts_;
   std::vector<plan<Codec>> plans_;
   std::deque<guarded_memory> gradients_, shards_, states_, workspaces_;
   std::vector<rank_type> ranks_;
