@@ -67,18 +67,4 @@ TEST_CASE("[kernels] rotated_sat4 equals the CPU executor")
   compare_preset(presets::rotated_sat4);
 }
 
-#if !defined(TERSUM_FEW_CODECS)
-
-TEST_CASE("[kernels] rotated_sat2 equals the CPU executor")
-{
-  compare_preset(presets::rotated_sat2);
-}
-
-TEST_CASE("[kernels] rotated_sat8 equals the CPU executor")
-{
-  compare_preset(presets::rotated_sat8);
-}
-
-#endif
-
 }  // namespace

@@ -20,7 +20,7 @@ inline bucket const& large_matrices()
   static bucket const all{
     most_coordinates() > 9000000
       ? std::vector<bucket::shape>{{1024, 1024}, {1, 1024}, {4096, 1024}, {1000, 3000}}
-      : std::vector<bucket::shape>{{256, 256}, {1, 256}, {512, 256}, {250, 300}}};
+      : std::vector<bucket::shape>{{192, 192}, {1, 192}, {256, 192}, {190, 200}}};
   return all;
 }
 
