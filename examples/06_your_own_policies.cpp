@@ -10,6 +10,7 @@
 #include "your_own/decaying_feedback.hpp"
 #include "your_own/even_codebook.hpp"
 #include "your_own/every_kth_chunk.hpp"
+#include "your_own/largest_mean.hpp"
 #include "your_own/mean_magnitude.hpp"
 #include "your_own/signed_permutation.hpp"
 
@@ -109,5 +110,11 @@ int main()
   run("decaying_feedback", in_lanes<hadamard, range, decaying_feedback>{});
   run("every_kth_chunk", cast_codec<half, every_kth_chunk<128, 4>>{});
   run("even_codebook", two_shot_codec<fixed_chunks<512>, partial_hadamard<512>, even_codebook>{});
+  run("largest_mean",
+      two_shot_codec<fixed_chunks<512>,
+                     partial_hadamard<512>,
+                     lloyd_max<4>,
+                     no_feedback,
+                     largest_mean>{});
   run("classical_gram_schmidt", low_rank_codec<low_rank<2, classical_gram_schmidt>>{});
 }

@@ -16,6 +16,8 @@ namespace tersum::tests {
 TERSUM_TRY(gathered_2, half);
 TERSUM_TRY(gathered_4, float);
 TERSUM_TRY(gathered_2_ef, float);
+TERSUM_TRY(metric_2, float);
+TERSUM_TRY(metric_4, half);
 TERSUM_TRY(sharded_1, float);
 TERSUM_TRY(sharded_4, bfloat16);
 TERSUM_TRY(sharded_2_ef, float);
