@@ -25,6 +25,8 @@ class any_transport {
   [[nodiscard]] virtual int size() const     = 0;
   [[nodiscard]] virtual status check() const = 0;
 
+  virtual void refuse(status const& why) const = 0;
+
   [[nodiscard]] virtual status exchange_word(int to,
                                              std::uint64_t value,
                                              int from,
@@ -48,10 +50,11 @@ class any_transport {
   [[nodiscard]] virtual status all_reduce(wire<native_sum<bfloat16>> const& round) const = 0;
 };
 
-static_assert(transport<any_transport>);
+static_assert(transport<any_transport> && has_refusal<any_transport>);
 
 //! A transport, and nothing of its type to see.
 template <transport Transport>
+requires has_refusal<Transport>
 class forgotten final : public any_transport {
  public:
   template <class... Arguments>
@@ -62,6 +65,7 @@ class forgotten final : public any_transport {
   int rank() const override { return to_.rank(); }
   int size() const override { return to_.size(); }
   status check() const override { return to_.check(); }
+  void refuse(status const& why) const override { to_.refuse(why); }
 
   status exchange_word(int to,
                        std::uint64_t value,

@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <latch>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,11 +81,9 @@ inline constexpr double goodput = 1448.0 / 1514.0;
 
 class bench {
  public:
-  //! @param over   One transport for each lane.
-  //! @param polls  Whether a thread that waits for it takes processor time.
-  bench(options o, std::vector<std::unique_ptr<any_transport const>> over, bool polls = false)
-    : o_(std::move(o)), lanes_(std::move(over)), ranks_(lanes_[0]->size()),
-      rank_(lanes_[0]->rank()), on_{.busy_threads = polls ? static_cast<int>(lanes) : 1}
+  //! @param over  One transport for each lane.
+  bench(options o, std::vector<std::unique_ptr<any_transport const>> over)
+    : o_(std::move(o)), lanes_(std::move(over)), ranks_(lanes_[0]->size()), rank_(lanes_[0]->rank())
   {
     std::mt19937 random(static_cast<unsigned>(rank_) + 1);
     std::normal_distribution<float> normal;
@@ -125,8 +124,12 @@ class bench {
       }
       return;
     }
-    double const whole  = median(codec, 1);
-    double const pieces = median(codec, o_.pieces);
+    auto const time = [&](std::size_t count) {
+      auto cuts = cut(codec, count);
+      return median(cuts);
+    };
+    double const whole  = time(1);
+    double const pieces = time(o_.pieces);
     double const best   = std::min(whole, pieces);
     if (std::strcmp(name, "fp16") == 0) { fp16_ = best; }
     if (rank_ != 0) { return; }
@@ -220,48 +223,82 @@ class bench {
     std::vector<word4> state, workspace, scratch;
   };
 
-  //! Milliseconds of the slowest rank, the median over the steps, after one that is not counted.
+  //! The gradient cut into pieces, whose plans all ranks have agreed on.
   template <class Codec>
-  double median(Codec const& codec, std::size_t count)
+  std::vector<piece<Codec>> cut(Codec const& codec, std::size_t count)
   {
     std::vector<piece<Codec>> pieces;
     pieces.reserve(count);  // plans point into them
     for (std::size_t k = 0; k < count; ++k) {
-      rank_blocks const cut{.count         = (mean_.size() + 1023) / 1024,
-                            .element_bytes = 1,
-                            .ranks         = static_cast<int>(count)};
-      std::size_t const begin = cut.begin(static_cast<int>(k)) * 1024;
-      std::size_t const end   = std::min(mean_.size(), cut.begin(static_cast<int>(k) + 1) * 1024);
+      rank_blocks const blocks{.count         = (mean_.size() + 1023) / 1024,
+                               .element_bytes = 1,
+                               .ranks         = static_cast<int>(count)};
+      std::size_t const begin = blocks.begin(static_cast<int>(k)) * 1024;
+      std::size_t const end = std::min(mean_.size(), blocks.begin(static_cast<int>(k) + 1) * 1024);
       pieces.emplace_back(codec, std::span{mean_}.subspan(begin, end - begin), *this);
       auto& made = pieces.back();
       require(agree_on(*lanes_[0], made.plan, k));
       require(initialize(cpu_executor{}, made.plan, made.bytes(made.state), k));
     }
+    return pieces;
+  }
+
+  //! Milliseconds of the slowest rank, the median over the steps, after one that is not counted.
+  template <class Codec>
+  double median(std::vector<piece<Codec>>& pieces)
+  {
     std::vector<double> times;
-    for (int step = 0; step <= o_.steps; ++step) {
+    double spent = 0;
+    // With predictions, short exchanges more often: up to 41 of them, while they last no longer than .3 s.
+    for (int step = 0; step <= o_.steps || (o_.cores > 0 && step <= 41 && spent < 300); ++step) {
       std::copy_n(gradient_.begin(), mean_.size(), mean_.begin());
-      slowest(0);  // a barrier
       std::mutex computing;
-      auto const begin = clock_type::now();
-      if (count == 1) {
-        require(pieces[0].exchange(*lanes_[0], computing));
-      } else {
-        std::vector<std::jthread> threads;
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-          threads.emplace_back([&, lane] {
-            for (std::size_t k = lane; k < count; k += lanes) {
-              require(pieces[k].exchange(*lanes_[lane], computing));
-            }
-          });
-        }
+      double const took = in_lanes(pieces.size(), [&](std::size_t lane, std::size_t k) {
+        return pieces[k].exchange(*lanes_[lane], computing);
+      });
+      if (step > 0) {
+        times.push_back(took);
+        spent += took;
       }
-      std::chrono::duration<double, std::milli> const took = clock_type::now() - begin;
-      double const all                                     = slowest(took.count());
-      if (step > 0) { times.push_back(all); }
     }
-    std::nth_element(
-      times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-    return times[times.size() / 2];
+    return middle_of(times);
+  }
+
+  static double middle_of(std::vector<double>& times)
+  {
+    auto const middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
+  }
+
+  //! Milliseconds of the slowest rank for so many pieces, from when all ranks and their threads are ready.
+  //! @param work  status(std::size_t lane, std::size_t piece).
+  template <class Work>
+  double in_lanes(std::size_t count, Work const& work) const
+  {
+    using milliseconds = std::chrono::duration<double, std::milli>;
+    if (count == 1) {
+      slowest(0);  // a barrier
+      auto const begin = clock_type::now();
+      require(work(0, 0));
+      return slowest(milliseconds(clock_type::now() - begin).count());
+    }
+    std::latch ready(lanes), go(1), done(lanes);
+    std::vector<std::jthread> threads;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      threads.emplace_back([&, lane] {
+        ready.count_down();
+        go.wait();
+        for (std::size_t k = lane; k < count; k += lanes) { require(work(lane, k)); }
+        done.count_down();
+      });
+    }
+    ready.wait();
+    slowest(0);
+    auto const begin = clock_type::now();
+    go.count_down();
+    done.wait();
+    return slowest(milliseconds(clock_type::now() - begin).count());
   }
 
   //! @name Prediction
@@ -287,59 +324,108 @@ class bench {
                                       .ranks = ranks_});
       },
       ring_));
-    // Without a limit the cores are the limit.
-    double const carried = direct_.bandwidth * std::max(1.0, 1.0 * ranks_ / o_.cores);
-    on_.ranks            = ranks_;
-    on_.cores            = o_.cores;
+    if (o_.pieces > 1) {
+      ring_piece_   = time_messages(model::route::ring);
+      direct_piece_ = time_messages(model::route::direct);
+    }
+    // Each rank stays on a core, which so many of them have; without a limit the cores are the limit.
+    int const sharing    = (ranks_ + o_.cores - 1) / o_.cores;
+    double const carried = direct_.bandwidth * sharing;
+    on_                  = {.ranks = sharing, .cores = 1};
     if (o_.copy_rate > 0) { on_.copy_rate = o_.copy_rate; }
     if (rank_ != 0) { return; }
     std::printf(
-      "{\"ranks\":%d,\"megabits\":%g,\"copy_rate\":%.4g,\"ring\":[%.4g,%.4g,%.4g],\"direct\":[%.4g,%.4g,%.4g]}\n",
+      "{\"ranks\":%d,\"megabits\":%g,\"copy_rate\":%.4g,\"ring\":[%.4g,%.4g,%.4g,%.4g,%.4g],\"direct\":[%.4g,%.4g,%.4g,%.4g,%.4g]}\n",
       ranks_,
       o_.megabits,
       o_.megabits > 0 ? o_.copy_rate : carried,
       ring_.latency,
       ring_.bandwidth,
       ring_.burst,
+      ring_piece_.piece,
+      ring_piece_.message,
       direct_.latency,
       direct_.bandwidth,
-      direct_.burst);
+      direct_.burst,
+      direct_piece_.piece,
+      direct_piece_.message);
     std::fflush(stdout);
   }
 
-  //! Processor seconds for each coordinate, of the slowest rank: the median of several exchanges of a piece, while all ranks
-  //! compute.
-  template <class Codec>
-  model::coding measure_coding(Codec const& codec, std::size_t count)
+  //! What messages cost a piece while others are under way: seconds of the piece, and of each message.
+  struct piece_costs {
+    double piece   = 0;
+    double message = 0;
+  };
+
+  //! From pieces of one and of two all-reduces of 512 bytes.
+  piece_costs time_messages(model::route way)
   {
-    std::size_t const size = std::min(mean_.size(), (mean_.size() / count + 1023) / 1024 * 1024);
-    piece<Codec> one(codec, std::span{mean_}.first(size), *this);
-    require(initialize(cpu_executor{}, one.plan, one.bytes(one.state), 1));
-    std::vector<model::coding> turns;
-    slowest(0);
-    double spent = 0;
-    for (int turn = 0; turn < 7 && (turn < 4 || spent < .5); ++turn) {
-      std::copy_n(gradient_.begin(), size, mean_.begin());
-      status outcome;
-      auto const parts =
-        coding_of_one(one.plan, one.mean, one.bytes(one.state), one.bytes(one.workspace), outcome);
-      require(outcome);
-      spent += parts.encode + parts.reduce + parts.decode;
-      if (turn > 0) { turns.push_back(parts); }  // the first touches memory
+    constexpr std::size_t bytes = 512;
+    std::vector<std::array<half, 2 * bytes>> data(lanes);  // sent, and received
+    auto const once = [&](std::size_t lane) -> status {
+      auto& own = data[lane];
+      if (way == model::route::ring) {
+        return lanes_[lane]->all_reduce({.data  = own.data(),
+                                         .count = bytes / sizeof(half),
+                                         .op    = native_sum<half>{},
+                                         .ranks = ranks_});
+      }
+      auto* const sent = reinterpret_cast<std::byte*>(own.data());
+      rank_blocks const blocks{bytes, 1, ranks_};
+      status const s = lanes_[lane]->all_to_all(sent, blocks, sent + bytes);
+      return s.ok() ? lanes_[lane]->all_gather(sent, blocks) : s;
+    };
+    std::array<std::vector<double>, 2> times;
+    for (int turn = 0; turn < 22; ++turn) {
+      for (std::size_t more = 0; more < 2; ++more) {
+        double const took = in_lanes(o_.pieces, [&](std::size_t lane, std::size_t) {
+          status const s = once(lane);
+          return s.ok() && more > 0 ? once(lane) : s;
+        });
+        if (turn > 0) { times[more].push_back(took / 1e3 / static_cast<double>(o_.pieces)); }
+      }
     }
-    auto const middle = [&](double model::coding::*part) {
-      std::nth_element(turns.begin(),
-                       turns.begin() + static_cast<std::ptrdiff_t>(turns.size() / 2),
-                       turns.end(),
-                       [&](auto const& l, auto const& r) { return l.*part < r.*part; });
-      return turns[turns.size() / 2].*part;
+    double const one = middle_of(times[0]);
+    double const two = std::clamp(middle_of(times[1]), one, 2 * one);
+    return {2 * one - two, (two - one) / model::all_reduce_messages(way, ranks_)};
+  }
+
+  //! Processor seconds for each coordinate, of the slowest rank: the median of several codings, while all ranks compute. They wait
+  //! for each other where an exchange does, because who has waited computes with colder caches.
+  template <class Codec>
+  model::coding measure_coding(std::vector<piece<Codec>>& pieces)
+  {
+    std::vector<model::coding> turns;
+    double spent = 0;
+    for (int turn = 0; turn < 16 && (turn < 4 || spent < .3); ++turn) {
+      std::copy_n(gradient_.begin(), mean_.size(), mean_.begin());
+      slowest(0);
+      model::coding all;
+      for (auto& one : pieces) {
+        status outcome;
+        auto const parts = coding_of_one(
+          one.plan,
+          one.mean,
+          one.bytes(one.state),
+          one.bytes(one.workspace),
+          [&] { return slowest(0), status{}; },
+          outcome);
+        require(outcome);
+        all.encode += parts.encode;
+        all.reduce += parts.reduce;
+        all.decode += parts.decode;
+      }
+      spent += slowest(all.encode + all.reduce + all.decode);
+      if (turn > 0) { turns.push_back(all); }  // the first touches memory
+    }
+    auto const each = [&](double model::coding::*part) {
+      std::vector<double> times;
+      for (auto const& turn : turns) { times.push_back(1e3 * turn.*part); }
+      return slowest(middle_of(times)) / 1e3 / static_cast<double>(mean_.size());
     };
-    auto const each = [&](double seconds) {
-      return slowest(1e3 * seconds) / 1e3 / static_cast<double>(size);
-    };
-    model::coding costs{each(middle(&model::coding::encode)),
-                        each(middle(&model::coding::reduce)),
-                        each(middle(&model::coding::decode))};
+    model::coding costs{
+      each(&model::coding::encode), each(&model::coding::reduce), each(&model::coding::decode)};
     if (gathering<Codec>) { costs.decode /= ranks_; }
     return costs;
   }
@@ -348,7 +434,9 @@ class bench {
   void predict(char const* name, Codec const& codec, std::size_t count)
   {
     constexpr bool in_wire = best_schedule<Codec>() == schedule::automatic;
-    auto costs             = measure_coding(codec, count);
+    auto pieces            = cut(codec, count);
+    auto& costs            = coding_[mean_.size()];  // pieces cost what the whole does
+    if (count == 1) { costs = measure_coding(pieces); }
     if (in_wire) { costs.reduce = 0; }  // the probe of the transport's own all-reduce has it
     shape<Codec> const tensors(mean_.size());
     auto const sent      = model::volume_of(codec.plan(tensors.get(), {.size = ranks_}));
@@ -356,16 +444,19 @@ class bench {
     auto const& net      = in_wire ? ring_ : direct_;
     auto const parts     = model::exchange_parts(sent, costs, net, on_, way, ranks_);
     double const traffic = model::exchange_traffic(sent, way, ranks_);
-    double const waits   = model::exchange_messages(sent, way, ranks_) * net.latency;
+    int const messages   = model::exchange_messages(sent, way, ranks_);
+    double const waits   = messages * net.latency;
+    auto const& cost     = in_wire ? ring_piece_ : direct_piece_;
+    double const beside  = cost.piece + messages * cost.message;
     double const predicted =
       count == 1
         ? parts.whole()
-        : model::exchange_seconds_in_pieces(parts, waits, traffic, on_, static_cast<int>(count));
+        : model::exchange_seconds_in_pieces(parts, beside, traffic, on_, static_cast<int>(count));
     double const fixed = parts.coding() + waits;
     if (std::strcmp(name, "fp16") == 0) { reference_[{mean_.size(), count}] = {fixed, traffic}; }
     auto const& fp16  = reference_[{mean_.size(), count}];
     double const even = model::break_even_bandwidth(fp16[0], fp16[1], fixed, traffic);
-    double const took = median(codec, count) / 1e3;
+    double const took = median(pieces) / 1e3;
     if (rank_ != 0) { return; }
     std::printf("{\"codec\":\"%s\",\"ranks\":%d,\"megabits\":%g,\"coordinates\":%zu,\"pieces\":%zu,"
                 "\"bytes\":%.0f,\"encode\":%.4g,\"network\":%.4g,\"reduce\":%.4g,\"decode\":%.4g,"
@@ -416,7 +507,9 @@ class bench {
   std::vector<float> gradient_, mean_;
   double fp16_ = 0;
   model::network ring_, direct_;
+  piece_costs ring_piece_, direct_piece_;
   model::host on_;
+  std::map<std::size_t, model::coding> coding_;  //!< Of a codec, by size.
   //! Of fp16, by size and pieces: seconds that no bandwidth changes, and bytes.
   std::map<std::pair<std::size_t, std::size_t>, std::array<double, 2>> reference_;
 };

@@ -22,7 +22,7 @@ int main(int argc, char** argv)
     for (std::size_t lane = 0; lane < network::lanes; ++lane) {
       over.push_back(std::make_unique<network::forgotten<mpi_transport> const>(MPI_COMM_WORLD));
     }
-    network::bench b({argc - 1, argv + 1}, std::move(over), true);
+    network::bench b({argc - 1, argv + 1}, std::move(over));
     run_presets(b);
   }
   MPI_Finalize();

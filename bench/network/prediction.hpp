@@ -29,11 +29,13 @@ namespace tersum::network {
 
 //! @brief Processor seconds of one exchange that is not sent: up to the payload's round, for the sums of an owner (all of the
 //! payload) or the recompression of its parts, and after the last round. Other ranks are taken to have sent what this one has.
-template <class Codec>
+//! @param between  status(): called in each round, and not counted.
+template <class Codec, class Between>
 [[nodiscard]] model::coding coding_of_one(plan<Codec> const& plan,
                                           std::span<float> gradient,
                                           std::span<std::byte> state,
                                           std::span<std::byte> workspace,
+                                          Between const& between,
                                           status& outcome)
 {
   cpu_executor const exec;
@@ -61,8 +63,9 @@ template <class Codec>
           std::copy_n(round.data, round.count, round.data + rank * round.count);
         }
       }
-      begin = thread_seconds();
-      return {};
+      status const s = between();
+      begin          = thread_seconds();
+      return s;
     });
   spent.decode = thread_seconds() - begin;
   return spent;

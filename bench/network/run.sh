@@ -10,10 +10,10 @@
 # Rates are in Mbit/s, 0 for no limit. There are seventeen codecs; --all first builds the program with every preset, in
 # build/network, which compiles for some minutes. PIECES (12) are what a gradient is cut into for the overlapped exchange;
 # CODEC names codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. validate.py sets
-# CORES and COPY_RATE, see exchange.hpp, and prints JSON; BURST (256kb) is the size of the token bucket, of which as much passes
-# at once. Needs root,
-# iproute2 and, without --all, tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says
-# so and ends with 77. Nothing is made in the root namespace; everything is removed at the end, also when interrupted.
+# CORES and COPY_RATE, see exchange.hpp, and prints JSON: then each rank stays on one of so many cores, in turn. BURST (256kb) is the
+# size of the token bucket, of which as much passes at once. Needs root, iproute2, util-linux and, without --all,
+# tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says so and ends with 77. Nothing
+# is made in the root namespace; everything is removed at the end, also when interrupted.
 
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -87,31 +87,50 @@ limit() {
     ip netns exec "$name-bridge" ip link set "v$k" master br0 up
     ip netns exec "$name-$k" ip addr add "10.77.0.$((k + 1))/24" dev eth0
     ip netns exec "$name-$k" ip link set lo up
-    ip netns exec "$name-$k" ip link set eth0 up
+    # Segments of 64 KiB do not fit the bucket.
+    ip netns exec "$name-$k" ip link set eth0 up gso_max_size 16384
     # Reno on every machine: always there, and at once at full rate where nothing is lost. BBR, where it is the default, is not.
-    ip netns exec "$name-$k" bash -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+    # Socket buffers that hold what is sent: otherwise the network waits while another thread computes on a rank's core.
+    ip netns exec "$name-$k" bash -c 'cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle &&
+      echo 4096 4194304 16777216 | tee tcp_wmem >tcp_rmem'
   done
 ) || skip "the namespaces could not be connected"
+
+# The core of a rank, with CORES: so many of those that this script may use, in turn.
+core_of() {
+  local all=() range
+  for range in $(taskset -pc $$ | sed 's/.*: //; s/,/ /g'); do
+    mapfile -t -O ${#all[@]} all < <(seq "${range%-*}" "${range#*-}")
+  done
+  echo "${all[$(($1 % CORES))]}"
+}
 
 # One process, or mpirun, for each rank of Gloo or all of MPI.
 start() {
   if [ "$transport" = gloo ]; then
     for ((k = 0; k < ranks; ++k)); do
-      OMP_NUM_THREADS=1 ip netns exec "$name-$k" "$program" "$k" "$ranks" "$folder/$1" "10.77.0.$((k + 1))" \
+      on=(); [ -z "${CORES:-}" ] || on=(taskset -c "$(core_of "$k")")
+      OMP_NUM_THREADS=1 ip netns exec "$name-$k" "${on[@]}" "$program" "$k" "$ranks" "$folder/$1" "10.77.0.$((k + 1))" \
         "$coordinates" "$steps" "$1" "$pieces" "${codec[@]}" &
     done
     return
   fi
-  # Open MPI starts the other ranks by "ssh ADDRESS COMMAND"; names of their own keep them from sharing memory.
-  printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nhost=%s-$((${1##*.} - 1))\nshift\n%s\n' "$name" \
-    'exec ip netns exec "$host" unshare --uts bash -c "hostname $host; $*"' >"$folder/ssh"
+  # Open MPI starts the other ranks by "ssh ADDRESS COMMAND"; names of their own keep them from sharing memory. Its threads wait in
+  # loops, for each other too: on a core that they share none may interrupt another (SCHED_BATCH). And what they send must not wait for
+  # a receiver who looks seldom: all messages are eager.
+  local cores=() most=$((32 << 20))
+  [ -z "${CORES:-}" ] || for ((k = 0; k < ranks; ++k)); do cores+=("$(core_of "$k")"); done
+  printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nrank=$((${1##*.} - 1))\nhost=%s-$rank\ncores=(%s)\nshift\n%s\n' \
+    "$name" "${cores[*]}" \
+    'exec ip netns exec "$host" ${cores:+chrt -b 0 taskset -c ${cores[rank]}} unshare --uts bash -c "hostname $host; $*"' >"$folder/ssh"
   chmod +x "$folder/ssh"
   local hosts
   hosts=$(for ((k = 1; k <= ranks; ++k)); do printf '%s10.77.0.%d:1' "$([ "$k" = 1 ] || echo ,)" "$k"; done)
   OMP_NUM_THREADS=1 "$folder/ssh" 10.77.0.1 exec mpirun --allow-run-as-root --host "$hosts" -np "$ranks" \
     --map-by node --bind-to none --mca plm_rsh_agent "$folder/ssh" --mca plm_rsh_no_tree_spawn 1 \
     --mca oob_tcp_if_include eth0 --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0 \
-    --mca mpi_yield_when_idle 1 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 \
+    --mca mpi_yield_when_idle 1 --mca btl_tcp_eager_limit "$most" --mca btl_tcp_rndv_eager_limit "$most" \
+    --mca btl_tcp_max_send_size "$most" --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 \
     "$program" "$coordinates" "$steps" "$1" "$pieces" "${codec[@]}" </dev/null &
 }
 

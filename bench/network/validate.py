@@ -6,10 +6,12 @@
     bench/network/validate.py [--quick] [--build build/cpu] [--json FILE] [--picture FILE]
 
 Every setup is a codec, 2 to 4 ranks in network namespaces (run.sh), a limit, a size, whole or in pieces, over Gloo or MPI. Before
-it exchanges, each run measures: latency and bandwidth, by a fit to a probe; the bytes that a core carries through the transport, by
-a probe without limit; and the processor time of encoding, adding and decoding. How many cores the ranks share is an input. The
-prediction is made of these alone. The file is written after every run, and runs that it has already are left out: an interrupted
-validation goes on where it was. --quick is 20 setups. Ends with 77 where namespaces are not allowed or the programs are not built.
+it exchanges, each run measures: latency and bandwidth, by a fit to a probe; what pieces and messages cost while others are under way,
+by pieces of nothing; the bytes that a core carries through the transport, by a probe without limit; and the processor time of
+encoding, adding and decoding. How many cores the ranks share is an input: each rank stays on one. The prediction is made of these
+alone. The file is written after every run, and runs that it has already are left out: an interrupted validation goes on where it
+was. A run beside which other processes worked is repeated; how much they did is in the file. --quick is 20 setups. Ends with 77
+where namespaces are not allowed or the programs are not built.
 
 --picture draws what is in the file (matplotlib), and does not measure with --draw-only.
 """
@@ -42,8 +44,9 @@ PIECES = 8
 
 
 def burst(rate):
-    """Bytes of the token bucket: 150 microseconds, or 8 KiB. A large bucket lets a small exchange pass as if there were no limit."""
-    return max(8192, int(rate * 1e6 / 8 * 150e-6))
+    """Bytes of the token bucket: half a millisecond, or a segment. A large bucket lets a small exchange pass as if there were no
+    limit; from a small one tokens are lost when the kernel comes late, and with them bandwidth that no probe foretells."""
+    return max(16384, int(rate * 1e6 / 8 * 500e-6))
 
 
 def runs(quick):
@@ -63,6 +66,36 @@ def runs(quick):
                 yield transport, ranks, rate, sizes, CODECS, PIECES, 5
     for rate in CROSSING_RATES:
         yield "gloo", 2, rate, (5_000_000,), ("fp16", *CROSSING), 1, 5
+
+
+def used_by_processes():
+    """Ticks of processor time of all processes that are no kernel threads and not this one, with those of their ended children."""
+    ticks = 0
+    for name in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = name.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if words[1] not in ("0", "2") and int(name.parent.name) != os.getpid():
+            ticks += sum(map(int, words[11:15]))
+    return ticks
+
+
+def alone(measure, attempts):
+    """The result of measure(), and how much of a core other processes used meanwhile: of the attempts the one with the least, and the
+    first one with less than 5 %. Who was interrupted by others did not take the time that the model could know."""
+    best = None
+    for _ in range(attempts):
+        before, begin = used_by_processes(), time.monotonic()
+        result = measure()
+        seconds = time.monotonic() - begin
+        others = max(0, used_by_processes() - before) / os.sysconf("SC_CLK_TCK") / seconds
+        if best is None or others < best[1]:
+            best = result, others
+        if others < .05:
+            break
+        print(f"  other processes used {100 * others:.0f} % of a core", file=sys.stderr)
+    return best
 
 
 def key_of(run):
@@ -194,6 +227,9 @@ def main():
     parser.add_argument("--json", help="where to keep what was measured (nowhere)")
     parser.add_argument("--picture", help="where to draw, .svg or .png")
     parser.add_argument("--draw-only", action="store_true", help="report and draw what is in the file")
+    parser.add_argument("--transport", choices=TRANSPORTS, help="only one of them (both)")
+    parser.add_argument("--attempts", type=int, default=3, help="at a run beside which other processes worked (3; 1 with --quick)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing more after so many; go on with the next call")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="that all ranks share (those of this machine)")
     options = parser.parse_args()
     file = pathlib.Path(options.json) if options.json else None
@@ -202,13 +238,18 @@ def main():
         measured = json.loads(file.read_text(encoding="utf-8"))
     if not options.draw_only:
         copy_rates, begin = {}, time.monotonic()
-        planned = list(runs(options.quick))
+        planned = [run for run in runs(options.quick) if options.transport in (None, run[0])]
         for number, run in enumerate(planned, 1):
             key, world = key_of(run), run[:2]
+            if time.monotonic() - begin > options.seconds:
+                print(f"stopped before {key}", file=sys.stderr)
+                break
             if key not in measured["runs"]:
                 print(f"[{number}/{len(planned)}, {time.monotonic() - begin:.0f} s] {key}", file=sys.stderr, flush=True)
-                probe, setups = perform(run, measured["cores"], copy_rates.get(world, 0), options.build)
-                measured["runs"][key] = {"probe": probe, "setups": setups}
+                (probe, setups), others = alone(
+                    lambda run=run, world=world: perform(run, measured["cores"], copy_rates.get(world, 0), options.build),
+                    1 if options.quick else options.attempts)
+                measured["runs"][key] = {"others": round(others, 3), "probe": probe, "setups": setups}
                 if file:
                     part = file.with_suffix(".part")
                     part.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")

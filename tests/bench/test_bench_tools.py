@@ -215,6 +215,21 @@ class Validate(unittest.TestCase):
         self.assertEqual(count(True), 20)
         self.assertGreaterEqual(count(False), 200)
 
+    def test_a_measurement_beside_others_is_repeated(self):
+        # Others used so many ticks in each attempt of a second.
+        per_second = os.sysconf("SC_CLK_TCK")
+        for ticks, chosen, calls in (((0, 0, 0), 0, 1), ((per_second, 0, 0), 1, 2),
+                                     ((4 * per_second, per_second, 2 * per_second), 1, 3)):
+            results = iter(range(3))
+            clock = iter(range(100))
+            used = [now for more in ticks for now in (7, 7 + more)]
+            with mock.patch.object(validate, "used_by_processes", side_effect=used), \
+                    mock.patch.object(validate.time, "monotonic", side_effect=lambda clock=clock: next(clock)), \
+                    contextlib.redirect_stderr(io.StringIO()):
+                result, others = validate.alone(lambda results=results: next(results), 3)
+            self.assertEqual((result, others), (chosen, ticks[chosen] / per_second))
+            self.assertEqual(3 - len(list(results)), calls)
+
     def test_what_was_measured_is_not_measured_again(self):
         setup = {"transport": "gloo", "ranks": 2, "megabits": 100, "coordinates": 7, "pieces": 1, "codec": "fp16", "predicted": 1.05,
                  "measured": 1.0, "bandwidth": 1e7, "break_even": 0}

@@ -157,7 +157,8 @@ TEST_CASE("an exchange is its coding, shared cores included, and its messages an
   CHECK(parts.encode == doctest::Approx(2e-3));
   CHECK(parts.reduce == doctest::Approx(3e-3));  // 3/4 of the coordinates
   CHECK(parts.decode == doctest::Approx(8e-3));
-  CHECK(parts.network == doctest::Approx(4e-4 + (1.5 * 501e3 - 1e4) / 1e8));
+  // Two rounds, of which the small one passes at once.
+  CHECK(parts.network == doctest::Approx(4e-4 + (1.5 * 500e3 - 1e4) / 1e8));
   CHECK(parts.whole() == doctest::Approx(parts.coding() + parts.network));
 
   auto gathered  = sent;
@@ -196,10 +197,6 @@ TEST_CASE("pieces take a time between the bounds of a schedule of two machines")
   CHECK(model::exchange_seconds_in_pieces(
           whole, .01, 1e8, {.ranks = 4, .cores = 2, .copy_rate = 1e9}, 10) ==
         doctest::Approx(std::hypot(10 * .01 + .03 + .2, .003 + .01)));
-  // Of each rank four threads poll: eight of them for a core, where two ranks' worth of coding was counted.
-  CHECK(model::exchange_seconds_in_pieces(
-          whole, 0, 0, {.ranks = 4, .cores = 2, .busy_threads = 4}, 10) ==
-        doctest::Approx(std::hypot(4 * .03, 4 * .003 + .01)));
   for (double const square : {1e-30, 2e-7, .25, 1.0, 3.0, 1e12}) {
     CHECK(model::detail::root(square) == doctest::Approx(std::sqrt(square)).epsilon(1e-14));
   }
@@ -271,6 +268,21 @@ TEST_CASE("the fit finds the network that made the times")
     CHECK(found.bandwidth == doctest::Approx(made.bandwidth));
     CHECK(found.burst == doctest::Approx(made.burst).epsilon(1e-6).scale(1));
   }
+  // What passes at once takes no longer than nothing, and does not bend the line.
+  model::network const bucket{.latency = 1e-4, .bandwidth = 1e8, .burst = 2e5};
+  std::vector<model::timing> timings;
+  for (double const bytes : {500.0, 65536.0, 131072.0, 393216.0, 1179648.0, 3538944.0}) {
+    timings.push_back({bytes, model::send_seconds(bucket, 2, bytes)});
+  }
+  auto const found = model::fit_network(timings, 2);
+  CHECK(found.latency == doctest::Approx(bucket.latency));
+  CHECK(found.bandwidth == doctest::Approx(bucket.bandwidth));
+  CHECK(found.burst == doctest::Approx(bucket.burst));
+  // Without a burst small messages may take longer than their bytes: then the line gives the latency.
+  constexpr std::array<model::timing, 4> slow{{{0, 1e-4}, {1e5, 4e-3}, {1e6, 13e-3}, {2e6, 23e-3}}};
+  CHECK(model::fit_network(slow, 1).latency == doctest::Approx(3e-3));
+  CHECK(model::fit_network(slow, 1).bandwidth == doctest::Approx(1e8));
+  CHECK(model::fit_network(slow, 1).burst == 0);
   // Too little to fit, or times that do not grow: no limit, and whatever latency there is.
   CHECK(model::fit_network({}, 2).bandwidth == model::unlimited);
   constexpr std::array<model::timing, 3> level{{{0, 1e-3}, {1e6, 1e-3}, {2e6, 1e-3}}};

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace tersum::inline v0 {
 
@@ -44,8 +45,8 @@ template <transport Transport>
   return {};
 }
 
-//! @brief Calls a collective with more and more bytes, up to what takes about a tenth of a second, and fits a network to the
-//! medians of five.
+//! @brief Calls a collective with more and more bytes, up to what takes about a fifth of a second, and fits a network to the
+//! medians of five to 31 calls, as many as last a twentieth of a second.
 //! @param most      The most bytes to give to it.
 //! @param traffic   Bytes that a rank sends for each that it gives.
 //! @param messages  In a row.
@@ -58,26 +59,34 @@ template <transport Transport, class Move>
                                       Move const& move,
                                       model::network& found)
 {
-  constexpr double longest = .12;
+  constexpr double longest = .2;
+  constexpr double enough  = .05;
   std::array<model::timing, 10> timings{};
   std::size_t count    = 0;
   std::size_t bytes    = 512;
   double of_one_before = 0;
   while (count < timings.size() && (count == 0 || bytes <= most)) {
-    std::array<double, 5> times{};
-    // The first call of all connects.
-    for (int turn = count == 0 ? -1 : 0; turn < 5; ++turn) {
+    std::array<double, 31> times{};
+    std::size_t turns = 0;
+    double spent      = 0;
+    bool first        = count == 0;  // which connects
+    // All ranks have the same times, and so make as many turns.
+    while (turns < 5 || (turns < times.size() && spent < enough)) {
       double barrier = 0;
       if (status const s = largest_of_ranks(over, barrier); !s.ok()) { return s; }
       auto const begin = std::chrono::steady_clock::now();
       if (status const s = move(std::min(bytes, most)); !s.ok()) { return s; }
       double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (status const s = largest_of_ranks(over, took); !s.ok()) { return s; }
-      times[static_cast<std::size_t>(std::max(0, turn))] = took;
+      if (!std::exchange(first, false)) {
+        times[turns++] = took;
+        spent += took;
+      }
     }
-    std::nth_element(times.begin(), times.begin() + 2, times.end());
-    timings[count++] = {traffic * static_cast<double>(std::min(bytes, most)), times[2]};
-    of_one_before    = times[2];
+    double* const middle = times.data() + turns / 2;
+    std::nth_element(times.data(), middle, times.data() + turns);
+    timings[count++] = {traffic * static_cast<double>(std::min(bytes, most)), *middle};
+    of_one_before    = *middle;
     bytes            = count == 1 ? std::size_t{1} << 16 : bytes * (count == 2 ? 2 : 3);
     // At least two beside the smallest, which gives the latency.
     if (count > 2 && 3 * of_one_before > longest) { break; }
@@ -90,7 +99,7 @@ template <transport Transport, class Move>
 
 //! @brief Measures a transport as direct exchanges use it: all-to-all and all-gather of bytes, all ranks at once.
 //!
-//! All ranks call it at the same time, with scratch of the same size; it takes about two seconds. Every rank finds the
+//! All ranks call it at the same time, with scratch of the same size; it takes two to three seconds. Every rank finds the
 //! same numbers, those of the slowest.
 //! @param over     Moves host memory.
 //! @param scratch  Memory that the transport may send from and write to: 512 KiB at least, 64 MiB for fast networks.

@@ -83,8 +83,6 @@ struct host {
   int ranks        = 1;          //!< Ranks that compute at the same time on this host.
   int cores        = 1;          //!< Cores (or devices) that they share.
   double copy_rate = unlimited;  //!< Bytes per second that one core carries through the transport.
-  int busy_threads =
-    1;  //!< Of a rank in pieces: 1, or where who waits asks again and again, as in MPI, all that exchange.
 
   //! @brief How much longer computing takes where ranks share cores.
   [[nodiscard]] constexpr double slowdown() const noexcept
@@ -123,6 +121,22 @@ struct exchange_time {
   return all_reduce_traffic(way, reduced, ranks) + payload;
 }
 
+//! @brief Seconds of all rounds on the network, one after the other. Each has the burst anew, since ranks compute and wait between.
+[[nodiscard]] constexpr double rounds_seconds(volume const& sent,
+                                              network const& net,
+                                              route way,
+                                              int ranks) noexcept
+{
+  double seconds = 0;
+  for (volume const& round : {volume{.agreed = sent.agreed},
+                              volume{.bypass = sent.bypass},
+                              volume{.payload = sent.payload, .meets = sent.meets}}) {
+    seconds +=
+      send_seconds(net, exchange_messages(round, way, ranks), exchange_traffic(round, way, ranks));
+  }
+  return seconds;
+}
+
 //! @brief The parts of one exchange. A rank adds (p - 1) / p of a summed payload, and decodes p gathered ones.
 [[nodiscard]] constexpr exchange_time exchange_parts(volume const& sent,
                                                      coding const& costs,
@@ -135,10 +149,9 @@ struct exchange_time {
   double const adds = sent.meets == meeting::summed ? 1.0 - 1.0 / std::max(1, ranks) : 1.0;
   double const many = sent.meets == meeting::gathered ? ranks : 1.0;
   return {.encode  = costs.encode * unit,
-          .network = send_seconds(
-            net, exchange_messages(sent, way, ranks), exchange_traffic(sent, way, ranks)),
-          .reduce = costs.reduce * unit * adds,
-          .decode = costs.decode * unit * many};
+          .network = rounds_seconds(sent, net, way, ranks),
+          .reduce  = costs.reduce * unit * adds,
+          .decode  = costs.decode * unit * many};
 }
 
 //! @brief Seconds of an exchange whose gradient is cut into pieces, of which one computes while others are on the network.
@@ -151,7 +164,7 @@ struct exchange_time {
 //! of the sum of their squares, which is no law, but what came closest to the exchanges of bench/network.
 //!
 //! @param whole             What the exchange would take in one piece.
-//! @param messages_seconds  The latency that `whole.network` contains, which every piece has.
+//! @param messages_seconds  Of one piece's messages, while others are under way: processor time, of which latency is more.
 //! @param bytes             That a rank sends.
 //! @param on                The host of the ranks.
 //! @param pieces            Equal ones, at least 1.
@@ -162,9 +175,7 @@ struct exchange_time {
                                                           int pieces) noexcept
 {
   if (pieces <= 1) { return whole.whole(); }
-  // Of all threads that never rest, those that compute get their share of the cores.
-  double const busy     = static_cast<double>(on.ranks) * on.busy_threads / on.cores;
-  double const coding   = whole.coding() * std::max(1.0, busy) / on.slowdown();
+  double const coding   = whole.coding();
   double const sends    = coding / pieces + whole.network;
   double const copies   = bytes / on.copy_rate * on.slowdown();
   double const computes = coding + pieces * messages_seconds + copies;

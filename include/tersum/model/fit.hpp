@@ -9,6 +9,7 @@
 #include <tersum/model/collectives.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 
 namespace tersum::inline v0 {
@@ -21,21 +22,18 @@ struct timing {
   double seconds = 0;
 };
 
-//! @brief Fits latency, bandwidth and burst.
-//!
-//! The bandwidth is that of the line of least relative squares through all timings but the first, whose bytes must be few
-//! enough to be nothing beside the latency; the first gives the latency. Where the line begins below it, a token bucket let the
-//! first bytes pass at once: the burst. Where it begins above, the latency is that of the line.
-//!
-//! @param timings   Of rising bytes, at least three; otherwise the network is unlimited.
-//! @param messages  In a row, in each of them.
-[[nodiscard]] constexpr network fit_network(std::span<timing const> timings, int messages) noexcept
+namespace detail {
+
+struct line {
+  double begin = 0;
+  double slope = 0;
+};
+
+//! @brief Minimizes the sum of (begin + slope x - y)^2 / y^2. A level line where all x are the same.
+[[nodiscard]] constexpr line fit_line(std::span<timing const> timings) noexcept
 {
-  network net;
-  if (timings.size() < 3 || messages < 1) { return net; }
-  // Minimizes the sum of (begin + slope x - y)^2 / y^2.
   double w = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (timing const& t : timings.subspan(1)) {
+  for (timing const& t : timings) {
     double const weight = 1 / (t.seconds * t.seconds);
     w += weight;
     x += weight * t.bytes;
@@ -45,16 +43,45 @@ struct timing {
   }
   double const spread = w * xx - x * x;
   double const slope  = spread > 0 ? (w * xy - x * y) / spread : 0;
-  double const begin  = (y - slope * x) / w;
-  double const least  = timings[0].seconds;
-  if (slope <= 0) {
-    net.latency = least / messages;
-    return net;
+  return {(y - slope * x) / w, slope};
+}
+
+}  // namespace detail
+
+//! @brief Fits latency, bandwidth and burst.
+//!
+//! The first timing, whose bytes must be few enough to be nothing beside the latency, gives the latency. The bandwidth is that of a
+//! line of least relative squares through the last of the others. Where the line begins below the latency, a token bucket let the
+//! first bytes pass at once: the burst, for which the smaller ones of them took no longer. Where it begins above, the latency is
+//! that of the line. How many timings are on the line is what leaves the least error of all but the first; two at least, three
+//! where there are.
+//!
+//! @param timings   Of rising bytes, at least three; otherwise the network is unlimited.
+//! @param messages  In a row, in each of them.
+[[nodiscard]] constexpr network fit_network(std::span<timing const> timings, int messages) noexcept
+{
+  if (timings.size() < 3 || messages < 1) { return {}; }
+  auto const rest   = timings.subspan(1);
+  double const base = timings[0].seconds;
+  network best{.latency = base / messages};
+  double least = unlimited;
+  for (std::size_t count = std::min<std::size_t>(3, rest.size()); count <= rest.size(); ++count) {
+    auto const [begin, slope] = detail::fit_line(rest.last(count));
+    if (slope <= 0) { continue; }
+    network const net{.latency   = std::max(begin, base) / messages,
+                      .bandwidth = 1 / slope,
+                      .burst     = std::max(0.0, (base - begin) / slope)};
+    double error = 0;
+    for (timing const& t : rest) {
+      double const off = send_seconds(net, messages, t.bytes) / t.seconds - 1;
+      error += off * off;
+    }
+    if (error < least) {
+      least = error;
+      best  = net;
+    }
   }
-  net.bandwidth = 1 / slope;
-  net.latency   = std::max(begin, least) / messages;
-  net.burst     = std::max(0.0, (least - begin) * net.bandwidth);
-  return net;
+  return best;
 }
 
 }  // namespace model
