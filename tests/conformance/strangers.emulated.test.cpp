@@ -16,6 +16,8 @@
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
 
+#include <cstdint>
+#include <set>
 #include <span>
 
 using namespace tersum;
@@ -115,6 +117,19 @@ TEST_CASE("[conformance] plans tell policies of users apart")
   using forgets = in_lanes<signed_permutation, mean_magnitude, decaying_feedback>;
   CHECK(of(forgets{}) != of(forgets{.feedback = {.decay = 0.5f}}));
   CHECK(of(forgets{}) != of(in_lanes<signed_permutation, tracked, decaying_feedback>{}));
+  auto const in = [&]<metric Metric>(Metric const& units) {
+    return of(
+      two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, no_feedback, Metric>{
+        .metric = units});
+  };
+  std::set<std::uint64_t> const metrics{in(plain_metric{}),
+                                        in(given_diagonal{}),
+                                        in(given_diagonal{.floor = 0.5f}),
+                                        in(kept_diagonal{}),
+                                        in(kept_diagonal{.prior = 9}),
+                                        in(kept_diagonal{.horizon = 1000}),
+                                        in(largest_mean{})};
+  CHECK(metrics.size() == 7);
 }
 
 }  // namespace

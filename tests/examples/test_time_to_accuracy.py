@@ -103,6 +103,27 @@ class Report(unittest.TestCase):
         self.assertEqual((lines[1]["reached"], lines[1]["speed"]), (0, None))
 
 
+@unittest.skipUnless("TERSUM_C_LIBRARY" in os.environ, "TERSUM_C_LIBRARY is not set")
+class Losses(unittest.TestCase):
+    def test_ranks_of_one_process(self):
+        """All ranks get the same mean, by every kind of round."""
+        sys.path.insert(0, str(ROOT / "examples/pytorch"))
+        import losses
+        parameters = [torch.zeros(40, 64), torch.zeros(64), torch.zeros(100, 64)]
+        generator = torch.Generator().manual_seed(3)
+        common = torch.randn(9024, generator=generator)
+        for preset, most in (("fp32", 1e-12), ("rotated_sat8", 0.01), ("allocated_4", 0.1), ("metric_4", 0.1),
+                             ("gathered_4", 0.1)):
+            ranks = losses.Ranks(preset, parameters, 3, 1)
+            for _ in range(2):
+                gradients = [common + torch.randn(9024, generator=generator) for _ in range(3)]
+                exact = sum(gradients) / 3
+                mean = ranks.mean(gradients)
+                self.assertTrue(all(torch.equal(mean, other) for other in gradients), preset)
+                self.assertLess(float(((mean - exact)**2).sum() / (exact**2).sum()), most, preset)
+                self.assertLess(float((mean - exact)[2560:2624].abs().max()), 1e-5, preset)  # a vector bypasses
+
+
 class Program(unittest.TestCase):
     def test_quick(self):
         """Prints the table, writes the picture, and does not train again what it has."""
