@@ -107,6 +107,7 @@ struct tried_codec {
   bool needs_tensors;  //!< Low-rank factors.
   bool sees_all;       //!< A NaN is noticed wherever it is.
   bool flags_shards;   //!< Each rank flags what is in its shard.
+  bool publishes;      //!< What is exchanged are the values of shards, not means.
   reach far;
 };
 

@@ -351,6 +351,7 @@ template <auto const& Codec, class Element>
           .needs_tensors = low_rank,
           .sees_all      = sees_all,
           .flags_shards  = sharding<codec>,
+          .publishes     = publishing<codec>,
           .far           = far};
 }
 

@@ -189,7 +189,12 @@ class soak {
       for (auto& of_rank : values) {
         for (std::size_t i = 0; i < length(); ++i) {
           of_rank[i] = common[i] + source_.quick_normal() / 3;
-          if (counts) { want_[i] += static_cast<double>(of_rank[i]) / world; }
+        }
+      }
+      ranks_->round(values);
+      for (auto const& of_rank : values) {
+        for (std::size_t i = 0; i < length() && counts; ++i) {
+          want_[i] += static_cast<double>(of_rank[i]) / (codec_.publishes ? 1 : world);
         }
       }
       exchange(values);
