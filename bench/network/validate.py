@@ -30,7 +30,7 @@ TRANSPORTS = ("gloo", "mpi")
 CODECS = ("fp16", "rotated_sat8", "rotated_sat4", "two_shot_4", "allocated_2", "topkc_b2")
 # Codecs that cost so much that fp16 overtakes them on these networks, and the limits between which that happens.
 CROSSING = ("topk_b2", "powersgd_r64", "acp_r64", "thc_wide4")
-CROSSING_RATES = (300, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000)
+CROSSING_RATES = (300, 400, 500, 600, 700, 850, 1000, 1200, 1400, 1700, 2000, 2400, 2800)
 # Mbit/s, and how many coordinates an exchange has that takes at most about a second.
 SIZES = {
     100: (100_000, 1_000_000),
@@ -121,6 +121,17 @@ def perform(run, cores, copy_rate, build):
     if len(lines) != expected:
         sys.exit(f"validate.py: {key_of(run)} gave {len(lines)} lines instead of {expected}: does the build have these codecs?")
     return lines[0], [dict(line, transport=transport) for line in lines[1:]]
+
+
+def text_of(measured):
+    """JSON with a line for each setup."""
+    head = json.dumps({k: v for k, v in measured.items() if k != "runs"})[:-1]
+    runs = []
+    for key, run in measured["runs"].items():
+        probe = json.dumps({k: v for k, v in run.items() if k != "setups"})[:-1]
+        setups = ",\n".join("  " + json.dumps(setup) for setup in run["setups"])
+        runs.append(f" {json.dumps(key)}: {probe}, \"setups\": [\n{setups}]}}")
+    return f'{head}, "runs": {{\n' + ",\n".join(runs) + "}}\n"
 
 
 def setups_of(measured):
@@ -252,7 +263,7 @@ def main():
                 measured["runs"][key] = {"others": round(others, 3), "probe": probe, "setups": setups}
                 if file:
                     part = file.with_suffix(".part")
-                    part.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+                    part.write_text(text_of(measured), encoding="utf-8")
                     part.replace(file)
             if run[2] == 0:
                 copy_rates[world] = measured["runs"][key]["probe"]["copy_rate"]

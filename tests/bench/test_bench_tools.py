@@ -236,7 +236,9 @@ class Validate(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "validation.json")
             runs = {validate.key_of(run): {"probe": {"copy_rate": 1e9}, "setups": [setup]} for run in validate.runs(True)}
-            file.write_text(json.dumps({"version": 1, "cores": 2, "runs": runs}), encoding="utf-8")
+            measured = {"version": 1, "cores": 2, "runs": runs}
+            self.assertEqual(json.loads(validate.text_of(measured)), measured)
+            file.write_text(validate.text_of(measured), encoding="utf-8")
             out = io.StringIO()
             with mock.patch.object(sys, "argv", ["validate.py", "--quick", "--json", str(file)]), \
                     contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
