@@ -41,14 +41,16 @@ class grid_run {
     }
   }
 
-  void run()
+  launch_counts run(bool counts_sectors)
   {
+    state_.counts_sectors = counts_sectors;
     extent at{};
     for (at[2] = 0; at[2] < shape_.grid[2]; ++at[2]) {
       for (at[1] = 0; at[1] < shape_.grid[1]; ++at[1]) {
         for (at[0] = 0; at[0] < shape_.grid[0]; ++at[0]) { run_block(at); }
       }
     }
+    return state_.counts;
   }
 
  private:
@@ -108,6 +110,7 @@ class grid_run {
       number = w.barrier();
     }
     for (auto& w : warps_) { w.pass_barrier(); }
+    if (number >= 0) { ++state_.counts.barriers; }
   }
 
   launch_shape shape_;
@@ -117,11 +120,12 @@ class grid_run {
 
 }  // namespace
 
-void run_kernel(program const& kernel,
-                launch_shape const& shape,
-                std::vector<std::byte> const& parameters)
+launch_counts run_kernel(program const& kernel,
+                         launch_shape const& shape,
+                         std::vector<std::byte> const& parameters,
+                         bool counts_sectors)
 {
-  grid_run{kernel, shape, parameters}.run();
+  return grid_run{kernel, shape, parameters}.run(counts_sectors);
 }
 
 }  // namespace tersum::simulator

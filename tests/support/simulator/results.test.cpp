@@ -169,6 +169,32 @@ TEST_CASE("[simulator] conversions")
         0x7f808000);
 }
 
+TEST_CASE("[simulator] a launch counts statements, barriers and sectors")
+{
+  auto const counts_of = [](std::string const& body, std::uint32_t threads, std::uint32_t blocks) {
+    launch_counts counts;
+    run_words(body, threads, 4096, 0, blocks, &counts);
+    return counts;
+  };
+  auto const none = counts_of("", 32, 1);
+  CHECK(none.barriers == 0);
+  CHECK(none.read_sectors + none.written_sectors == 0);
+  // A warp stores 128 bytes: four sectors. Then each lane reads a word that is 32 bytes from the next lane's, and all read one.
+  std::string const body = "st.global.u32 [%mine], %tid; bar.sync 0;"
+                           "mul.wide.u32 %rd1, %tid, 32; add.s64 %rd2, %out, %rd1;"
+                           "st.global.u32 [%rd2], %tid; ld.global.u32 %r1, [%rd2];"
+                           "ld.global.u32 %r2, [%out];";
+  auto const one = counts_of(body, 32, 1), more = counts_of(body, 64, 3);
+  CHECK(one.instructions == none.instructions + 7);
+  CHECK(one.barriers == 1);
+  CHECK(one.written_sectors == 4 + 32);
+  CHECK(one.read_sectors == 32 + 1);
+  CHECK(more.instructions == 6 * one.instructions);
+  CHECK(more.barriers == 3);
+  CHECK(more.written_sectors == 6 * one.written_sectors);
+  CHECK(more.read_sectors == 6 * one.read_sectors);
+}
+
 TEST_CASE("[simulator] tensor cores multiply tiles")
 {
   // a[i][k] = 1 where i = k, b[k][j] = 16 j + k: the product is b, transposed here to what lanes hold.

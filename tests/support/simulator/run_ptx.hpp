@@ -59,18 +59,22 @@ class device_words {
 };
 
 //! @brief Runs the kernel with `threads` threads a block on `words` words of memory that nobody has written, and returns them.
+//! `counts` becomes what the launch did.
 inline std::vector<std::uint32_t> run_words(std::string const& body,
                                             std::uint32_t threads,
                                             std::size_t words,
-                                            std::size_t shared   = 0,
-                                            std::uint32_t blocks = 1)
+                                            std::size_t shared    = 0,
+                                            std::uint32_t blocks  = 1,
+                                            launch_counts* counts = nullptr)
 {
   loaded_module module{one_kernel(body)};
   device_words const memory{words};
   auto const address = reinterpret_cast<std::uint64_t>(memory.data());
   std::vector<std::byte> parameters(sizeof(address));
   std::memcpy(parameters.data(), &address, sizeof(address));
-  run_kernel(module.kernel("k"), {{blocks, 1, 1}, {threads, 1, 1}, shared}, parameters);
+  auto const done = run_kernel(
+    module.kernel("k"), {{blocks, 1, 1}, {threads, 1, 1}, shared}, parameters, counts != nullptr);
+  if (counts != nullptr) { *counts = done; }
   return memory.read();
 }
 

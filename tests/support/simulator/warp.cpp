@@ -128,7 +128,8 @@ void warp::step(group& g)
   instruction const& i = home_.kernel.code[g.at];
   current_             = &i;
   lane_                = -1;
-  lane_set active      = g.lanes;
+  sectors_.clear();
+  lane_set active = g.lanes;
   if (i.guard != 0) {
     lane_set chosen         = 0;
     auto const* const guard = lanes(i.guard);
@@ -143,6 +144,7 @@ void warp::step(group& g)
       break;
     case flow::branch:
       if (active == g.lanes) {
+        ++home_.counts.instructions;
         g.at = i.target;
         return;
       }
@@ -159,7 +161,7 @@ void warp::step(group& g)
       if (active == 0) { break; }
       if (!take_part(i, active)) {
         g.waits = true;
-        return;
+        return;  // it comes back to this instruction
       }
       if (i.run != nullptr) {
         i.run(*this, i, active);
@@ -171,7 +173,17 @@ void warp::step(group& g)
           lanes(i.slots[0])[static_cast<unsigned>(std::countr_zero(active))]);
       }
   }
+  ++home_.counts.instructions;
   ++g.at;
+}
+
+void warp::count_sector(std::uint64_t address, access how)
+{
+  if (!home_.counts_sectors) { return; }
+  std::uint64_t const sector = address / 32;
+  if (std::find(sectors_.rbegin(), sectors_.rend(), sector) != sectors_.rend()) { return; }
+  sectors_.push_back(sector);
+  ++(how == access::read ? home_.counts.read_sectors : home_.counts.written_sectors);
 }
 
 std::byte* warp::reach(
@@ -258,6 +270,7 @@ std::byte* warp::reach(
          " of an allocation of ",
          in->size());
   }
+  count_sector(address, how);
   return reinterpret_cast<std::byte*>(address);
 }
 
