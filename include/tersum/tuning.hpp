@@ -53,8 +53,8 @@ struct cuda_tuning {
   //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it in one
   //! launch; beyond, six launches of blocks with so many chunks a thread (bench/select.bench.cu compares the two).
   int select_threads          = 512;
-  std::uint64_t select_alone  = std::uint64_t{1} << 17;
-  std::uint64_t select_chunks = 32;
+  std::uint64_t select_alone  = 4096;
+  std::uint64_t select_chunks = 1;
 
   //! @name Blocks that share a multiprocessor at least, which bounds their registers
   //! The most for which nothing spills on any architecture (docs/developer/codegen.md).

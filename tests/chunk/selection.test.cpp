@@ -58,8 +58,10 @@ std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
     for (std::uint32_t s = 0; s < rule.steps; ++s) {
       // A chunk without energy competes with its first step only.
       if (energies[c] == 0 && s > 0) { continue; }
-      steps.push_back(
-        {detail::selection_key(rule, s, energies[c]), c, rule.level[s], rule.cost[s]});
+      steps.push_back({detail::selection_key(rule, s, detail::selection_value(rule, energies[c])),
+                       c,
+                       rule.level[s],
+                       rule.cost[s]});
     }
   }
   std::stable_sort(

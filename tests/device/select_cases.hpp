@@ -96,6 +96,48 @@ void check_top_chunks(Placement const& on, std::size_t count)
   }
 }
 
+//! Places and what was chosen are those of the CPU, under rules of one, three and seven widths: for norms over many octaves, for
+//! norms within one, whose first digits are equal, for equal ones, and where the budget also pays for chunks without energy.
+template <class Placement>
+void check_choice_as_cpu(Placement const& on, std::size_t count)
+{
+  CAPTURE(count);
+  std::mt19937 random(29);
+  std::normal_distribution<float> small{0.0f, 0.1f};
+  std::vector<float> within(count), equal(count, 3.0f), few(count);
+  for (float& norm : within) { norm = std::exp2(small(random)); }
+  for (std::size_t i = 0; i < count; ++i) {
+    few[i] = i % 3 == 0 ? std::ldexp(1.0f, -static_cast<int>(random() % 9)) : 0.0f;
+  }
+  auto const several       = allocated_chunks<256, 2, 4, 8>{};
+  auto const words         = std::uint64_t{count} * 32;
+  chunk_rule const rules[] = {
+    rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 3)),
+    rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 2)),
+    rule_of(several, saturating_sum<8>{}, 4, words),
+    rule_of(several, saturating_sum<8>{}, 4, words * 2 - 40),
+    presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
+  for (auto const& norms : {sample_norms<float>(count), within, equal, few}) {
+    typename Placement::template array<float> const from{norms};
+    for (chunk_rule const& rule : rules) {
+      CAPTURE(&rule - rules);
+      std::vector<word4> room(select_chunks_workspace_bytes() / 16);
+      std::vector<std::uint32_t> want(count);
+      auto const memory = std::as_writable_bytes(std::span{room});
+      REQUIRE(select_chunks(
+                cpu_executor{}, rule, std::span<float const>{norms}, memory, std::span{want}) ==
+              status{});
+      typename Placement::template array<std::uint32_t> const places{count};
+      typename Placement::template array<std::byte> const workspace{
+        select_chunks_workspace_bytes()};
+      std::span<float const> const read = from.span();
+      REQUIRE(select_chunks(on.exec, rule, read, workspace.span(), places.span()) == status{});
+      CHECK(places.read() == want);
+      CHECK(std::memcmp(workspace.read().data(), room.data(), sizeof(chosen_chunks)) == 0);
+    }
+  }
+}
+
 //! chunk_norms and select_chunks make the places of an exchange, of one width and of several.
 template <class Placement>
 void check_choice_of_exchange(Placement const& on, std::size_t coordinates)

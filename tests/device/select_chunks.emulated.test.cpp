@@ -9,6 +9,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 using namespace tersum;
 using namespace tersum::tests;
 
@@ -24,7 +29,73 @@ TEST_CASE_TEMPLATE("[device] kernels that choose take the largest norms, the fir
 
 TEST_CASE("[device] six launches of several blocks choose alike")
 {
-  check_top_chunks<bfloat16>(emulated_placement{}, (1u << 17) + 5);
+  // One block, then 9 blocks of one chunk a thread, and as many blocks as there may be, of two.
+  for (std::size_t const count : {4096u, 4097u, (1u << 17) + 5}) {
+    check_top_chunks<bfloat16>(emulated_placement{}, count);
+  }
+}
+
+TEST_CASE("[device] several blocks choose as one thread does")
+{
+  in_every_order([](auto const& on) { check_choice_as_cpu(on, 5003); });
+}
+
+namespace {
+
+// Norms that count how often they are read.
+struct counted_norms {
+  std::uint64_t chunks;
+  bfloat16 const* norms;
+  std::uint32_t* reads;
+  detail::selection_args selection;
+};
+
+template <class Context>
+std::uint32_t selection_energy(Context const& ctx, counted_norms const& args, std::uint64_t chunk)
+{
+  ++args.reads[chunk];
+  return detail::energy_bits(ctx.load(args.norms + chunk), 1);
+}
+
+struct counting_kernel {
+  static constexpr auto threads = &cuda_tuning::select_threads;
+  static constexpr int shared   = detail::select_shared;
+
+  counted_norms args;
+  int first, last;
+
+  template <class Context>
+  void operator()(Context const& ctx) const
+  {
+    detail::select_phases_of<3>(ctx, args, first, last);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("[device] a choice reads each norm three times")
+{
+  constexpr std::size_t chunks = 5003;
+  auto const norms             = sample_norms<bfloat16>(chunks);
+  std::vector<std::uint32_t> reads(chunks), places(chunks);
+  std::vector<detail::selection_scratch> scratch(1);
+  auto const rule = rule_of(allocated_chunks<256, 2, 4, 8>{}, saturating_sum<8>{}, 4, chunks * 16);
+  emulated_executor const exec;
+  for (std::uint64_t const blocks : {1u, 3u, 10u}) {
+    CAPTURE(blocks);
+    std::fill(reads.begin(), reads.end(), 0u);
+    scratch.assign(1, {});
+    int launches = 0;
+    detail::each_select_launch(blocks, [&](int first, int last) {
+      ++launches;
+      counted_norms const args{
+        chunks, norms.data(), reads.data(), {rule, scratch.data(), places.data()}};
+      REQUIRE(exec.run(counting_kernel{args, first, last}, blocks) == status{});
+    });
+    CHECK(launches == (blocks == 1 ? 1 : 6));
+    CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 3; }));
+    CHECK(scratch[0].header.count[3] > 0);
+  }
 }
 
 TEST_CASE("[device] kernels choose as an exchange does")

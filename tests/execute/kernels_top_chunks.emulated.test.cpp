@@ -74,7 +74,7 @@ TEST_CASE("[kernels] top coordinates")
   }
 }
 
-// A selection that several blocks share, as that of more than 2^17 chunks is: the same as of one block.
+// A selection that several blocks share, as that of more than 4096 chunks is: the same as of one block.
 TEST_CASE("[kernels] a selection by several blocks")
 {
   constexpr auto codec       = presets::allocated_sat_3;

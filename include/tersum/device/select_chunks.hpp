@@ -68,7 +68,7 @@ struct chunk_place {
 //!
 //! Norms must not be negative; one that is not finite counts as infinite. Among equal ones the lowest index comes first.
 //! Nothing is sorted: three histograms find the threshold. The choice is that of an exchange, the same on every executor.
-//! Enqueued on the executor: one launch for up to 2^17 chunks, six beyond; does not synchronize.
+//! Enqueued on the executor: one launch for up to 4096 chunks, six beyond; does not synchronize.
 //! @tparam Norm  float or bfloat16.
 template <executor Executor, gradient_element Norm>
 [[nodiscard]] status select_chunks(Executor const& exec,

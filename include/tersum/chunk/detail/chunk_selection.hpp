@@ -16,14 +16,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The value of a chunk, from which the keys of all its steps follow: the key of a step is value + offset - 1. A
-//! chunk without energy has the value 0 and no keys.
-[[nodiscard]] inline std::uint32_t selection_value(selection_rule const& rule, std::uint32_t energy)
-{
-  std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
-  return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + 1u;
-}
-
 //! @brief The least value of a chunk in which a step has that key or a larger one. If there is none it is 2^32 - 1, a
 //! value that no chunk has.
 [[nodiscard]] inline std::uint32_t first_value(selection_rule const& rule,

@@ -51,13 +51,21 @@ template <class Scalar>
   }
 }
 
-//! @brief The key of one step in a chunk of that energy; 0, which is never taken, in a chunk without energy.
-[[nodiscard]] TERSUM_INLINE std::uint32_t selection_key(selection_rule const& rule,
-                                                        std::uint32_t step,
-                                                        std::uint32_t energy)
+//! @brief The value of a chunk, from which the keys of all its steps follow. A chunk without energy has the value 0, all others
+//! larger ones.
+[[nodiscard]] TERSUM_INLINE std::uint32_t selection_value(selection_rule const& rule,
+                                                          std::uint32_t energy)
 {
   std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
-  return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + rule.offset[step];
+  return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + 1u;
+}
+
+//! @brief The key of one step in a chunk of that value; 0 in a chunk without energy.
+[[nodiscard]] TERSUM_INLINE std::uint32_t selection_key(selection_rule const& rule,
+                                                        std::uint32_t step,
+                                                        std::uint32_t value)
+{
+  return value == 0 ? 0u : value + (rule.offset[step] - 1u);
 }
 
 //! @brief The energy of one coordinate: its magnitude.
@@ -75,14 +83,18 @@ inline constexpr int digit_count  = 2048;
   return pass == 0 ? 21 : pass == 1 ? 10 : 0;
 }
 
-//! @brief The digit of a key in a pass, or `digit_count` when its higher digits differ from the prefix.
-[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t digit_of(std::uint32_t key,
-                                                             std::uint32_t prefix,
-                                                             int pass) noexcept
+//! @brief The digit of a key in a pass.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t digit_of(std::uint32_t key, int pass) noexcept
 {
-  int const above = pass == 0 ? 32 : digit_shift(pass - 1);
-  if (pass > 0 && (key ^ prefix) >> above != 0) { return digit_count; }
   return key >> digit_shift(pass) & (pass == 2 ? 1023u : 2047u);
+}
+
+//! @brief Whether a key begins with the digits of a prefix that are known before a pass.
+[[nodiscard]] TERSUM_INLINE constexpr bool begins_with(std::uint32_t key,
+                                                       std::uint32_t prefix,
+                                                       int pass) noexcept
+{
+  return pass == 0 || (key ^ prefix) >> digit_shift(pass - 1) == 0;
 }
 
 //! @brief What a selection found, in the workspace: the same on every rank.
@@ -103,14 +115,29 @@ struct selection_scratch {
   std::uint32_t histogram[digit_passes][digit_count];
   std::uint32_t ties[max_blocks];
   std::uint32_t counts[max_blocks][max_levels];
+
+  //! @name In the place of the digits that the last pass has not
+  //! @{
+  //! After a pass: the digits, and what is left of the capacity.
+  [[nodiscard]] TERSUM_INLINE std::uint32_t* found(int pass) noexcept
+  {
+    return histogram[digit_passes - 1] + digit_count / 2 + 2 * pass;
+  }
+  //! Chunks of a block whose level the digits so far leave open.
+  [[nodiscard]] TERSUM_INLINE std::uint32_t* open(std::uint32_t block) noexcept
+  {
+    return found(digit_passes) + block;
+  }
+  //! @}
 };
+static_assert(2 * digit_passes + selection_scratch::max_blocks <= digit_count / 2);
 static_assert(sizeof(selection_scratch) % 16 == 0);
 
 //! @brief What a selection works with, in memory of the executor but for the rule.
 struct selection_args {
   selection_rule rule;
   selection_scratch* scratch;
-  std::uint32_t* places;  // one a chunk
+  std::uint32_t* places;  // one a chunk; until they are known, values of chunks whose level is open
 };
 
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
@@ -119,7 +146,7 @@ inline constexpr int place_shift = 3;
 //! @brief The level of a chunk after all steps whose keys are above the threshold, and what the step whose key equals it
 //! costs; 0 if there is none.
 [[nodiscard]] TERSUM_INLINE std::uint32_t level_above(selection_rule const& rule,
-                                                      std::uint32_t energy,
+                                                      std::uint32_t value,
                                                       std::uint32_t threshold,
                                                       std::uint32_t& tie_level,
                                                       std::uint32_t& tie_cost)
@@ -128,7 +155,7 @@ inline constexpr int place_shift = 3;
   tie_level           = 0;
   tie_cost            = 0;
   for (std::uint32_t step = 0; step < rule.steps; ++step) {
-    std::uint32_t const key = selection_key(rule, step, energy);
+    std::uint32_t const key = selection_key(rule, step, value);
     if (key > threshold) {
       level = rule.level[step];
     } else if (key == threshold && tie_cost == 0) {

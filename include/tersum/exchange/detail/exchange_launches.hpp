@@ -271,7 +271,7 @@ concept launching = is_launch_list<T>;
   return launches.result();
 }
 
-//! One launch for up to 2^17 chunks, six beyond.
+//! One launch for up to 4096 chunks, six beyond.
 [[nodiscard]] status run_stage(stage::select, launching auto& launches)
 {
   launches.select();
