@@ -191,36 +191,44 @@ template <bool Edge, class Codec, class Element, class Context>
     chunk_maximum(ctx, largest, mine, static_cast<float*>(nullptr)));  // chunks lie in warps
 }
 
-//! @brief Divides values of the loaded arrangement by their scales. Without a metric nothing changes.
+//! @brief Replaces values of the loaded arrangement by apply(value, scale) with their scales, raised to the least of the chunk.
+//! Without a metric nothing changes.
+template <bool Edge, class Codec, class Element, class Context, class Apply>
+TERSUM_BODY void apply_scales(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              float (&v)[32],
+                              Apply const& apply)
+{
+  if constexpr (in_metric<Codec>) {
+    float scales[32];
+    float const largest = load_scales<Edge>(ctx, args, mine, scales);
+    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = apply(v[i], raised_scale(scales[i], least)); }
+  }
+}
+
+//! @brief Divides values of the loaded arrangement by their scales.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void divide_by_scales(Context const& ctx,
                                   exchange_args<Codec, Element> const& args,
                                   own_chunk<Codec> const& mine,
                                   float (&v)[32])
 {
-  if constexpr (in_metric<Codec>) {
-    float scales[32];
-    float const largest = load_scales<Edge>(ctx, args, mine, scales);
-    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = Context::divide(v[i], raised_scale(scales[i], least)); }
-  }
+  apply_scales<Edge>(
+    ctx, args, mine, v, [](float value, float scale) { return Context::divide(value, scale); });
 }
 
-//! @brief Multiplies values of the loaded arrangement by their scales. Without a metric nothing changes.
+//! @brief Multiplies values of the loaded arrangement by their scales.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void multiply_by_scales(Context const& ctx,
                                     exchange_args<Codec, Element> const& args,
                                     own_chunk<Codec> const& mine,
                                     float (&v)[32])
 {
-  if constexpr (in_metric<Codec>) {
-    float scales[32];
-    float const largest = load_scales<Edge>(ctx, args, mine, scales);
-    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], raised_scale(scales[i], least)); }
-  }
+  apply_scales<Edge>(
+    ctx, args, mine, v, [](float value, float scale) { return Context::multiply(value, scale); });
 }
 
 //! @brief Writes the loaded arrangement to an array laid out as the gradient. Elements of 16 bits are means, and are
