@@ -36,8 +36,9 @@ template <executor Executor, reduce_op Op>
 //! instead of n-1. *Reads* to.size() elements from each address, *writes* `to`, which may be payloads[0] and must not
 //! overlap the others. *Needs* no workspace; the list itself lies in the host's memory and is not needed after the call.
 //! One launch for up to 64 payloads, one more for each further 63, and as many again for elements that are not whole vectors of
-//! 16 bytes in all arrays; operations that encode again (`requantizing`) need all arrays aligned to 16 bytes where kernels do it. One payload is copied. *Errors*: no payload, a null or misaligned address, an overlap. Enqueued on the
-//! executor; does not synchronize.
+//! 16 bytes in all arrays; operations that encode again (`requantizing`) need all arrays aligned to 16 bytes where kernels do
+//! it. One payload is copied. *Errors*: no payload, a null or misaligned address, an overlap. Enqueued on the executor; does
+//! not synchronize.
 //! @param payloads  The first element of each rank's payload, in memory of the executor.
 template <executor Executor, reduce_op Op>
 [[nodiscard]] status reduce(Executor const& exec,
