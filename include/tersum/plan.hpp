@@ -188,7 +188,8 @@ class plan : public Codec::counts_type {
 
  private:
   using name = detail::section;
-  [[nodiscard]] constexpr std::size_t work(name section) const noexcept
+  // Every exchange asks for a dozen of offsets, each of which would repeat the list where it is inlined.
+  [[nodiscard, gnu::noinline]] constexpr std::size_t work(name section) const noexcept
   {
     return all_work().offset(section);
   }
@@ -202,7 +203,7 @@ class plan : public Codec::counts_type {
       return this->workspace_sections();
     }
   }
-  [[nodiscard]] constexpr std::size_t kept(name section) const noexcept
+  [[nodiscard, gnu::noinline]] constexpr std::size_t kept(name section) const noexcept
   {
     return this->state_sections().offset(section);
   }

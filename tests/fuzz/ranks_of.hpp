@@ -356,6 +356,7 @@ template <auto const& Codec, class Element>
             },
           .feeds_back    = feeds_back<codec>,
           .tracks        = tracks<codec>,
+          .keeps_others  = keeps_metric<codec> || codes_differences<codec>,
           .needs_tensors = low_rank,
           .sees_all      = sees_all,
           .flags_shards  = sharding<codec>,

@@ -15,15 +15,15 @@
 #include <map>
 #include <string>
 
+using namespace tersum;
+
 namespace {
 
 std::map<std::string, std::string> golden;
 int compared = 0, differ = 0;
 
-template <class Element, class Codec>
-void compare(std::string const& name, Codec const& codec)
+void compare(std::string const& name, tersum::tests::digested_codec const& codec)
 {
-  using namespace tersum;
   std::uint64_t const rows = 129, behind = 1516 + 80 * rows;
   tensor const tensors[] = {{.rows = 70, .columns = 20},
                             {.rows = 101, .offset = 1400},
@@ -34,8 +34,7 @@ void compare(std::string const& name, Codec const& codec)
   std::string const line = name + " 5 tensors";
   for (int set = 0; set <= static_cast<int>(best_instruction_set()); ++set) {
     cpu_executor const exec{.instructions = static_cast<instruction_set>(set)};
-    std::string const got =
-      tests::digest_exchanges<Element>(codec, bucket, 5, exec, std::byte{0x3c});
+    std::string const got = tests::digest_exchanges(codec, bucket, 5, exec, std::byte{0x3c});
     ++compared;
     if (golden.count(line) != 0 && golden[line] == got) { continue; }
     ++differ;
@@ -45,6 +44,12 @@ void compare(std::string const& name, Codec const& codec)
                 got.c_str(),
                 golden[line].c_str());
   }
+}
+
+template <class Element, class Codec>
+tests::digested<Codec, Element> digested_as(Codec const& codec)
+{
+  return tests::digested<Codec, Element>{codec};
 }
 
 }  // namespace
@@ -60,10 +65,9 @@ int main(int argc, char** argv)
       golden[line.substr(0, colon)] = line.substr(colon + 2);
     }
   }
-  namespace presets = tersum::presets;
-  compare<float>("rotated_sat4_ef float", presets::rotated_sat4_ef);
-  compare<tersum::bfloat16>("allocated_2_ef bfloat16", presets::allocated_2_ef);
-  compare<float>("powersgd_r4 float", presets::powersgd_r4);
+  compare("rotated_sat4_ef float", digested_as<float>(presets::rotated_sat4_ef));
+  compare("allocated_2_ef bfloat16", digested_as<bfloat16>(presets::allocated_2_ef));
+  compare("powersgd_r4 float", digested_as<float>(presets::powersgd_r4));
   std::printf("%d digests compared, %d differ\n", compared, differ);
   return differ == 0 && compared > 0 ? 0 : 1;
 }

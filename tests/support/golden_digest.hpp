@@ -170,53 +170,87 @@ template <class Element>
   return out;
 }
 
-//! One rank of an exchange that is digested: what it sent, and its means.
-template <class Codec, class Element>
-struct digested_rank {
-  static constexpr int steps = 3;
-
-  plan<Codec> of;
+//! What a rank of an exchange sent, and its means.
+struct rank_digests {
   fnv_digest sent = {}, means = {};
   status outcome = {};
+};
 
+//! A codec for gradients of an element, behind an interface: what is the same for all codecs is compiled once.
+class digested_codec {
+ public:
+  virtual ~digested_codec() = default;
+
+  [[nodiscard]] virtual status check(layout const& gradient, world const& ranks) const = 0;
+
+  //! @brief Three exchanges of one rank, which is a thread.
   //! @param filling  What the workspace holds before an exchange, which nothing may depend on.
-  void exchange(cpu_executor const& exec, loopback_group& group, std::byte filling, bool hostile)
+  [[nodiscard]] virtual rank_digests exchange(layout const& gradient,
+                                              world const& ranks,
+                                              cpu_executor const& exec,
+                                              loopback_group& group,
+                                              std::byte filling,
+                                              bool hostile) const = 0;
+};
+
+template <class Codec, class Element>
+class digested final : public digested_codec {
+ public:
+  explicit digested(Codec const& codec) : codec_(codec) {}
+
+  [[nodiscard]] status check(layout const& gradient, world const& ranks) const override
   {
-    host_buffer const kept{of.state_bytes(), 0, filling};
-    host_buffer const scratch{of.workspace_bytes(), 0, filling};
+    return codec_.plan(gradient, ranks).check();
+  }
+
+  [[nodiscard]] rank_digests exchange(layout const& gradient,
+                                      world const& ranks,
+                                      cpu_executor const& exec,
+                                      loopback_group& group,
+                                      std::byte filling,
+                                      bool hostile) const override
+  {
+    auto const plan = codec_.plan(gradient, ranks);
+    host_buffer const kept{plan.state_bytes(), 0, filling};
+    host_buffer const scratch{plan.workspace_bytes(), 0, filling};
     auto const state     = kept.contents();
     auto const workspace = scratch.contents();
-    int const rank       = of.ranks().rank;
-    digesting_collective collective{exec, group, rank, hostile};
-    outcome = initialize(exec, of, state, 0x7e25);
-    for (int step = 0; step < steps && outcome.ok(); ++step) {
-      auto gradient = integer_gradient<Element>(of.coordinates(), rank, step);
+    digesting_collective collective{exec, group, ranks.rank, hostile};
+    rank_digests result;
+    result.outcome = initialize(exec, plan, state, 0x7e25);
+    for (int step = 0; step < 3 && result.outcome.ok(); ++step) {
+      auto values = integer_gradient<Element>(plan.coordinates(), ranks.rank, step);
       std::fill(workspace.begin(), workspace.end(), filling);
-      outcome = all_reduce_mean(exec, of, gradient, state, workspace, collective);
-      means.add(std::as_bytes(std::span{gradient}));
+      result.outcome = all_reduce_mean(exec, plan, values, state, workspace, collective);
+      result.means.add(std::as_bytes(std::span{values}));
     }
-    sent = collective.sent();
+    result.sent = collective.sent();
+    return result;
   }
+
+ private:
+  Codec codec_;
 };
 
 //! The text after the colon of a line.
-template <class Element, class Codec>
-[[nodiscard]] std::string digest_exchanges(Codec const& codec,
-                                           layout const& gradient,
-                                           int ranks,
-                                           cpu_executor const& exec,
-                                           std::byte filling,
-                                           bool hostile = false)
+[[nodiscard]] inline std::string digest_exchanges(digested_codec const& codec,
+                                                  layout const& gradient,
+                                                  int ranks,
+                                                  cpu_executor const& exec,
+                                                  std::byte filling,
+                                                  bool hostile = false)
 {
-  std::vector<digested_rank<Codec, Element>> all;
   for (int rank = 0; rank < ranks; ++rank) {
-    all.push_back({codec.plan(gradient, {.size = ranks, .rank = rank})});
-    if (!all.back().of.check().ok()) { return "refused"; }
+    if (!codec.check(gradient, {.size = ranks, .rank = rank}).ok()) { return "refused"; }
   }
+  std::vector<rank_digests> all(static_cast<std::size_t>(ranks));
   loopback_group group{ranks};
   std::vector<std::thread> threads;
-  for (auto& rank : all) {
-    threads.emplace_back([&] { rank.exchange(exec, group, filling, hostile); });
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      all[static_cast<std::size_t>(rank)] =
+        codec.exchange(gradient, {.size = ranks, .rank = rank}, exec, group, filling, hostile);
+    });
   }
   for (std::thread& thread : threads) { thread.join(); }
 
@@ -244,8 +278,8 @@ class golden_presets {
   template <class Codec>
   void describe(std::string_view name, Codec const& codec, std::uint64_t rows = 129)
   {
-    describe_in<float>(std::string{name} + " float", codec, rows);
-    describe_in<bfloat16>(std::string{name} + " bfloat16", codec, rows);
+    describe_all(std::string{name} + " float", digested<Codec, float>{codec}, rows);
+    describe_all(std::string{name} + " bfloat16", digested<Codec, bfloat16>{codec}, rows);
     if constexpr (feeds_back<Codec>) {
       CAPTURE(name);
       check_draining<float>(codec, 1e5f, 1.9e5f);
@@ -276,8 +310,8 @@ class golden_presets {
   }
 
  private:
-  template <class Element, class Codec>
-  void describe_in(std::string const& name, Codec const& codec, std::uint64_t rows)
+  //! All worlds and both layouts.
+  void describe_all(std::string const& name, digested_codec const& codec, std::uint64_t rows)
   {
     // No chunk divides the odd length. Of the tensors the vectors bypass, and the matrix that is small.
     std::uint64_t const behind = 1516 + 80 * rows;
@@ -289,23 +323,24 @@ class golden_presets {
     layout const vector{.coordinates = behind + 509};
     layout const bucket{.coordinates = behind + 509, .tensors = tensors, .bypass_below = 16};
     for (int const ranks : {1, 2, 5}) {
-      describe_line<Element>(name + ' ' + std::to_string(ranks) + " vector", codec, vector, ranks);
-      describe_line<Element>(name + ' ' + std::to_string(ranks) + " tensors", codec, bucket, ranks);
+      describe_line(name + ' ' + std::to_string(ranks) + " vector", codec, vector, ranks);
+      describe_line(name + ' ' + std::to_string(ranks) + " tensors", codec, bucket, ranks);
     }
   }
 
   //! Neither the instruction set nor what the workspace holds may make a difference.
-  template <class Element, class Codec>
-  void describe_line(std::string const& line, Codec const& codec, layout const& gradient, int ranks)
+  void describe_line(std::string const& line,
+                     digested_codec const& codec,
+                     layout const& gradient,
+                     int ranks)
   {
     CAPTURE(line);
     cpu_executor const best, baseline{.instructions = instruction_set::baseline};
-    std::string const text = digest_exchanges<Element>(codec, gradient, ranks, best, std::byte{0});
-    CHECK(digest_exchanges<Element>(codec, gradient, ranks, baseline, std::byte{0xa5}) == text);
+    std::string const text = digest_exchanges(codec, gradient, ranks, best, std::byte{0});
+    CHECK(digest_exchanges(codec, gradient, ranks, baseline, std::byte{0xa5}) == text);
     lines_[line] = text;
     // Whatever arrives, no rank touches other memory than its own: see `host_buffer`.
-    static_cast<void>(
-      digest_exchanges<Element>(codec, gradient, ranks, best, std::byte{0xff}, true));
+    static_cast<void>(digest_exchanges(codec, gradient, ranks, best, std::byte{0xff}, true));
   }
 
   std::string path_;

@@ -6,6 +6,8 @@
 
 #include "operations.hpp"
 
+#include <tersum/execute/instruction_set.hpp>
+
 #include <cmath>
 
 namespace tersum::simulator {
@@ -31,11 +33,6 @@ template <class T>
 T quotient(T a, T b)
 {
   return a / b;
-}
-template <class T>
-T fused(T a, T b, T c)
-{
-  return std::fma(a, b, c);
 }
 template <class T>
 T square_root(T a)
@@ -145,6 +142,46 @@ void add_comparisons(operation_table& t, std::string const& type)
   }
 }
 
+//! @name d = a b + c, rounded once
+//! Without the processor's own instruction it is a function of the C library, which takes most of the time of a simulation.
+//! @{
+template <class T>
+[[gnu::always_inline]] inline void fuse_lanes(warp& w, instruction const& i, lane_set active)
+{
+  std::uint64_t* const d       = w.lanes(i.slots[0]);
+  std::uint64_t const *const a = w.lanes(i.slots[1]), *const b = w.lanes(i.slots[2]),
+                             *const c = w.lanes(i.slots[3]);
+  for (unsigned l = 0; l < warp_lanes; ++l) {
+    if ((active >> l & 1) != 0) {
+      d[l] = bits_of<T>(std::fma(value_of<T>(a[l]), value_of<T>(b[l]), value_of<T>(c[l])));
+    }
+  }
+}
+
+template <class T>
+void fuse_by_library(warp& w, instruction const& i, lane_set active)
+{
+  fuse_lanes<T>(w, i, active);
+}
+
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("avx2,fma")]] void fuse_by_instruction(warp& w, instruction const& i, lane_set active)
+{
+  fuse_lanes<T>(w, i, active);
+}
+#endif
+
+template <class T>
+[[nodiscard]] auto fuse_function()
+{
+#if defined(__x86_64__)
+  if (best_instruction_set() != instruction_set::baseline) { return &fuse_by_instruction<T>; }
+#endif
+  return &fuse_by_library<T>;
+}
+//! @}
+
 }  // namespace
 
 void add_float_operations(operation_table& t)
@@ -157,7 +194,7 @@ void add_float_operations(operation_table& t)
       add<product<T>, T, T, T>(t, "mul" + rounding + name);
     }
     add<quotient<T>, T, T, T>(t, "div.rn" + name);
-    add<fused<T>, T, T, T, T>(t, "fma.rn" + name);
+    t["fma.rn" + name] = {.run = fuse_function<T>(), .form = "dsss"};
     add<square_root<T>, T, T>(t, "sqrt.rn" + name);
     add<reciprocal<T>, T, T>(t, "rcp.rn" + name);
     add<least<T>, T, T, T>(t, "min" + name);
