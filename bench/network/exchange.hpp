@@ -277,6 +277,7 @@ class bench {
   double in_lanes(std::size_t count, Work const& work) const
   {
     using milliseconds = std::chrono::duration<double, std::milli>;
+    rest();
     if (count == 1) {
       slowest(0);  // a barrier
       auto const begin = clock_type::now();
@@ -308,7 +309,7 @@ class bench {
   //! many bytes a core carries.
   void probe_network()
   {
-    constexpr std::size_t most = std::size_t{1} << 24;
+    constexpr std::size_t most = std::size_t{1} << 26;  // more than caches hold
     std::vector<std::byte> scratch(2 * most);
     require(tersum::probe_network(*lanes_[0], scratch, direct_));
     std::vector<half> halves(most / sizeof(half));
@@ -317,6 +318,7 @@ class bench {
       most,
       model::all_reduce_traffic(model::route::ring, 1, ranks_),
       model::all_reduce_messages(model::route::ring, ranks_),
+      std::span{scratch}.first(1 << 24),
       [&](std::size_t bytes) {
         return lanes_[0]->all_reduce({.data  = halves.data(),
                                       .count = bytes / sizeof(half),
@@ -335,18 +337,20 @@ class bench {
     if (o_.copy_rate > 0) { on_.copy_rate = o_.copy_rate; }
     if (rank_ != 0) { return; }
     std::printf(
-      "{\"ranks\":%d,\"megabits\":%g,\"copy_rate\":%.4g,\"ring\":[%.4g,%.4g,%.4g,%.4g,%.4g],\"direct\":[%.4g,%.4g,%.4g,%.4g,%.4g]}\n",
+      "{\"ranks\":%d,\"megabits\":%g,\"copy_rate\":%.4g,\"ring\":[%.4g,%.4g,%.4g,%.4g,%.4g,%.4g],\"direct\":[%.4g,%.4g,%.4g,%.4g,%.4g,%.4g]}\n",
       ranks_,
       o_.megabits,
       o_.megabits > 0 ? o_.copy_rate : carried,
       ring_.latency,
       ring_.bandwidth,
       ring_.burst,
+      std::min(ring_.burst_rate, 1e15),
       ring_piece_.piece,
       ring_piece_.message,
       direct_.latency,
       direct_.bandwidth,
       direct_.burst,
+      std::min(direct_.burst_rate, 1e15),
       direct_piece_.piece,
       direct_piece_.message);
     std::fflush(stdout);
@@ -363,7 +367,11 @@ class bench {
   {
     constexpr std::size_t bytes = 512;
     std::vector<std::array<half, 2 * bytes>> data(lanes);  // sent, and received
+    std::mutex computing;  // which nobody does, but all take turns, as in an exchange
     auto const once = [&](std::size_t lane) -> status {
+      {
+        std::lock_guard const turn(computing);
+      }
       auto& own = data[lane];
       if (way == model::route::ring) {
         return lanes_[lane]->all_reduce({.data  = own.data(),
@@ -377,7 +385,7 @@ class bench {
       return s.ok() ? lanes_[lane]->all_gather(sent, blocks) : s;
     };
     std::array<std::vector<double>, 2> times;
-    for (int turn = 0; turn < 22; ++turn) {
+    for (int turn = 0; turn < 102; ++turn) {
       for (std::size_t more = 0; more < 2; ++more) {
         double const took = in_lanes(o_.pieces, [&](std::size_t lane, std::size_t) {
           status const s = once(lane);
@@ -391,7 +399,7 @@ class bench {
     return {2 * one - two, (two - one) / model::all_reduce_messages(way, ranks_)};
   }
 
-  //! Processor seconds for each coordinate, of the slowest rank: the median of several codings, while all ranks compute. They wait
+  //! Processor seconds for each coordinate, of the rank that is slowest each time: the median of several codings, while all ranks compute. They wait
   //! for each other where an exchange does, because who has waited computes with colder caches.
   template <class Codec>
   model::coding measure_coding(std::vector<piece<Codec>>& pieces)
@@ -400,6 +408,7 @@ class bench {
     double spent = 0;
     for (int turn = 0; turn < 16 && (turn < 4 || spent < .3); ++turn) {
       std::copy_n(gradient_.begin(), mean_.size(), mean_.begin());
+      rest();
       slowest(0);
       model::coding all;
       for (auto& one : pieces) {
@@ -409,7 +418,11 @@ class bench {
           one.mean,
           one.bytes(one.state),
           one.bytes(one.workspace),
-          [&] { return slowest(0), status{}; },
+          [&] {
+            rest();
+            slowest(0);
+            return status{};
+          },
           outcome);
         require(outcome);
         all.encode += parts.encode;
@@ -421,8 +434,8 @@ class bench {
     }
     auto const each = [&](double model::coding::*part) {
       std::vector<double> times;
-      for (auto const& turn : turns) { times.push_back(1e3 * turn.*part); }
-      return slowest(middle_of(times)) / 1e3 / static_cast<double>(mean_.size());
+      for (auto const& turn : turns) { times.push_back(slowest(1e3 * turn.*part)); }
+      return middle_of(times) / 1e3 / static_cast<double>(mean_.size());
     };
     model::coding costs{
       each(&model::coding::encode), each(&model::coding::reduce), each(&model::coding::decode)};
@@ -449,9 +462,9 @@ class bench {
     auto const& cost     = in_wire ? ring_piece_ : direct_piece_;
     double const beside  = cost.piece + messages * cost.message;
     double const predicted =
-      count == 1
-        ? parts.whole()
-        : model::exchange_seconds_in_pieces(parts, beside, traffic, on_, static_cast<int>(count));
+      count == 1 ? parts.whole()
+                 : model::exchange_seconds_in_pieces(
+                     parts, sent.coordinates, beside, traffic, on_, static_cast<int>(count));
     double const fixed = parts.coding() + waits;
     if (std::strcmp(name, "fp16") == 0) { reference_[{mean_.size(), count}] = {fixed, traffic}; }
     auto const& fp16  = reference_[{mean_.size(), count}];
@@ -478,6 +491,9 @@ class bench {
     std::fflush(stdout);
   }
   //! @}
+
+  //! As probe_network does: afterwards a token bucket is full, and caches are what they are for one who has waited.
+  static void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
   //! The largest of the ranks' numbers, on every rank.
   double slowest(double mine) const

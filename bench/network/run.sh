@@ -67,11 +67,11 @@ if $all; then
 fi
 [ -x "$program" ] || skip "$program is not built ($transport is needed)"
 
-# The egress of every rank.
+# The egress of every rank, with a queue that holds what sockets do, so that nothing is lost.
 limit() {
   for ((k = 0; k < ranks; ++k)); do
     ip netns exec "$name-$k" tc qdisc del dev eth0 root 2>/dev/null
-    [ "$1" = 0 ] || ip netns exec "$name-$k" tc qdisc add dev eth0 root tbf rate "$1mbit" burst "${BURST:-256kb}" latency 50ms ||
+    [ "$1" = 0 ] || ip netns exec "$name-$k" tc qdisc add dev eth0 root tbf rate "$1mbit" burst "${BURST:-256kb}" latency 500ms ||
       skip "no token bucket on this kernel"
   done
 }

@@ -207,7 +207,7 @@ class Validate(unittest.TestCase):
     def test_there_are_20_setups_in_a_quick_run_and_200_in_a_whole_one(self):
         def count(quick):
             keys = set()
-            for transport, ranks, rate, sizes, codecs, pieces, _ in validate.runs(quick):
+            for transport, ranks, rate, sizes, codecs, pieces, _ in validate.runs(quick, 2):
                 keys |= {(transport, ranks, rate, size, codec, cut) for size in sizes for codec in codecs
                          for cut in {1, pieces} if rate > 0}
             return len(keys)
@@ -235,7 +235,7 @@ class Validate(unittest.TestCase):
                  "measured": 1.0, "bandwidth": 1e7, "break_even": 0}
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "validation.json")
-            runs = {validate.key_of(run): {"probe": {"copy_rate": 1e9}, "setups": [setup]} for run in validate.runs(True)}
+            runs = {validate.key_of(run): {"probe": {"copy_rate": 1e9}, "setups": [setup]} for run in validate.runs(True, 2)}
             measured = {"version": 1, "cores": 2, "runs": runs}
             self.assertEqual(json.loads(validate.text_of(measured)), measured)
             file.write_text(validate.text_of(measured), encoding="utf-8")

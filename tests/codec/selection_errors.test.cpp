@@ -40,7 +40,8 @@ double error_of(Codec const& codec, gradients const& in, int steps = 10)
     for (auto const& gradient : in) {
       mean += static_cast<double>(gradient[i]) / static_cast<double>(in.size());
     }
-    lost += std::pow(static_cast<double>((*out)[0][i]) - mean, 2);
+    double const off = static_cast<double>((*out)[0][i]) - mean;
+    lost += off * off;
     all += mean * mean;
   }
   return lost / all;
@@ -54,7 +55,7 @@ double direct_error(gradients const& in, std::size_t size, std::size_t chosen)
   for (std::size_t i = 0; i < d; ++i) {
     double mean = 0;
     for (auto const& gradient : in) {
-      norm[i / size] += std::pow(static_cast<double>(gradient[i]), 2);
+      norm[i / size] += static_cast<double>(gradient[i]) * static_cast<double>(gradient[i]);
       mean += static_cast<double>(gradient[i]) / static_cast<double>(in.size());
     }
     energy[i / size] += mean * mean;

@@ -35,4 +35,5 @@ TEST_CASE("[device] reduce by operations of the position, and by those that enco
 TEST_CASE("[device] launches that reduce name the argument at fault and write nothing")
 {
   check_reduce_arguments(emulated_placement{});
+  check_reduce_that_encodes_elsewhere(emulated_placement{});
 }

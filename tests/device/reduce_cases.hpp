@@ -196,6 +196,31 @@ void check_reduce_that_encodes(Placement const& on)
   CHECK(same_bytes(to.read(), want.read()));
 }
 
+//! Their kernels load and store 16 bytes at once: whichever array lies elsewhere is refused, and nothing is written.
+template <class Placement>
+void check_reduce_that_encodes_elsewhere(Placement const& on)
+{
+  using op                    = requantizing_sum<lloyd_max<3>, 256>;
+  using element               = typename op::element;
+  constexpr std::size_t words = sizeof(element) / sizeof(std::uint32_t);
+  std::vector<std::uint32_t> const before(words + 4, 7);
+  for (std::size_t shifted = 0; shifted < 3; ++shifted) {
+    CAPTURE(shifted);
+    typename Placement::template array<std::uint32_t> const to{before}, a{before}, b{before};
+    auto const at = [&](auto const& array, std::size_t which) {
+      return reinterpret_cast<element*>(array.span().data() + (which == shifted ? 1 : 0));
+    };
+    status const executor = on.exec.reduce(op{}, at(to, 0), at(a, 1), at(b, 2), 1);
+    status const device   = tersum::reduce(
+      on.exec, op{}, std::span{at(to, 0), 1}, std::span{at(a, 1), 1}, std::span{at(b, 2), 1});
+    for (status const& s : {executor, device}) {
+      CHECK(s.code == error_code::invalid_argument);
+      CHECK(s.message.find("not aligned to 16 bytes") != std::string_view::npos);
+    }
+    CHECK(to.read() == before);
+  }
+}
+
 template <class Placement>
 void check_reduce_arguments(Placement const& on)
 {

@@ -104,7 +104,8 @@ struct tried_codec {
   std::unique_ptr<exchange_ranks> (*make)(layout const& gradient, int world, int shift);
   bool feeds_back;
   bool tracks;
-  bool keeps_others;   //!< Scales of a metric, or values that all ranks hold.
+  bool keeps_scales;   //!< Of a metric.
+  bool keeps_values;   //!< What all ranks hold, of which codes are differences.
   bool needs_tensors;  //!< Low-rank factors.
   bool sees_all;       //!< A NaN is noticed wherever it is.
   bool flags_shards;   //!< Each rank flags what is in its shard.

@@ -157,8 +157,15 @@ TEST_CASE("an exchange is its coding, shared cores included, and its messages an
   CHECK(parts.encode == doctest::Approx(2e-3));
   CHECK(parts.reduce == doctest::Approx(3e-3));  // 3/4 of the coordinates
   CHECK(parts.decode == doctest::Approx(8e-3));
-  // Two rounds, of which the small one passes at once.
-  CHECK(parts.network == doctest::Approx(4e-4 + (1.5 * 500e3 - 1e4) / 1e8));
+  // Two rounds, of which the small one passes at once. While blocks are added the bucket fills again.
+  CHECK(parts.network == doctest::Approx(4e-4 + (1.5 * 500e3 - 2e4) / 1e8));
+  CHECK(model::rounds_seconds(sent, net, route::direct, 4, 2e-5) ==
+        doctest::Approx(4e-4 + (1.5 * 500e3 - 1e4) / 1e8 - 2e-5));
+  CHECK(model::rounds_seconds(sent, net, route::ring, 4, 1) ==
+        doctest::Approx(12e-4 + (1.5 * 500e3 - 1e4) / 1e8));
+  // What the first half left of the burst is the second one's.
+  CHECK(model::rounds_seconds({.payload = 2e4}, net, route::direct, 2, 0) ==
+        doctest::Approx(2e-4 + 1e4 / 1e8));
   CHECK(parts.whole() == doctest::Approx(parts.coding() + parts.network));
 
   auto gathered  = sent;
@@ -176,31 +183,33 @@ TEST_CASE("pieces take a time between the bounds of a schedule of two machines")
   for (double const send : {.0003, .001, .01, .1, 3.0}) {
     for (int const pieces : {2, 12, 100}) {
       model::exchange_time const whole{.encode = .02, .network = send, .decode = .01};
-      double const predicted = model::exchange_seconds_in_pieces(whole, 0, 0, {}, pieces);
       double const simulated = simulated_pieces(.02 / pieces, send / pieces, .01 / pieces, pieces);
       double const longer    = std::max(.03, .03 / pieces + send);
       double const both      = .03 + .03 / pieces + send;
-      CHECK(predicted >= longer);
-      CHECK(predicted <= both);
       CHECK(simulated >= longer * (1 - 1e-12));
       CHECK(simulated <= both);
-      // Where one takes a hundred times as long as the other, no more than a piece of either is between them.
-      if (send < .0004 || send > 1) {
-        CHECK(std::abs(predicted - simulated) <= (.03 + send) / pieces + 1e-3 * both);
+      for (double const floats : {1e4, 1e9}) {
+        double const predicted = model::exchange_seconds_in_pieces(whole, floats, 0, 0, {}, pieces);
+        CHECK(predicted >= longer);
+        CHECK(predicted <= both);
+        // Where one takes a hundred times as long as the other, no more than a piece of either is between them.
+        if (send < .0004 || send > 1) {
+          CHECK(std::abs(predicted - simulated) <= (.03 + send) / pieces + 1e-3 * both);
+        }
       }
     }
   }
   model::exchange_time const one{.encode = .02, .network = .3, .reduce = .1, .decode = .01};
-  CHECK(model::exchange_seconds_in_pieces(one, .01, 1e8, {}, 1) == doctest::Approx(.43));
+  CHECK(model::exchange_seconds_in_pieces(one, 1e6, .01, 1e8, {}, 1) == doctest::Approx(.43));
   // Four ranks on two cores: what all of them compute, copy and wait for messages is the longer part.
   model::exchange_time const whole{.encode = .02, .network = .01, .decode = .01};
   CHECK(model::exchange_seconds_in_pieces(
-          whole, .01, 1e8, {.ranks = 4, .cores = 2, .copy_rate = 1e9}, 10) ==
-        doctest::Approx(std::hypot(10 * .01 + .03 + .2, .003 + .01)));
-  for (double const square : {1e-30, 2e-7, .25, 1.0, 3.0, 1e12}) {
-    CHECK(model::detail::root(square) == doctest::Approx(std::sqrt(square)).epsilon(1e-14));
-  }
-  static_assert(model::detail::root(0) == 0);
+          whole, 2e6, .01, 1e8, {.ranks = 4, .cores = 2, .copy_rate = 1e9}, 10) ==
+        doctest::Approx(10 * .01 + .03 + .2 + (.003 + .01) / 10));
+  // Pieces that no cache holds, and messages of which half is not hidden.
+  model::exchange_time const slow{.encode = .02, .network = .3, .decode = .01, .waits = .1};
+  CHECK(model::exchange_seconds_in_pieces(slow, 4e6, .01, 1e8, {.copy_rate = 1e9}, 10) ==
+        doctest::Approx(.003 + .3 + .05 + .4 * (.03 + .1 + .1)));
 }
 
 TEST_CASE("at the break-even bandwidth two exchanges take the same time")
@@ -278,6 +287,16 @@ TEST_CASE("the fit finds the network that made the times")
   CHECK(found.latency == doctest::Approx(bucket.latency));
   CHECK(found.bandwidth == doctest::Approx(bucket.bandwidth));
   CHECK(found.burst == doctest::Approx(bucket.burst));
+  // They pass as fast as the timing says that is all burst.
+  model::network slower = bucket;
+  slower.burst_rate     = 1e9;
+  timings.clear();
+  for (double const bytes : {0.0, 65536.0, 131072.0, 393216.0, 1179648.0, 3538944.0}) {
+    timings.push_back({bytes, model::send_seconds(slower, 2, bytes)});
+  }
+  CHECK(timings[2].seconds == doctest::Approx(2e-4 + 131072e-9));
+  CHECK(model::fit_network(timings, 2).burst == doctest::Approx(slower.burst));
+  CHECK(model::fit_network(timings, 2).burst_rate == doctest::Approx(slower.burst_rate));
   // Without a burst small messages may take longer than their bytes: then the line gives the latency.
   constexpr std::array<model::timing, 4> slow{{{0, 1e-4}, {1e5, 4e-3}, {1e6, 13e-3}, {2e6, 23e-3}}};
   CHECK(model::fit_network(slow, 1).latency == doctest::Approx(3e-3));

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <thread>
 #include <utility>
 
 namespace tersum::inline v0 {
@@ -46,16 +47,19 @@ template <transport Transport>
 }
 
 //! @brief Calls a collective with more and more bytes, up to what takes about a fifth of a second, and fits a network to the
-//! medians of five to 31 calls, as many as last a twentieth of a second.
+//! medians of five to 31 calls, as many as last a twentieth of a second. Before each the ranks rest for two milliseconds and write
+//! other memory, so that token buckets are as full and caches as cold as they are when ranks have computed.
 //! @param most      The most bytes to give to it.
 //! @param traffic   Bytes that a rank sends for each that it gives.
 //! @param messages  In a row.
+//! @param other     Memory that is written between calls.
 //! @param move      status(std::size_t bytes).
 template <transport Transport, class Move>
 [[nodiscard]] status probe_collective(Transport const& over,
                                       std::size_t most,
                                       double traffic,
                                       int messages,
+                                      std::span<std::byte> other,
                                       Move const& move,
                                       model::network& found)
 {
@@ -72,6 +76,8 @@ template <transport Transport, class Move>
     bool first        = count == 0;  // which connects
     // All ranks have the same times, and so make as many turns.
     while (turns < 5 || (turns < times.size() && spent < enough)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::fill(other.begin(), other.end(), static_cast<std::byte>(turns));
       double barrier = 0;
       if (status const s = largest_of_ranks(over, barrier); !s.ok()) { return s; }
       auto const begin = std::chrono::steady_clock::now();
@@ -126,6 +132,7 @@ template <transport Transport>
     half,
     model::all_reduce_traffic(model::route::direct, 1, over.size()),
     model::all_reduce_messages(model::route::direct, over.size()),
+    scratch.last(std::min<std::size_t>(scratch.size() / 4, 1 << 24)),
     [&](std::size_t bytes) -> status {
       rank_blocks const blocks{bytes, 1, over.size()};
       if (status const s = over.all_to_all(scratch.data(), blocks, received); !s.ok()) { return s; }

@@ -23,9 +23,10 @@ inline constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 //! @brief What connects the ranks, as one of them sees it while all of them send.
 struct network {
-  double latency   = 0;          //!< Seconds of one message, whatever its size.
-  double bandwidth = unlimited;  //!< Bytes per second that a rank sends.
-  double burst     = 0;  //!< Bytes that pass at once, before the limit of a token bucket is felt.
+  double latency    = 0;          //!< Seconds of one message, whatever its size.
+  double bandwidth  = unlimited;  //!< Bytes per second that a rank sends.
+  double burst      = 0;          //!< Bytes that pass before the limit of a token bucket is felt.
+  double burst_rate = unlimited;  //!< Bytes per second at which they pass.
   double add_rate =
     unlimited;  //!< Bytes per second that a rank adds; unlimited where the codec's costs have it.
 };
@@ -35,7 +36,8 @@ struct network {
                                             double messages,
                                             double bytes) noexcept
 {
-  return messages * net.latency + std::max(0.0, bytes - net.burst) / net.bandwidth;
+  return messages * net.latency +
+         std::max(bytes / net.burst_rate, (bytes - net.burst) / net.bandwidth);
 }
 
 //! @brief Which collective sums a payload.

@@ -15,22 +15,6 @@ namespace tersum::inline v0 {
 
 namespace model {
 
-namespace detail {
-
-//! A square root for constant expressions too: Newton's steps from above, until they no longer go down.
-[[nodiscard]] constexpr double root(double square) noexcept
-{
-  if (!(square > 0) || square == unlimited) { return square; }
-  double guess = square > 1 ? square : 1;
-  for (;;) {
-    double const next = .5 * (guess + square / guess);
-    if (!(next < guess)) { return guess; }
-    guess = next;
-  }
-}
-
-}  // namespace detail
-
 //! @brief How a payload meets the payloads of other ranks.
 enum class meeting : unsigned char {
   summed,     //!< It is all-reduced.
@@ -83,6 +67,7 @@ struct host {
   int ranks        = 1;          //!< Ranks that compute at the same time on this host.
   int cores        = 1;          //!< Cores (or devices) that they share.
   double copy_rate = unlimited;  //!< Bytes per second that one core carries through the transport.
+  double cache     = 1 << 20;    //!< Bytes that one core keeps near, whatever others do.
 
   //! @brief How much longer computing takes where ranks share cores.
   [[nodiscard]] constexpr double slowdown() const noexcept
@@ -97,6 +82,7 @@ struct exchange_time {
   double network = 0;
   double reduce  = 0;
   double decode  = 0;
+  double waits   = 0;  //!< Of the network's seconds, the latency of the messages.
 
   [[nodiscard]] constexpr double coding() const noexcept { return encode + reduce + decode; }
   [[nodiscard]] constexpr double whole() const noexcept { return coding() + network; }
@@ -121,18 +107,26 @@ struct exchange_time {
   return all_reduce_traffic(way, reduced, ranks) + payload;
 }
 
-//! @brief Seconds of all rounds on the network, one after the other. Each has the burst anew, since ranks compute and wait between.
-[[nodiscard]] constexpr double rounds_seconds(volume const& sent,
-                                              network const& net,
-                                              route way,
-                                              int ranks) noexcept
+//! @brief Seconds of all rounds on the network, one after the other. A round has the burst anew, since ranks compute and wait before
+//! it. Where owners add blocks between an all-to-all and an all-gather, a token bucket fills again meanwhile.
+//! @param adding  Seconds that they take for the payload.
+[[nodiscard]] constexpr double rounds_seconds(
+  volume const& sent, network const& net, route way, int ranks, double adding = 0) noexcept
 {
   double seconds = 0;
   for (volume const& round : {volume{.agreed = sent.agreed},
                               volume{.bypass = sent.bypass},
                               volume{.payload = sent.payload, .meets = sent.meets}}) {
-    seconds +=
-      send_seconds(net, exchange_messages(round, way, ranks), exchange_traffic(round, way, ranks));
+    double const bytes = exchange_traffic(round, way, ranks);
+    bool const in_halves =
+      way == route::direct && round.payload > 0 && round.meets != meeting::gathered;
+    double const first = in_halves ? bytes / 2 : bytes;
+    seconds += send_seconds(net, exchange_messages(round, way, ranks), first);
+    if (in_halves && bytes > first) {
+      network rest = net;
+      rest.burst   = std::min(net.burst, std::max(0.0, net.burst - first) + adding * net.bandwidth);
+      seconds += send_seconds(rest, 0, bytes - first);
+    }
   }
   return seconds;
 }
@@ -145,13 +139,15 @@ struct exchange_time {
                                                      route way,
                                                      int ranks) noexcept
 {
-  double const unit = sent.coordinates * on.slowdown();
-  double const adds = sent.meets == meeting::summed ? 1.0 - 1.0 / std::max(1, ranks) : 1.0;
-  double const many = sent.meets == meeting::gathered ? ranks : 1.0;
+  double const unit   = sent.coordinates * on.slowdown();
+  double const adds   = sent.meets == meeting::summed ? 1.0 - 1.0 / std::max(1, ranks) : 1.0;
+  double const many   = sent.meets == meeting::gathered ? ranks : 1.0;
+  double const adding = costs.reduce * unit * adds;
   return {.encode  = costs.encode * unit,
-          .network = rounds_seconds(sent, net, way, ranks),
-          .reduce  = costs.reduce * unit * adds,
-          .decode  = costs.decode * unit * many};
+          .network = rounds_seconds(sent, net, way, ranks, adding),
+          .reduce  = adding,
+          .decode  = costs.decode * unit * many,
+          .waits   = exchange_messages(sent, way, ranks) * net.latency};
 }
 
 //! @brief Seconds of an exchange whose gradient is cut into pieces, of which one computes while others are on the network.
@@ -159,16 +155,19 @@ struct exchange_time {
 //! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954), need
 //! the longer of what computing takes, and what the network takes with the coding of one piece before and after it. Computing has
 //! the messages of every piece, since a message of few bytes is processor time (system calls, threads that wake up), and where the
-//! transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores that they share. Neither is
-//! always ready when the other hands a piece over, so that an exchange takes more than the longer and less than both: the root
-//! of the sum of their squares, which is no law, but what came closest to the exchanges of bench/network.
+//! transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores that they share. Of the
+//! shorter one a piece cannot overlap. Where a piece of the gradient is larger than `host::cache`, coding and copying wait for the same
+//! memory, and two fifths of the shorter one come on top. These two fifths, and that half of the latency of a piece's messages is not
+//! hidden, are no laws, but what came closest to the exchanges of bench/network.
 //!
 //! @param whole             What the exchange would take in one piece.
+//! @param coordinates       Of the gradient.
 //! @param messages_seconds  Of one piece's messages, while others are under way: processor time, of which latency is more.
 //! @param bytes             That a rank sends.
 //! @param on                The host of the ranks.
 //! @param pieces            Equal ones, at least 1.
 [[nodiscard]] constexpr double exchange_seconds_in_pieces(exchange_time const& whole,
+                                                          double coordinates,
                                                           double messages_seconds,
                                                           double bytes,
                                                           host const& on,
@@ -176,10 +175,12 @@ struct exchange_time {
 {
   if (pieces <= 1) { return whole.whole(); }
   double const coding   = whole.coding();
-  double const sends    = coding / pieces + whole.network;
+  double const sends    = coding / pieces + whole.network + whole.waits / 2;
   double const copies   = bytes / on.copy_rate * on.slowdown();
   double const computes = coding + pieces * messages_seconds + copies;
-  return detail::root(sends * sends + computes * computes);
+  bool const cached     = coordinates * double{sizeof(float)} / pieces <= on.cache;
+  double const alone    = cached ? 1.0 / pieces : std::max(.4, 1.0 / pieces);
+  return std::max(sends, computes) + alone * std::min(sends, computes);
 }
 
 //! @brief The bandwidth at which two exchanges take the same time, bytes per second: below it the one that sends less is

@@ -48,13 +48,12 @@ struct line {
 
 }  // namespace detail
 
-//! @brief Fits latency, bandwidth and burst.
+//! @brief Fits latency, bandwidth, and what passes a token bucket at once.
 //!
 //! The first timing, whose bytes must be few enough to be nothing beside the latency, gives the latency. The bandwidth is that of a
-//! line of least relative squares through the last of the others. Where the line begins below the latency, a token bucket let the
-//! first bytes pass at once: the burst, for which the smaller ones of them took no longer. Where it begins above, the latency is
-//! that of the line. How many timings are on the line is what leaves the least error of all but the first; two at least, three
-//! where there are.
+//! line of least relative squares through the last of the others: as many as it comes within 5 % of, three at least, or two where
+//! there are no more. Where the line begins below the latency, a token bucket let the first bytes pass at once: the burst. The
+//! largest timing within it says how fast they pass. Where the line begins above, the latency is that of the line.
 //!
 //! @param timings   Of rising bytes, at least three; otherwise the network is unlimited.
 //! @param messages  In a row, in each of them.
@@ -63,25 +62,26 @@ struct line {
   if (timings.size() < 3 || messages < 1) { return {}; }
   auto const rest   = timings.subspan(1);
   double const base = timings[0].seconds;
-  network best{.latency = base / messages};
-  double least = unlimited;
-  for (std::size_t count = std::min<std::size_t>(3, rest.size()); count <= rest.size(); ++count) {
-    auto const [begin, slope] = detail::fit_line(rest.last(count));
-    if (slope <= 0) { continue; }
-    network const net{.latency   = std::max(begin, base) / messages,
-                      .bandwidth = 1 / slope,
-                      .burst     = std::max(0.0, (base - begin) / slope)};
-    double error = 0;
+  for (std::size_t count = rest.size(); count >= 2; --count) {
+    auto const last           = rest.last(count);
+    auto const [begin, slope] = detail::fit_line(last);
+    bool straight             = true;
+    for (timing const& t : last) {
+      double const off = (begin + slope * t.bytes) / t.seconds - 1;
+      straight         = straight && off <= .05 && off >= -.05;
+    }
+    if (slope <= 0 || (!straight && count > 3)) { continue; }
+    network found{.latency   = std::max(begin, base) / messages,
+                  .bandwidth = 1 / slope,
+                  .burst     = std::max(0.0, (base - begin) / slope)};
     for (timing const& t : rest) {
-      double const off = send_seconds(net, messages, t.bytes) / t.seconds - 1;
-      error += off * off;
+      if (t.bytes <= found.burst && t.seconds > base) {
+        found.burst_rate = t.bytes / (t.seconds - base);
+      }
     }
-    if (error < least) {
-      least = error;
-      best  = net;
-    }
+    return found;
   }
-  return best;
+  return {.latency = base / messages};
 }
 
 }  // namespace model
