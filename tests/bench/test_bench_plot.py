@@ -98,7 +98,9 @@ class Plot(unittest.TestCase):
         self.assertEqual(self.draw(self.file([run(name("select", "topkc_b2"), 1.0)])), (1, []))
 
     def test_no_text_of_the_committed_results_covers_another_or_is_cut(self):
-        for folder in (ROOT / "bench/results").iterdir():
+        folders = {file.parent for file in (ROOT / "bench/results").glob("*/*++.json")}  # others have results of networks alone
+        self.assertTrue(folders)
+        for folder in folders:
             with self.subTest(folder=folder.name), plot.matplotlib.rc_context(plot.STYLE):
                 figure = plot.draw(report.read(sorted(folder.glob("*++.json")), "")[0])
                 figure.canvas.draw()
