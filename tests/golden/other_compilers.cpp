@@ -67,6 +67,7 @@ int main(int argc, char** argv)
   }
   compare("rotated_sat4_ef float", digested_as<float>(presets::rotated_sat4_ef));
   compare("allocated_2_ef bfloat16", digested_as<bfloat16>(presets::allocated_2_ef));
+  compare("topkc_b2_ef float", digested_as<float>(presets::topkc_b2_ef));
   compare("powersgd_r4 float", digested_as<float>(presets::powersgd_r4));
   std::printf("%d digests compared, %d differ\n", compared, differ);
   return differ == 0 && compared > 0 ? 0 : 1;

@@ -48,7 +48,9 @@ TERSUM_TARGET inline void convert_sendable(float const* from, To* to, std::size_
     store_values(to + i,
                  are_sendable<To>(v) ? within_range<To>(v) : from_bits(broadcast(0x7fffffffu)));
   }
-  for (; i < count; ++i) { to[i] = sendable_from_float<To>(from[i]); }
+  for (std::size_t left = count % width; left > 0; --left, ++i) {
+    to[i] = sendable_from_float<To>(from[i]);
+  }
 }
 
 //! @brief residual[i] = whole[i] - sent[i], or whole[i] if `sent` is null. Elements that cannot be sent stay as they were.
