@@ -399,8 +399,8 @@ class bench {
     return {2 * one - two, (two - one) / model::all_reduce_messages(way, ranks_)};
   }
 
-  //! Processor seconds for each coordinate, of the rank that is slowest each time: the median of several codings, while all ranks compute. They wait
-  //! for each other where an exchange does, because who has waited computes with colder caches.
+  //! Processor seconds for each coordinate, of the rank that is slowest each time: the median of several codings, while all ranks
+  //! compute. They wait for each other where an exchange does, because who has waited computes with colder caches.
   template <class Codec>
   model::coding measure_coding(std::vector<piece<Codec>>& pieces)
   {

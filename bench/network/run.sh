@@ -67,7 +67,7 @@ if $all; then
 fi
 [ -x "$program" ] || skip "$program is not built ($transport is needed)"
 
-# The egress of every rank, with a queue that holds what sockets do, so that nothing is lost.
+# The egress of every rank, with a queue of half a second.
 limit() {
   for ((k = 0; k < ranks; ++k)); do
     ip netns exec "$name-$k" tc qdisc del dev eth0 root 2>/dev/null

@@ -7,8 +7,8 @@
 //!
 //! Between the phases the ranks exchange ordinary gradients: a common normal vector and a third as much of each rank's
 //! own. After 60 steps of them, the error of the mean of 20 steps is taken. Low-rank factors, which take a few directions of a
-//! residual in a step, get 240 steps of each. A tenth of all steps are ordinary ones before the first phase: the largest error
-//! of those is the error of a state without an adversary. Laws: nothing becomes infinite or NaN, nothing is flagged, and the
+//! residual in a step, get 240 steps of each. Up to a tenth of all steps, and one such error at least, come before the first
+//! phase: the largest is the error of a state without an adversary. Laws: nothing becomes infinite or NaN, nothing is flagged, and the
 //! error after a phase is at most twice that one. Coded factors need only be better than nothing, and so do codes in a metric:
 //! their errors count in units of scales, which remember a burst for a thousand steps.
 
@@ -89,7 +89,7 @@ class soak {
     double undisturbed = 0;
     do {
       undisturbed = std::max(undisturbed, ordinary());
-    } while (ok_ && 10 * steps_ < steps);
+    } while (ok_ && 10 * (steps_ + window()) <= steps);
     double worst            = 0;
     std::size_t worst_phase = 0;
     double drained          = 0;
@@ -137,6 +137,10 @@ class soak {
   [[nodiscard]] int settle_steps() const { return codec_.needs_tensors ? 240 : 60; }
   //! Long enough for factors of rank 1 to take all directions several times.
   [[nodiscard]] int measured_steps() const { return codec_.needs_tensors ? 240 : 20; }
+  [[nodiscard]] std::uint64_t window() const
+  {
+    return static_cast<std::uint64_t>(settle_steps() + measured_steps());
+  }
   [[nodiscard]] std::size_t length() const { return static_cast<std::size_t>(length_); }
 
   //! Root mean square of what the ranks keep.
