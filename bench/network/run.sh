@@ -67,6 +67,21 @@ if $all; then
 fi
 [ -x "$program" ] || skip "$program is not built ($transport is needed)"
 
+# The core of a rank: so many of those that this script may use (CORES, or all) in turn.
+core_of() {
+  local all=() range
+  for range in $(taskset -pc $$ | sed 's/.*: //; s/,/ /g'); do
+    mapfile -t -O ${#all[@]} all < <(seq "${range%-*}" "${range#*-}")
+  done
+  echo "${all[$(($1 % ${CORES:-${#all[@]}}))]}"
+}
+
+# A core as the kernel writes sets of them: 32 in a word of hexadecimal digits, the highest first.
+mask_of() {
+  printf '%x' $((1 << $1 % 32))
+  for ((word = $1 / 32; word > 0; --word)); do printf ',00000000'; done
+}
+
 # The egress of every rank, with a queue of half a second.
 limit() {
   for ((k = 0; k < ranks; ++k)); do
@@ -93,17 +108,13 @@ limit() {
     # Socket buffers that hold what is sent: otherwise the network waits while another thread computes on a rank's core.
     ip netns exec "$name-$k" bash -c 'cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle &&
       echo 4096 4194304 16777216 | tee tcp_wmem >tcp_rmem'
+    # One core handles what goes to and from a rank: two would overtake each other, and TCP takes what comes late for lost and sends at
+    # half of the rate for seconds.
+    mask=$(mask_of "$(core_of "$k")")
+    ip netns exec "$name-$k" bash -c "echo $mask >/sys/class/net/eth0/queues/rx-0/rps_cpus" 2>/dev/null || true
+    ip netns exec "$name-bridge" bash -c "echo $mask >/sys/class/net/v$k/queues/rx-0/rps_cpus" 2>/dev/null || true
   done
 ) || skip "the namespaces could not be connected"
-
-# The core of a rank, with CORES: so many of those that this script may use, in turn.
-core_of() {
-  local all=() range
-  for range in $(taskset -pc $$ | sed 's/.*: //; s/,/ /g'); do
-    mapfile -t -O ${#all[@]} all < <(seq "${range%-*}" "${range#*-}")
-  done
-  echo "${all[$(($1 % CORES))]}"
-}
 
 # One process, or mpirun, for each rank of Gloo or all of MPI.
 start() {

@@ -57,6 +57,12 @@ class Network:
             ok = ok and inside(k, "ip", "addr", "add", f"10.77.0.{k + 1}/24", "dev", "eth0")
             ok = ok and inside(k, "ip", "link", "set", "lo", "up") and inside(k, "ip", "link", "set", "eth0", "up")
             ok = ok and inside(k, "sh", "-c", "echo reno >/proc/sys/net/ipv4/tcp_congestion_control")
+            # One core handles what goes to and from a rank: two would overtake each other, and TCP takes what comes late for lost.
+            cores = sorted(os.sched_getaffinity(0))
+            core = cores[k % len(cores)]
+            mask = f"{1 << core % 32:x}" + ",00000000" * (core // 32)
+            inside(k, "sh", "-c", f"echo {mask} >/sys/class/net/eth0/queues/rx-0/rps_cpus")
+            call("ip", "netns", "exec", bridge, "sh", "-c", f"echo {mask} >/sys/class/net/v{k}/queues/rx-0/rps_cpus")
         return ok
 
     def limit(self, rate):
