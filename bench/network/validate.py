@@ -3,14 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges over networks of limited bandwidth, beside what the performance model (tersum/model/) predicts.
 
-    bench/network/validate.py [--quick] [--build build/cpu] [--json FILE] [--picture FILE]
+    bench/network/validate.py [--quick] [--build build/cpu] [--repeats 3] [--json FILE] [--picture FILE]
 
 Every setup is a codec, 2 to 4 ranks in network namespaces (run.sh), a limit, a size, whole or in pieces, over Gloo or MPI. Before
 it exchanges, each run measures: latency and bandwidth, by a fit to a probe; what pieces and messages cost while others are under way,
 by pieces of nothing; the bytes that a core carries through the transport, by a probe without limit; and the processor time of
 encoding, adding and decoding. How many cores the ranks share is an input: each rank stays on one. The prediction is made of these
 alone. The file is written after every run, and runs that it has already are left out: an interrupted validation goes on where it
-was. A run beside which other processes worked is repeated; how much they did is in the file. --quick is 20 setups. Ends with 77
+was. Everything is run three times, one after the other, and of each setup the medians of measurements and of predictions count.
+A run beside which other processes worked is repeated; how much they did is in the file. --quick is 20 setups, once. Ends with 77
 where namespaces are not allowed or the programs are not built.
 
 --picture draws what is in the file (matplotlib), and does not measure with --draw-only.
@@ -21,6 +22,7 @@ import json
 import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import time
@@ -138,14 +140,18 @@ def text_of(measured):
 
 
 def setups_of(measured):
-    """All setups with a limit, once each."""
+    """All setups with a limit, once each: the medians of their runs."""
     found = {}
-    for run in measured["runs"].values():
+    for key, run in measured["runs"].items():
         for setup in run["setups"]:
             if setup["megabits"] > 0:
-                found.setdefault(tuple(setup[k] for k in ("transport", "ranks", "megabits", "coordinates", "pieces", "codec")),
-                                 setup)
-    return list(found.values())
+                name = tuple(setup[k] for k in ("transport", "ranks", "megabits", "coordinates", "pieces", "codec"))
+                # A crossing's run has setups of another one's, too, of which one is enough.
+                of_one = found.setdefault(name, (key.partition(" #")[0], []))
+                if of_one[0] == key.partition(" #")[0]:
+                    of_one[1].append(setup)
+    return [dict(same[0], **{k: statistics.median(s[k] for s in same) for k in ("measured", "predicted", "bandwidth", "break_even")})
+            for _, same in found.values()]
 
 
 def crossing(points):
@@ -242,6 +248,7 @@ def main():
     parser.add_argument("--picture", help="where to draw, .svg or .png")
     parser.add_argument("--draw-only", action="store_true", help="report and draw what is in the file")
     parser.add_argument("--transport", choices=TRANSPORTS, help="only one of them (both)")
+    parser.add_argument("--repeats", type=int, default=3, help="of everything, of which medians count (3; 1 with --quick)")
     parser.add_argument("--attempts", type=int, default=3, help="at a run beside which other processes worked (3; 1 with --quick)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing more after so many; go on with the next call")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="that all ranks share (those of this machine)")
@@ -253,13 +260,14 @@ def main():
     if not options.draw_only:
         copy_rates, begin = {}, time.monotonic()
         planned = [run for run in runs(options.quick, measured["cores"]) if options.transport in (None, run[0])]
-        for number, run in enumerate(planned, 1):
-            key, world = key_of(run), run[:2]
+        repeats = 1 if options.quick else options.repeats
+        for number, (turn, run) in enumerate(((turn, run) for turn in range(repeats) for run in planned), 1):
+            key, world = key_of(run) + (f" #{turn + 1}" if turn else ""), run[:2]
             if time.monotonic() - begin > options.seconds:
                 print(f"stopped before {key}", file=sys.stderr)
                 break
             if key not in measured["runs"]:
-                print(f"[{number}/{len(planned)}, {time.monotonic() - begin:.0f} s] {key}", file=sys.stderr, flush=True)
+                print(f"[{number}/{repeats * len(planned)}, {time.monotonic() - begin:.0f} s] {key}", file=sys.stderr, flush=True)
                 (probe, setups), others = alone(
                     lambda run=run, world=world: perform(run, measured["cores"], copy_rates.get(world, 0), options.build),
                     1 if options.quick else options.attempts)

@@ -230,6 +230,15 @@ class Validate(unittest.TestCase):
             self.assertEqual((result, others), (chosen, ticks[chosen] / per_second))
             self.assertEqual(3 - len(list(results)), calls)
 
+    def test_medians_of_all_runs_of_a_setup_count(self):
+        def run(measured, predicted):
+            return {"setups": [{"transport": "gloo", "ranks": 2, "megabits": 100, "coordinates": 7, "pieces": 1, "codec": "fp16",
+                                "measured": measured, "predicted": predicted, "bandwidth": 1e7, "break_even": 0}]}
+
+        runs = {"one": run(1.0, 3.0), "one #2": run(3.0, 1.0), "one #3": run(2.0, 1.5), "another with the same setup": run(9.0, 9.0)}
+        merged, = validate.setups_of({"runs": runs})
+        self.assertEqual((merged["measured"], merged["predicted"]), (2.0, 1.5))
+
     def test_what_was_measured_is_not_measured_again(self):
         setup = {"transport": "gloo", "ranks": 2, "megabits": 100, "coordinates": 7, "pieces": 1, "codec": "fp16", "predicted": 1.05,
                  "measured": 1.0, "bandwidth": 1e7, "break_even": 0}

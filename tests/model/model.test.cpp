@@ -205,11 +205,11 @@ TEST_CASE("pieces take a time between the bounds of a schedule of two machines")
   model::exchange_time const whole{.encode = .02, .network = .01, .decode = .01};
   CHECK(model::exchange_seconds_in_pieces(
           whole, 2e6, .01, 1e8, {.ranks = 4, .cores = 2, .copy_rate = 1e9}, 10) ==
-        doctest::Approx(10 * .01 + .03 + .2 + (.003 + .01) / 10));
-  // Pieces that no cache holds, and messages of which half is not hidden.
+        doctest::Approx(10 * .011 + .03 + .18 + (.003 + .01) / 10));
+  // Pieces that no cache holds, and the latency of a piece's messages, which is not hidden.
   model::exchange_time const slow{.encode = .02, .network = .3, .decode = .01, .waits = .1};
   CHECK(model::exchange_seconds_in_pieces(slow, 4e6, .01, 1e8, {.copy_rate = 1e9}, 10) ==
-        doctest::Approx(.003 + .3 + .05 + .4 * (.03 + .1 + .1)));
+        doctest::Approx(.403 + (.1 + .3 * .23 / .403) * .23));
 }
 
 TEST_CASE("at the break-even bandwidth two exchanges take the same time")

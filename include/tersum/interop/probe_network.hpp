@@ -65,7 +65,7 @@ template <transport Transport, class Move>
 {
   constexpr double longest = .2;
   constexpr double enough  = .05;
-  std::array<model::timing, 10> timings{};
+  std::array<model::timing, 12> timings{};
   std::size_t count    = 0;
   std::size_t bytes    = 512;
   double of_one_before = 0;
@@ -93,7 +93,7 @@ template <transport Transport, class Move>
     std::nth_element(times.data(), middle, times.data() + turns);
     timings[count++] = {traffic * static_cast<double>(std::min(bytes, most)), *middle};
     of_one_before    = *middle;
-    bytes            = count == 1 ? std::size_t{1} << 16 : bytes * (count == 2 ? 2 : 3);
+    bytes            = count == 1 ? std::size_t{1} << 13 : bytes * (bytes < 1 << 17 ? 2 : 3);
     // At least two beside the smallest, which gives the latency.
     if (count > 2 && 3 * of_one_before > longest) { break; }
   }

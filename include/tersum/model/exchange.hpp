@@ -155,14 +155,16 @@ struct exchange_time {
 //! Two machines, each of which takes a piece at a time (Johnson, Optimal two- and three-stage production schedules, 1954), need
 //! the longer of what computing takes, and what the network takes with the coding of one piece before and after it. Computing has
 //! the messages of every piece, since a message of few bytes is processor time (system calls, threads that wake up), and where the
-//! transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores that they share. Of the
-//! shorter one a piece cannot overlap. Where a piece of the gradient is larger than `host::cache`, coding and copying wait for the same
-//! memory, and two fifths of the shorter one come on top. These two fifths, and that half of the latency of a piece's messages is not
-//! hidden, are no laws, but what came closest to the exchanges of bench/network.
+//! transport takes processor time for bytes (`host::copy_rate`), what all ranks copy with the cores that they share. The network has
+//! the latency of one piece's messages besides its own. Of the shorter one a piece cannot overlap. Where a piece of the gradient is
+//! larger than `host::cache`, coding and copying wait for the same memory: the more so the more both are under way at once, and where
+//! both take as long, for three tenths of it. A message beside others costs a tenth more where they compute, and a byte of a piece a
+//! tenth less than one of large messages. These numbers are no law, but what came closest to the exchanges of bench/network.
 //!
-//! @param whole             What the exchange would take in one piece.
+//! @param whole             What the exchange would take in one piece, where coding a coordinate costs what it does in pieces.
 //! @param coordinates       Of the gradient.
-//! @param messages_seconds  Of one piece's messages, while others are under way: processor time, of which latency is more.
+//! @param messages_seconds  Of one piece's messages, while others are under way and nobody computes: processor time, of which latency
+//!                          is more.
 //! @param bytes             That a rank sends.
 //! @param on                The host of the ranks.
 //! @param pieces            Equal ones, at least 1.
@@ -175,12 +177,14 @@ struct exchange_time {
 {
   if (pieces <= 1) { return whole.whole(); }
   double const coding   = whole.coding();
-  double const sends    = coding / pieces + whole.network + whole.waits / 2;
-  double const copies   = bytes / on.copy_rate * on.slowdown();
-  double const computes = coding + pieces * messages_seconds + copies;
+  double const sends    = coding / pieces + whole.network + whole.waits;
+  double const copies   = .9 * bytes / on.copy_rate * on.slowdown();
+  double const computes = coding + 1.1 * pieces * messages_seconds + copies;
+  double const longer   = std::max(sends, computes);
+  double const shorter  = std::min(sends, computes);
   bool const cached     = coordinates * double{sizeof(float)} / pieces <= on.cache;
-  double const alone    = cached ? 1.0 / pieces : std::max(.4, 1.0 / pieces);
-  return std::max(sends, computes) + alone * std::min(sends, computes);
+  double const beside   = cached || longer <= 0 ? 0.0 : .3 * shorter / longer;
+  return longer + (1.0 / pieces + beside) * shorter;
 }
 
 //! @brief The bandwidth at which two exchanges take the same time, bytes per second: below it the one that sends less is
