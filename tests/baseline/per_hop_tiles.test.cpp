@@ -350,6 +350,46 @@ TEST_CASE(
   check(rotated{.chunker = {.bits = 3}}, 100'000);
 }
 
+TEST_CASE("[per_hop_tiles] no head leads a hop out of its tile")
+{
+  using op            = dynamiq::payload_op;
+  std::size_t const d = 18'000;
+  tests::staged_run<dynamiq> run{presets::dynamiq_hop_4, layout{d}, 2, seed};
+  run.measure(draw(2, d));
+  run.agree(reduction_order::ring);
+  run.encode();
+  auto const first  = payload_wire(run.plan(), run.workspace(0));
+  auto const second = payload_wire(run.plan(), run.workspace(1));
+  // Between two others, which nothing may change. The sanitizers see what is read beyond them.
+  std::vector<op::element> const around(3, first.data[0]);
+  for (int const bit : {0, 5, 31}) {
+    for (int word = 0; word < tile_head::words; ++word) {
+      for (bool const all : {false, true}) {
+        CAPTURE(word);
+        CAPTURE(bit);
+        CAPTURE(all);
+        op::element hostile = first.data[first.count - 1];
+        hostile.about.word[word] ^= all ? ~0u : 1u << bit;
+        for (auto const set :
+             {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+          cpu_executor const exec{.threads = 1, .instructions = set};
+          if (!exec.check().ok()) { continue; }
+          auto a = around, b = around;
+          a[1] = hostile;
+          b[1] = second.data[second.count - 1];
+          std::vector<op::element> const hop{op{}(a[1], b[1])};
+          REQUIRE(exec.reduce(op{}, &a[1], &a[1], &b[1], 1) == status{});
+          CHECK(tests::same_bytes(std::vector{a[1]}, hop));
+          CHECK(tests::same_bytes(std::vector{a[0], a[2]}, std::vector{around[0], around[2]}));
+          a[1] = hostile;
+          REQUIRE(exec.reduce(op{}, &b[1], &b[1], &a[1], 1) == status{});
+          CHECK(tests::same_bytes(std::vector{b[0], b[2]}, std::vector{around[0], around[2]}));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("[per_hop_tiles] plan, memory and what a budget does not pay for")
 {
   // 391008 coordinates at 4 bits are 48876 words, less 764 of norms: 22 tiles of 2156 words.
