@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace {
@@ -82,6 +83,33 @@ TEST_CASE("[headroom] what is tracked stays where it was when a gradient is not 
   in[1][200] = std::numeric_limits<float>::quiet_NaN();
   run.exchange(in);
   for (int rank = 0; rank < 2; ++rank) { CHECK(run.record(0, rank).ratio == before); }
+}
+
+TEST_CASE("[headroom] in a step that is flagged, the finite chunks of a tensor are what is tracked")
+{
+  // As docs/tuning.md says: a chunk that is not finite counts as little as one of zeros.
+  std::size_t const d = 2000;  // two chunks
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> in(4, std::vector<float>(d));
+  for (std::size_t i = 0; i < d; ++i) {
+    float const value = normal(random);
+    for (auto& gradient : in) { gradient[i] = value; }
+  }
+  tersum::tests::loopback_run run{tersum::presets::rotated_sat4, tersum::layout{d}, 4, 1};
+  tersum::tests::loopback_run zeros{tersum::presets::rotated_sat4, tersum::layout{d}, 4, 1};
+  run.exchange(in);
+  zeros.exchange(in);
+  float const before = run.record(0).ratio;
+  for (float& value : in[0]) { value = -value; }
+  auto without = in;
+  for (auto& gradient : without) { std::fill(gradient.begin() + 1024, gradient.end(), 0.0f); }
+  in[2][1900] = std::numeric_limits<float>::quiet_NaN();
+  run.exchange(in);
+  zeros.exchange(without);
+  CHECK(run.header(0).last_was_non_finite());
+  CHECK(run.record(0).ratio < 0.8f * before);
+  CHECK(run.record(0).ratio == zeros.record(0).ratio);
 }
 
 }  // namespace
