@@ -354,8 +354,7 @@ class bench {
     double message = 0;
   };
 
-  //! From pieces of one and of two all-reduces of 512 bytes. Measured before every exchange in pieces: over Gloo a message costs
-  //! now one time, now twice that, for seconds on end.
+  //! From pieces of one and of two all-reduces of 512 bytes. Measured before every exchange in pieces, as it does not stay the same.
   piece_costs time_messages(model::route way)
   {
     constexpr std::size_t bytes = 512;
