@@ -12,6 +12,7 @@
 #include "your_own/every_kth_chunk.hpp"
 #include "your_own/largest_mean.hpp"
 #include "your_own/mean_magnitude.hpp"
+#include "your_own/sign_quantizer.hpp"
 #include "your_own/signed_permutation.hpp"
 
 #include <tersum/single_process/loopback.hpp>
@@ -107,6 +108,13 @@ int main()
   run("signed_permutation", in_lanes<signed_permutation, range>{});
   run("cosine_transform", in_lanes<cosine_transform<128>, range>{});
   run("mean_magnitude", in_lanes<hadamard, mean_magnitude>{});
+  run("sign_quantizer",
+      codec<fixed_chunks<128>,
+            hadamard,
+            rms_range<no_headroom>,
+            sign_quantizer,
+            widening_sum<2, 8>,
+            error_feedback>{.range = {.clip = .8f}});
   run("decaying_feedback", in_lanes<hadamard, range, decaying_feedback>{});
   run("every_kth_chunk", cast_codec<half, every_kth_chunk<128, 4>>{});
   run("even_codebook", two_shot_codec<fixed_chunks<512>, partial_hadamard<512>, even_codebook>{});

@@ -10,6 +10,7 @@
 #include "../../examples/your_own/every_kth_chunk.hpp"
 #include "../../examples/your_own/largest_mean.hpp"
 #include "../../examples/your_own/mean_magnitude.hpp"
+#include "../../examples/your_own/sign_quantizer.hpp"
 #include "../../examples/your_own/signed_permutation.hpp"
 #include "support/compare_kernels.hpp"
 
@@ -55,6 +56,16 @@ TEST_CASE("[conformance] a range of a user makes the same bytes in kernels")
   compare_strangers(in_lanes<partial_hadamard<256>, mean_magnitude, error_feedback>{});
   compare_strangers(in_lanes<no_rotation, mean_magnitude, no_feedback>{});
   compare_strangers(in_lanes<signed_permutation, mean_magnitude, no_feedback, 2048>{});
+}
+
+TEST_CASE("[conformance] a quantizer of a user makes the same bytes in kernels")
+{
+  compare_strangers(codec<fixed_chunks<256>,
+                          partial_hadamard<256>,
+                          rms_range<no_headroom>,
+                          sign_quantizer,
+                          widening_sum<2, 8>,
+                          error_feedback>{.range = {.clip = 0.8f}});
 }
 
 TEST_CASE("[conformance] feedback of a user makes the same bytes in kernels")

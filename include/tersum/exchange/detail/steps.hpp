@@ -130,11 +130,11 @@ template <class Codec>
   return step;
 }
 
-//! @brief Whether a chunk's energy is missing in what was decoded: because it was not finite, or did not travel.
+//! @brief Whether a chunk did not travel, so that its energy is missing in what was decoded.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE bool stays_behind(chunk_step const& step)
 {
-  return is_poisoned(step) || (selects<Codec> && step.decode == 0.0f);
+  return selects<Codec> && step.decode == 0.0f;
 }
 
 //! @brief Whether three quarters of a tensor's lanes are at a limit. Then the range was far too narrow for the sum, which
@@ -146,7 +146,8 @@ template <class Codec>
   return saturated >= 0.75 * Codec::chunk_size * static_cast<double>(tensor_chunks);
 }
 
-//! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with or it is not finite.
+//! @brief sqrt(|sum|^2 / energy of one rank); or `before`, if there is no energy to compare with, or a chunk of the tensor is
+//! not finite, which makes both NaN or Inf.
 //!
 //! @param of_sum  Adds up, over the chunks, decode^2 times the squares of the summed codes; four times that if `is_saturated`.
 //! @param energy  Squared norm of one rank: the mean over the ranks if norms were summed, otherwise the largest.

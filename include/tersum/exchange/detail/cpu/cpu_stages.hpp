@@ -844,7 +844,7 @@ void cpu_stages<Codec, Element>::finish() const
       }
       if constexpr (tracks<Codec>) {
         double of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
-          return is_poisoned(args_.steps[chunk]) ? so_far : add_energy(so_far, args_.steps[chunk]);
+          return add_energy(so_far, args_.steps[chunk]);
         });
         if constexpr (saturates<Codec>) {
           double const saturated = static_cast<double>(record.saturated);
