@@ -6,18 +6,33 @@
 
     PYTHONPATH=examples/pytorch TERSUM_C_LIBRARY=... examples/time_to_accuracy/losses.py --codecs two_shot_2 metric_2
 
-Prints the last validation loss of each training, and how far it is above that of fp32 with the same seed.
+Prints for each codec how far its last validation loss is above that of fp16 with the same seed, after how many of fp16's steps
+it has reached fp16's loss, and three figures that may predict it: the error of the decoded mean and of the optimizer's update
+that is made of it, each relative to the exact one's energy, and the share of coordinates that are decoded to zero. A training
+that has its file in the folder is not run again.
 """
 
 import argparse
+import concurrent.futures
+import copy
 import ctypes
+import json
+import math
+import multiprocessing
+import os
+import pathlib
 import statistics
+import sys
 
 import torch
 
+from report import SLACK, mean_and_error, rolling, time_to
 from tasks import TASKS
 from tersum_torch import library
 from tersum_torch.library import lib
+
+ROLLING = 4  # validations in a mean of the loss
+BASELINE = "fp16"
 
 
 class Ranks:
@@ -46,6 +61,11 @@ class Ranks:
             self.steps.append(library.Step())
             lib.tersum_get_step(self.codecs[0], index, self.steps[-1])
 
+    @property
+    def bits(self):
+        """What a rank gives to its collectives, per coordinate."""
+        return lib.tersum_bits_per_coordinate(self.codecs[0])
+
     def mean(self, gradients):
         for index, step in enumerate(self.steps):
             size = step.count * step.element_bytes
@@ -72,49 +92,157 @@ class Ranks:
                     to[begin + k * size:begin + (k + 1) * size] = sent
 
 
-def train(name, codec, seed, given):
-    """The last validation loss."""
-    task = TASKS[name](seed)
-    if given.batch:
-        task.size = given.batch
-    torch.manual_seed(seed)  # the same initial weights for all codecs
-    model = task.model()
-    optimizer, parameters = task.optimizer(model.parameters()), list(model.parameters())
-    ranks = Ranks(codec, parameters, given.ranks, seed)
-    for step in range(given.steps):
-        gradients = []
-        for rank in range(given.ranks):
-            optimizer.zero_grad()
-            task.loss(model, task.batch(step, rank)).backward()
-            gradients.append(torch.cat([p.grad.flatten() for p in parameters]))
-        for p, mean in zip(parameters, ranks.mean(gradients).split([p.numel() for p in parameters])):
-            p.grad.copy_(mean.view_as(p))
-        optimizer.step()
+def flat(tensors):
+    return torch.cat([t.detach().flatten() for t in tensors])
+
+
+def lost(estimate, exact):
+    """The energy of the difference, relative to that of `exact`."""
+    return float((estimate - exact).square().sum() / exact.square().sum())
+
+
+def update(optimizer, parameters, gradient):
+    """Makes a step of the optimizer, and says what it added to the parameters."""
+    before = flat(parameters)
+    for p, part in zip(parameters, gradient.split([p.numel() for p in parameters])):
+        p.grad = part.view_as(p).clone()
+    optimizer.step()
+    return flat(parameters) - before
+
+
+def update_without_trace(optimizer, parameters, gradient):
+    """What a step of the optimizer would add."""
+    state, weights = copy.deepcopy(optimizer.state_dict()), [p.detach().clone() for p in parameters]
+    added = update(optimizer, parameters, gradient)
+    optimizer.load_state_dict(state)
+    with torch.no_grad():
+        for p, weight in zip(parameters, weights):
+            p.copy_(weight)
+    return added
+
+
+def validate(task, model):
     model.eval()
     with torch.no_grad():
-        return statistics.fmean(float(task.loss(model, batch)) for batch in task.held_out())
+        loss = statistics.fmean(float(task.loss(model, batch)) for batch in task.held_out())
+    model.train()
+    return loss
+
+
+def train(run):
+    """One training: its losses, and at every validation the errors of the mean and of the update."""
+    torch.set_num_threads(1)
+    task = TASKS[run["task"]](run["seed"])
+    task.size = run["batch"] or getattr(task, "size", None)
+    torch.manual_seed(run["seed"])  # the same initial weights for all codecs
+    model = task.model()
+    optimizer, parameters = task.optimizer(model.parameters()), list(model.parameters())
+    ranks = Ranks(run["codec"], parameters, run["ranks"], run["seed"])
+    curve, of_mean, of_update, zeros = [], [], [], []
+    for step in range(run["steps"] + 1):
+        looks = step % run["every"] == 0
+        if looks:
+            curve.append([step, step, validate(task, model)])
+        if step == run["steps"] or not math.isfinite(curve[-1][2]):
+            break
+        gradients = []
+        for rank in range(run["ranks"]):
+            optimizer.zero_grad()
+            task.loss(model, task.batch(step, rank)).backward()
+            gradients.append(flat(p.grad for p in parameters))
+        exact = torch.stack(gradients).mean(0)
+        mean = ranks.mean(gradients)
+        if looks:
+            would = update_without_trace(optimizer, parameters, exact)
+        did = update(optimizer, parameters, mean)
+        if looks:
+            of_mean.append(lost(mean, exact))
+            of_update.append(lost(did, would))
+            zeros.append(float(((mean == 0) & (exact != 0)).double().mean()))
+    return dict(run, curve=curve, bits=ranks.bits, parameters=len(mean), error=of_mean, update_error=of_update, zeros=zeros,
+                torch=torch.__version__)
+
+
+def train_to_file(run, path):
+    result = train(run)
+    path.with_suffix(".part").write_text(json.dumps(result), encoding="utf-8")
+    path.with_suffix(".part").replace(path)
+    return result
+
+
+def summaries(runs):
+    """One line for each codec; differences are to the baseline of the same seed."""
+    smooth = {(run["codec"], run["seed"]): rolling(run["curve"], ROLLING) for run in runs}
+    lines = []
+    for codec in dict.fromkeys(run["codec"] for run in runs):
+        own = [run for run in runs if run["codec"] == codec and (BASELINE, run["seed"]) in smooth]
+        if not own:
+            continue
+        differences, sooner = [], []
+        for run in own:
+            base = smooth[BASELINE, run["seed"]]
+            differences.append(smooth[codec, run["seed"]][-1][2] - base[-1][2])
+            target = base[-1][2] + SLACK * abs(base[-1][2])
+            reference, reached = time_to(base, target), time_to(smooth[codec, run["seed"]], target)
+            sooner.append(None if reached is None else 1.0 if reached == reference else reached / max(reference, 1))
+        reached = [ratio for ratio in sooner if ratio is not None]
+        lines.append({"codec": codec, "bits": own[0]["bits"], "seeds": len(own), "difference": mean_and_error(differences),
+                      "loss": statistics.fmean(smooth[codec, run["seed"]][-1][2] for run in own), "reached": len(reached),
+                      "steps": statistics.median(reached) if reached else None,
+                      **{key: statistics.fmean(statistics.fmean(run[key]) for run in own)
+                         for key in ("error", "update_error", "zeros")}})
+    return lines
+
+
+def rank_correlation(first, second):
+    """Spearman's, of values without ties."""
+    place = lambda values: [sorted(values).index(value) for value in values]
+    return statistics.correlation(place(first), place(second)) if len(first) > 2 else math.nan
+
+
+def table(lines):
+    out = [f"| codec | bits | last loss | above {BASELINE}'s | reached its loss | in so many of its steps | error of the mean | of the "
+           "update | zeros |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    for line in lines:
+        mean, error = line["difference"]
+        above = f"{mean:+.4f}" + ("" if math.isnan(error) else f" +- {error:.4f}")
+        steps = "-" if line["steps"] is None else f"{line['steps']:.2f}"
+        out.append(f"| `{line['codec']}` | {line['bits']:.2f} | {line['loss']:.4f} | {above} | {line['reached']} of {line['seeds']} | "
+                   f"{steps} | {line['error']:.2g} | {line['update_error']:.2g} | {100 * line['zeros']:.0f} % |")
+    coded = [line for line in lines if line["codec"] != BASELINE]
+    if len(coded) > 2:
+        above = [line["difference"][0] for line in coded]
+        out.append("\nRank correlation with the loss: " + ", ".join(
+            f"{name} {rank_correlation([line[key] for line in coded], above):.2f}"
+            for name, key in (("error of the mean", "error"), ("error of the update", "update_error"))))
+    return "\n".join(out)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--task", default="transformer", choices=list(TASKS))
-    parser.add_argument("--codecs", nargs="+", required=True, help="presets; fp32 is always there")
+    parser.add_argument("--codecs", nargs="+", required=True, help=f"presets; {BASELINE} is always there")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--batch", type=int, default=0, help="of each rank in a step; of transformers, whose is 16")
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--every", type=int, default=25, help="steps between two validations")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="trainings at the same time")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/time_to_accuracy/losses"))
     given = parser.parse_args()
-    torch.set_num_threads(1)
-    above = {codec: [] for codec in given.codecs if codec != "fp32"}
-    for seed in given.seeds:
-        least = train(given.task, "fp32", seed, given)
-        print(f"fp32 seed {seed}: {least:.4f}", flush=True)
-        for codec, differences in above.items():
-            differences.append(train(given.task, codec, seed, given) - least)
-            print(f"{codec} seed {seed}: {least + differences[-1]:.4f}, {differences[-1]:+.4f}", flush=True)
-    for codec, differences in above.items():
-        error = statistics.stdev(differences) / len(differences)**0.5 if len(differences) > 1 else float("nan")
-        print(f"{codec}: {statistics.fmean(differences):+.4f} +- {error:.4f}")
+    given.out.mkdir(parents=True, exist_ok=True)
+    runs = [{"task": given.task, "codec": codec, "seed": seed, "ranks": given.ranks, "batch": given.batch, "steps": given.steps,
+             "every": given.every} for seed in given.seeds for codec in dict.fromkeys([BASELINE, *given.codecs])]
+    paths = [given.out / "-".join(str(run[key]) for key in ("task", "codec", "ranks", "batch", "steps", "every", "seed"))
+             for run in runs]
+    paths = [path.with_name(path.name + ".json") for path in paths]
+    with concurrent.futures.ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
+        waiting = {pool.submit(train_to_file, run, path): run for run, path in zip(runs, paths) if not path.exists()}
+        for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):
+            run, result = waiting[done], done.result()
+            print(f"{number} of {len(waiting)}: {run['codec']} seed {run['seed']}: {result['curve'][-1][2]:.4f}", file=sys.stderr,
+                  flush=True)
+    print(table(summaries([json.loads(path.read_text(encoding="utf-8")) for path in paths])))
 
 
 if __name__ == "__main__":

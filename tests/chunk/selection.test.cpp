@@ -147,6 +147,60 @@ TEST_CASE("[selection] widths are those of the sorted steps")
 {
   check_against_sorting(presets::allocated_sat_4);
   check_against_sorting(presets::balanced_sat_2);
+  for (int const least : {2, 4, 8}) {
+    auto floored               = presets::allocated_sat_4;
+    floored.chunker.least_bits = least;
+    check_against_sorting(floored);
+    floored.chunker.weighting = 0.25f;
+    check_against_sorting(floored);
+  }
+}
+
+TEST_CASE("[selection] each chunk with energy gets the least width before any chunk gets more")
+{
+  std::size_t const chunks = 1000;
+  auto energies            = energies_of("spread", chunks, 3);
+  energies[1]              = 0x7f800000u;  // of a chunk that is not finite
+  energies[2]              = 1;            // the least there is
+  for (std::size_t c = 10; c < chunks; c += 10) { energies[c] = 0; }
+  auto const check = [&](auto codec, int least, std::uint32_t level) {
+    codec.chunker.least_bits = least;
+    for (float const weighting : {0.0f, 0.25f, 1.0f}) {
+      CAPTURE(least);
+      CAPTURE(weighting);
+      codec.chunker.weighting = weighting;
+      auto rule = codec.plan(layout{chunks * codec.chunk_size}, {4, 0}).selection_rule();
+      REQUIRE(rule.level[0] == level);
+      REQUIRE(rule.steps > 1);
+      std::uint32_t const with_energy = 901;
+      rule.capacity                   = with_energy * rule.cost[0];
+      for (std::size_t c = 0; c < chunks; ++c) {
+        REQUIRE(select(rule, energies).level(c) == (energies[c] == 0 ? 0 : level));
+      }
+      rule.capacity += 100 * rule.cost[1];
+      auto const more = select(rule, energies);
+      for (std::size_t c = 0; c < chunks; ++c) {
+        REQUIRE((energies[c] == 0 ? more.level(c) == 0 : more.level(c) >= level));
+      }
+      CHECK(more.header.count[level] < with_energy);
+      // Too little for all: those of most energy.
+      rule.capacity          = 400 * rule.cost[0];
+      auto const some        = select(rule, energies);
+      std::uint32_t least_in = 0xffffffffu, most_out = 0;
+      for (std::size_t c = 0; c < chunks; ++c) {
+        REQUIRE((some.level(c) == 0 || some.level(c) == level));
+        (some.level(c) == 0 ? most_out : least_in) =
+          some.level(c) == 0 ? std::max(most_out, energies[c]) : std::min(least_in, energies[c]);
+      }
+      CHECK(some.header.count[level] == 400);
+      // A weighting of 1 / 4 halved leaves an eighth of an energy's bits: up to 7 of its last units are equal.
+      if (weighting > 0) { CHECK(most_out <= least_in + 7); }
+    }
+  };
+  check(presets::allocated_sat_4, 2, 1);
+  check(presets::allocated_sat_4, 4, 2);
+  check(presets::allocated_2, 1, 1);
+  check(presets::allocated_2, 2, 2);
 }
 
 TEST_CASE("[selection] the number of threads is without effect")
@@ -174,14 +228,16 @@ TEST_CASE("[selection] the number of threads is without effect")
   check(presets::allocated_2, 1.7);
 }
 
-TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum")
+// least: bits that every chunk gets first.
+void check_worth(int least)
 {
   // Of two sets of steps with the same cost ours has the larger keys. A key is the logarithm of a step's gain for each bit
   // up to .0861 octaves (the error of a float's bits as its logarithm), so that no step that was left out is worth more
   // than 2^.0861 times one that was taken; the rule's own rounding of worths adds 2^-15. Compared with the greedy optimum
   // of the same cost: steps in the true order until that cost is reached.
-  constexpr auto codec = presets::allocated_sat_3;
-  auto const rule      = codec.plan(layout{1500 * 256}, {4, 0}).selection_rule();
+  auto codec               = presets::allocated_sat_3;
+  codec.chunker.least_bits = least;
+  auto const rule          = codec.plan(layout{1500 * 256}, {4, 0}).selection_rule();
   std::mt19937 random(9);
   std::normal_distribution<double> normal;
   std::vector<double> energy(1500);
@@ -199,6 +255,7 @@ TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum"
   struct step {
     double gain;
     std::uint32_t cost;
+    bool first;  // to the least width
   };
   std::vector<step> steps;
   double ours        = 0;
@@ -207,13 +264,14 @@ TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum"
     ours += energy[c] * (1 - lost[got.level(c)]);
     std::uint32_t before = 0;
     for (std::uint32_t s = 0; s < rule.steps; ++s) {
-      steps.push_back({energy[c] * (lost[before] - lost[rule.level[s]]), rule.cost[s]});
+      steps.push_back(
+        {energy[c] * (lost[before] - lost[rule.level[s]]), rule.cost[s], least > 0 && s == 0});
       before = rule.level[s];
       if (rule.level[s] <= got.level(c)) { spent += rule.cost[s]; }
     }
   }
   std::sort(steps.begin(), steps.end(), [](step const& a, step const& b) {
-    return a.gain / a.cost > b.gain / b.cost;
+    return a.first != b.first ? a.first : a.gain / a.cost > b.gain / b.cost;
   });
   double best = 0;
   for (step const& s : steps) {
@@ -225,6 +283,12 @@ TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum"
   CHECK(ours >= best / std::exp2(.0861 + .0001));
   // Without the logarithm's error next to nothing is lost: the bound is far from what happens.
   CHECK(ours >= .999 * best);
+}
+
+TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum")
+{
+  check_worth(0);
+  check_worth(2);
 }
 
 TEST_CASE("[selection] a width that does not pay is left out")

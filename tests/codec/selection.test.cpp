@@ -131,6 +131,12 @@ TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose a
   SUBCASE("allocated_sat_2") { check_budget(presets::allocated_sat_2); }
   SUBCASE("allocated_sat_4_ef") { check_budget(presets::allocated_sat_4_ef); }
   SUBCASE("balanced_sat_4") { check_budget(presets::balanced_sat_4); }
+  SUBCASE("allocated_sat_3 of at least 2")
+  {
+    auto codec               = presets::allocated_sat_3;
+    codec.chunker.least_bits = 2;
+    check_budget(codec);
+  }
 }
 
 // A bucket that its budget does not pay for: sums of floats in the order of two ranks, and their half, are exact.
@@ -178,6 +184,11 @@ TEST_CASE("[selection] plans name what cannot be")
   auto heavy              = presets::allocated_sat_2;
   heavy.chunker.weighting = 2;
   CHECK(problem(heavy, 2) == "the chunker's weighting must be between 0 and 1");
+  for (int const least : {-1, 1, 3, 16}) {
+    auto odd               = presets::allocated_sat_2;
+    odd.chunker.least_bits = least;
+    CHECK(problem(odd, 2) == "the chunker's least_bits must be one of its widths, or 0");
+  }
   CHECK(problem(top_with<half, norm_log>(4), 65) ==
         "world.size is above 64, too large for norm_log: use bfloat16 or float");
   CHECK(problem(top_with<half, norm_log>(4), 64).empty());

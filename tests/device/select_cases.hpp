@@ -116,7 +116,8 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
     rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 2)),
     rule_of(several, saturating_sum<8>{}, 4, words),
     rule_of(several, saturating_sum<8>{}, 4, words * 2 - 40),
-    presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
+    presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule(),
+    presets::floored_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
   for (auto const& norms : {sample_norms<float>(count), within, equal, few}) {
     typename Placement::template array<float> const from{norms};
     for (chunk_rule const& rule : rules) {

@@ -123,6 +123,49 @@ class Losses(unittest.TestCase):
                 self.assertLess(float(((mean - exact)**2).sum() / (exact**2).sum()), most, preset)
                 self.assertLess(float((mean - exact)[2560:2624].abs().max()), 1e-5, preset)  # a vector bypasses
 
+    def test_update_without_trace(self):
+        """What a step would add is what it adds afterwards, and nothing has changed in between."""
+        import losses
+        generator = torch.Generator().manual_seed(5)
+        weight = torch.nn.Parameter(torch.randn(30, generator=generator))
+        optimizer = torch.optim.AdamW([weight], lr=0.1)
+        for _ in range(3):
+            gradient = torch.randn(30, generator=generator)
+            before = weight.detach().clone()
+            would = losses.update_without_trace(optimizer, [weight], gradient)
+            self.assertTrue(torch.equal(weight.detach(), before))
+            self.assertTrue(torch.equal(losses.update(optimizer, [weight], gradient), would))
+            self.assertGreater(float(would.abs().max()), 0.01)
+
+    def test_summaries(self):
+        """Differences and steps are to the baseline of the same seed; one that has none is left out."""
+        import losses
+        run = lambda codec, seed, curve: {"codec": codec, "seed": seed, "bits": 2.0, "error": [0.1, 0.3],
+                                          "update_error": [0.5], "zeros": [0.25],
+                                          "curve": [[step, step, loss] for step, loss in curve]}
+        runs = [run("fp16", 0, [(0, 4.0), (10, 2.0)]), run("other", 0, [(0, 4.0), (10, 2.2)]),
+                run("other", 1, [(0, 9.0), (10, 9.0)])]
+        lines = losses.summaries(runs)
+        self.assertEqual([(line["codec"], line["seeds"]) for line in lines], [("fp16", 1), ("other", 1)])
+        self.assertAlmostEqual(lines[1]["difference"][0], 0.1)  # of rolling means: (4 + 2.2) / 2 less (4 + 2) / 2
+        self.assertEqual((lines[1]["reached"], lines[1]["steps"]), (0, None))  # the target is 3.03, the last mean 3.1
+        self.assertAlmostEqual(lines[1]["error"], 0.2)
+        self.assertIn("| `other` | 2.00 | 3.1000 | +0.1000 | 0 of 1 | - | 0.2 | 0.5 | 25 % |", losses.table(lines))
+        self.assertAlmostEqual(losses.rank_correlation([1, 5, 9], [2, 3, 70]), 1)
+        self.assertAlmostEqual(losses.rank_correlation([1, 5, 9], [2, 70, 3]), 0.5)
+
+    def test_program(self):
+        """Trains what has no file, and prints the table of all."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.pathsep.join([str(ROOT / "examples/pytorch"), os.environ.get("PYTHONPATH", "")])
+            command = [sys.executable, str(ROOT / "examples/time_to_accuracy/losses.py"), "--task", "recommender", "--ranks", "2",
+                       "--steps", "4", "--every", "2", "--seeds", "0", "--out", folder, "--codecs", "rotated_sat4"]
+            for trained in (2, 0):
+                done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True, timeout=300)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count(" of 2: "), trained, done.stderr)
+                self.assertIn("| `rotated_sat4` | 4.", done.stdout)
+
 
 class Program(unittest.TestCase):
     def test_quick(self):

@@ -28,6 +28,8 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
   SUBCASE("balanced_1") { compare_one<float>(presets::balanced_1); }
   SUBCASE("balanced_2") { compare_one<float>(presets::balanced_2); }
   SUBCASE("balanced_3") { compare_one<float>(presets::balanced_3); }
+  SUBCASE("floored_2") { compare_one<float>(presets::floored_2); }
+  SUBCASE("floored_3") { compare_one<float>(presets::floored_3); }
   SUBCASE("allocated_2_ef") { compare_all<float>(presets::allocated_2_ef); }
 }
 

@@ -28,6 +28,12 @@ TEST_CASE("[kernels] a width for every chunk")
   SUBCASE("2 bits") { compare_places<float>(presets::allocated_sat_2); }
   SUBCASE("4 bits with feedback") { compare_all<float>(presets::allocated_sat_4_ef); }
   SUBCASE("balanced") { compare_places<bfloat16>(presets::balanced_sat_2); }
+  SUBCASE("at least 2 bits")
+  {
+    auto codec               = presets::allocated_sat_4;
+    codec.chunker.least_bits = 2;
+    compare_places<float>(codec);
+  }
   SUBCASE("of tensors with weights")
   {
     compare_kernels<std::remove_cvref_t<decltype(presets::balanced_sat_2)>, bfloat16>(

@@ -31,6 +31,8 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   golden.describe("balanced_1", presets::balanced_1, 529);
   TERSUM_DESCRIBE(golden, balanced_2);
   TERSUM_DESCRIBE(golden, balanced_3);
+  TERSUM_DESCRIBE(golden, floored_2);
+  TERSUM_DESCRIBE(golden, floored_3);
   TERSUM_DESCRIBE(golden, allocated_2_ef);
   golden.check();
 }

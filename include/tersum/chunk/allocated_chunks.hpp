@@ -62,6 +62,9 @@ struct allocated_chunks {
   float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =
     1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less is kinder to small chunks.
+  //! Bits that each chunk with energy gets before any chunk gets more: one of the widths, or 0 for none. Where the budget
+  //! does not pay for all of them, chunks of more energy come first.
+  int least_bits = 0;
 
   //! @brief What is compared: the energy.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,

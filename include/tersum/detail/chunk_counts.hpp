@@ -73,6 +73,10 @@ class chunk_counts : public plan_counts<Codec> {
         if (!(this->codec_.chunker.weighting >= 0 && this->codec_.chunker.weighting <= 1)) {
           return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
         }
+        if (least_level(this->codec_.chunker) < 0) {
+          return {error_code::invalid_argument,
+                  "the chunker's least_bits must be one of its widths, or 0"};
+        }
       }
       if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
         return {error_code::invalid_argument,
@@ -148,14 +152,13 @@ class chunk_counts : public plan_counts<Codec> {
     requires(selects<Codec>)
   {
     detail::selection_rule rule{};
-    rule.exponent   = 65536;
     rule.weighted   = weighted_ ? 1u : 0u;
     rule.capacity   = capacity_;
     rule.unit_words = selection_unit<Codec>();
     if constexpr (several_bits<Codec>) {
-      rule.exponent = static_cast<std::uint32_t>(this->codec_.chunker.weighting * 65536.0f);
-      rule_steps<Codec>(rule, this->world_.size);
+      rule_steps<Codec>(rule, this->codec_.chunker, this->world_.size);
     } else {
+      rule.exponent = 65536;
       rule.steps    = 1;
       rule.level[0] = 1;
       rule.cost[0]  = 1;

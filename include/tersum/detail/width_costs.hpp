@@ -66,14 +66,36 @@ template <class Codec>
   }
 }
 
-//! @brief The steps from width to width of a codec with several widths. Widths that are not on the convex hull of the
-//! distortions are left out, since they never pay.
-template <class Codec>
-constexpr void rule_steps(selection_rule& rule, int world) noexcept
+//! @brief The level that every chunk with energy reaches before any chunk gets more; 0 for none, or -1 if there is no such width.
+template <class Chunker>
+[[nodiscard]] constexpr int least_level(Chunker const& chunker) noexcept
 {
-  using chunker = typename Codec::chunker_type;
-  int level     = 0;
-  float lost    = 1.0f;  // without bits
+  if constexpr (has_least_bits<Chunker>) {
+    for (int level = 1; level <= Chunker::level_count; ++level) {
+      if (Chunker::widths[level - 1] == chunker.least_bits) { return level; }
+    }
+    return chunker.least_bits == 0 ? 0 : -1;
+  }
+  return 0;
+}
+
+//! Added to the keys of the steps to a chunk's least width, so that they are above those of all other steps. Those are halved then, and
+//! below it: an energy is at most half of 0x7f800000, an offset at most half of `key_bias`.
+inline constexpr std::uint32_t least_offset = 0x50000000u;
+
+//! @brief The steps from width to width of a codec with several widths, and the exponent of energies. Widths that are not on
+//! the convex hull of the distortions are left out, since they never pay.
+template <class Codec>
+constexpr void rule_steps(selection_rule& rule,
+                          typename Codec::chunker_type const& given,
+                          int world) noexcept
+{
+  using chunker   = typename Codec::chunker_type;
+  int const least = maximum(least_level(given), 0);
+  int const half  = least > 0 ? 1 : 0;
+  rule.exponent   = static_cast<std::uint32_t>(given.weighting * 65536.0f) >> half;
+  int level       = 0;
+  float lost      = 1.0f;  // without bits
   while (level < chunker::level_count) {
     int best    = 0;
     float worth = 0;
@@ -86,12 +108,14 @@ constexpr void rule_steps(selection_rule& rule, int world) noexcept
         best  = next;
       }
     }
+    if (level < least) { best = least; }
     if (best == 0) { break; }
     rule.level[rule.steps] = static_cast<std::uint32_t>(best);
     rule.cost[rule.steps] =
       (level_words<Codec>(best) - level_words<Codec>(level)) / selection_unit<Codec>();
-    rule.offset[rule.steps] = key_bias + float_bits(worth) - float_bits(1.0f);
-    lost                    = level_distortion<Codec>(best, world);
+    rule.offset[rule.steps] =
+      level < least ? least_offset : (key_bias + float_bits(worth) - float_bits(1.0f)) >> half;
+    lost = level_distortion<Codec>(best, world);
     ++rule.steps;
     level = best;
   }

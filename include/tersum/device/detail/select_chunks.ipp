@@ -126,10 +126,9 @@ constexpr chunk_rule rule_of(allocated_chunks<Size, Widths...> const& chunker,
   constexpr std::uint32_t unit = detail::selection_unit<widths>();
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   chunk_rule rule{};
-  rule.exponent   = static_cast<std::uint32_t>(chunker.weighting * 65536.0f);
   rule.capacity   = static_cast<std::uint32_t>(detail::minimum(words / unit, most));
   rule.unit_words = unit;
-  detail::rule_steps<widths>(rule, world);
+  detail::rule_steps<widths>(rule, chunker, world);
   return rule;
 }
 

@@ -247,6 +247,9 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(Codec::chunker_type::by_norm);
       if constexpr (several_bits<Codec>) {
         hash.add(codec.chunker.weighting);
+        if constexpr (has_least_bits<typename Codec::chunker_type>) {
+          hash.add(codec.chunker.least_bits);
+        }
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }
     }
