@@ -26,13 +26,10 @@ import sys
 
 import torch
 
-from report import SLACK, mean_and_error, rolling, time_to
+from losses_report import BASELINE, draw, summaries, table
 from tasks import TASKS
 from tersum_torch import library
 from tersum_torch.library import lib
-
-ROLLING = 4  # validations in a mean of the loss
-BASELINE = "fp16"
 
 
 class Ranks:
@@ -170,54 +167,6 @@ def train_to_file(run, path):
     return result
 
 
-def summaries(runs):
-    """One line for each codec; differences are to the baseline of the same seed."""
-    smooth = {(run["codec"], run["seed"]): rolling(run["curve"], ROLLING) for run in runs}
-    lines = []
-    for codec in dict.fromkeys(run["codec"] for run in runs):
-        own = [run for run in runs if run["codec"] == codec and (BASELINE, run["seed"]) in smooth]
-        if not own:
-            continue
-        differences, sooner = [], []
-        for run in own:
-            base = smooth[BASELINE, run["seed"]]
-            differences.append(smooth[codec, run["seed"]][-1][2] - base[-1][2])
-            target = base[-1][2] + SLACK * abs(base[-1][2])
-            reference, reached = time_to(base, target), time_to(smooth[codec, run["seed"]], target)
-            sooner.append(None if reached is None else 1.0 if reached == reference else reached / max(reference, 1))
-        reached = [ratio for ratio in sooner if ratio is not None]
-        lines.append({"codec": codec, "bits": own[0]["bits"], "seeds": len(own), "difference": mean_and_error(differences),
-                      "loss": statistics.fmean(smooth[codec, run["seed"]][-1][2] for run in own), "reached": len(reached),
-                      "steps": statistics.median(reached) if reached else None,
-                      **{key: statistics.fmean(statistics.fmean(run[key]) for run in own)
-                         for key in ("error", "update_error", "zeros")}})
-    return lines
-
-
-def rank_correlation(first, second):
-    """Spearman's, of values without ties."""
-    place = lambda values: [sorted(values).index(value) for value in values]
-    return statistics.correlation(place(first), place(second)) if len(first) > 2 else math.nan
-
-
-def table(lines):
-    out = [f"| codec | bits | last loss | above {BASELINE}'s | reached its loss | in so many of its steps | error of the mean | of the "
-           "update | zeros |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
-    for line in lines:
-        mean, error = line["difference"]
-        above = f"{mean:+.4f}" + ("" if math.isnan(error) else f" +- {error:.4f}")
-        steps = "-" if line["steps"] is None else f"{line['steps']:.2f}"
-        out.append(f"| `{line['codec']}` | {line['bits']:.2f} | {line['loss']:.4f} | {above} | {line['reached']} of {line['seeds']} | "
-                   f"{steps} | {line['error']:.2g} | {line['update_error']:.2g} | {100 * line['zeros']:.0f} % |")
-    coded = [line for line in lines if line["codec"] != BASELINE]
-    if len(coded) > 2:
-        above = [line["difference"][0] for line in coded]
-        out.append("\nRank correlation with the loss: " + ", ".join(
-            f"{name} {rank_correlation([line[key] for line in coded], above):.2f}"
-            for name, key in (("error of the mean", "error"), ("error of the update", "update_error"))))
-    return "\n".join(out)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--task", default="transformer", choices=list(TASKS))
@@ -229,6 +178,8 @@ def main():
     parser.add_argument("--every", type=int, default=25, help="steps between two validations")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="trainings at the same time")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/time_to_accuracy/losses"))
+    parser.add_argument("--json", type=pathlib.Path, help="write all trainings to this file")
+    parser.add_argument("--picture", type=pathlib.Path, help="draw this SVG (needs matplotlib)")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     runs = [{"task": given.task, "codec": codec, "seed": seed, "ranks": given.ranks, "batch": given.batch, "steps": given.steps,
@@ -242,7 +193,12 @@ def main():
             run, result = waiting[done], done.result()
             print(f"{number} of {len(waiting)}: {run['codec']} seed {run['seed']}: {result['curve'][-1][2]:.4f}", file=sys.stderr,
                   flush=True)
-    print(table(summaries([json.loads(path.read_text(encoding="utf-8")) for path in paths])))
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    print(table(summaries(results)))
+    if given.json:
+        given.json.write_text("[\n" + ",\n".join(json.dumps(result) for result in results) + "\n]\n", encoding="utf-8")
+    if given.picture:
+        draw(summaries(results), given.picture)
 
 
 if __name__ == "__main__":

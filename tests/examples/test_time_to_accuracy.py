@@ -139,7 +139,7 @@ class Losses(unittest.TestCase):
 
     def test_summaries(self):
         """Differences and steps are to the baseline of the same seed; one that has none is left out."""
-        import losses
+        import losses_report as losses
         run = lambda codec, seed, curve: {"codec": codec, "seed": seed, "bits": 2.0, "error": [0.1, 0.3],
                                           "update_error": [0.5], "zeros": [0.25],
                                           "curve": [[step, step, loss] for step, loss in curve]}
@@ -159,12 +159,15 @@ class Losses(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.pathsep.join([str(ROOT / "examples/pytorch"), os.environ.get("PYTHONPATH", "")])
             command = [sys.executable, str(ROOT / "examples/time_to_accuracy/losses.py"), "--task", "recommender", "--ranks", "2",
-                       "--steps", "4", "--every", "2", "--seeds", "0", "--out", folder, "--codecs", "rotated_sat4"]
+                       "--steps", "4", "--every", "2", "--seeds", "0", "--out", folder, "--codecs", "rotated_sat4", "--json",
+                       str(pathlib.Path(folder, "all"))]
             for trained in (2, 0):
                 done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(done.stderr.count(" of 2: "), trained, done.stderr)
                 self.assertIn("| `rotated_sat4` | 4.", done.stdout)
+                runs = json.loads(pathlib.Path(folder, "all").read_text(encoding="utf-8"))
+                self.assertEqual([(run["codec"], len(run["curve"])) for run in runs], [("fp16", 3), ("rotated_sat4", 3)])
 
 
 class Program(unittest.TestCase):
