@@ -158,8 +158,9 @@ template <class Codec>
   double const lengths =
     static_cast<double>(world) * static_cast<double>(rotation_root<Codec>(tensor_chunks));
   double const square = of_sum * lengths * lengths / energy;
-  return energy > 0 && energy < 0x1p200 && square < 0x1p60 ? ::sqrtf(static_cast<float>(square))
-                                                           : before;
+  // Where norms of chunks travel, a chunk whose norm is not finite is poisoned, and the square is a NaN.
+  bool const finite = norms_travel<Codec> || energy < 0x1p200;
+  return energy > 0 && finite && square < 0x1p60 ? ::sqrtf(static_cast<float>(square)) : before;
 }
 
 //! @brief Adds the energy of one chunk of the decoded sum. The square of a float is exact in double, and the fused product
