@@ -79,7 +79,7 @@ template <class T> concept has_draw          = requires(std::uint64_t block, dit
 template <class T> concept has_chunk_size    = requires { typename std::integral_constant<int, T::chunk_size>; };  //!< Coordinates of a chunk.
 template <class T> concept has_by_norm       = requires { typename std::bool_constant<T::by_norm>; };    //!< Whether the ranks agree on the chunks' norms before it chooses.
 template <class T> concept has_score         = requires(T const c, chunk_key const& key) {
-  { c.score(std::uint32_t{}, key) } -> std::same_as<std::uint32_t>; }; //!< score(energy, key), below 2^31: chunks of larger scores come first, among equals that of the lowest index. The energy ascends with the agreed norm; without norms it is 0.
+  { c.score(std::uint32_t{}, key) } -> std::same_as<std::uint32_t>; }; //!< score(energy, key), below 2^31: chunks of larger scores come first, equal ones take turns. The energy ascends with the agreed norm; without norms it is 0.
 template <class T> concept has_level_count   = requires { typename std::integral_constant<int, T::level_count>; }; //!< How many widths a chunk can have besides none: 1 to 7.
 template <class T> concept has_several_bits  = requires { typename std::bool_constant<T::several_bits>; }; //!< Whether chunks that travel differ in width, as `widths` says.
 template <class T> concept has_widths        = requires(T const c) {

@@ -139,6 +139,46 @@ TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose a
   }
 }
 
+// Exchanges that follow one another send each chunk once at least in any 2 / share of them, on all ranks alike.
+template <class Codec>
+void check_turns(Codec const& codec, std::size_t d, gradients const& in)
+{
+  tests::loopback_run<Codec> run{codec, layout{.coordinates = d}, 2, 5};
+  auto const& plan = run.plan();
+  auto const rule  = plan.selection_rule();
+  auto const paid  = rule.capacity / rule.cost[0];
+  REQUIRE(paid < plan.chunks());
+  auto const enough = static_cast<int>((2 * plan.chunks() + paid - 1) / paid);
+  std::vector<int> since(plan.chunks());
+  for (int step = 0; step < 2 * enough; ++step) {
+    run.exchange(in);
+    std::uint64_t sent = 0;
+    for (std::uint64_t chunk = 0; chunk < plan.chunks(); ++chunk) {
+      REQUIRE(level_of(run, chunk, 1) == level_of(run, chunk, 0));
+      since[chunk] = level_of(run, chunk) > 0 ? 0 : since[chunk] + 1;
+      sent += level_of(run, chunk) > 0 ? 1u : 0u;
+      REQUIRE(since[chunk] < enough);
+    }
+    CHECK(sent == paid);
+  }
+}
+
+TEST_CASE("[selection] chunks that are alike take turns from exchange to exchange")
+{
+  std::size_t const d = 512 * 99 + 7;
+  SUBCASE("widths, all energies weighed alike, 94 % paid")
+  {
+    auto codec              = presets::allocated_2;
+    codec.chunker.weighting = 0;
+    codec.chunker.bits      = 1.13f;
+    check_turns(codec, d, awkward("spread", 2, d));
+  }
+  SUBCASE("one width, equal energies")
+  {
+    check_turns(presets::topkc_b2, 64 * 512, awkward("equal norms", 2, 64 * 512));
+  }
+}
+
 // A bucket that its budget does not pay for: sums of floats in the order of two ranks, and their half, are exact.
 template <class Codec>
 void check_unpaid(Codec const& codec, std::vector<tensor> const& tensors = {})

@@ -89,6 +89,7 @@ TEST_CASE("[device] select_chunks on a device")
   auto const at = place_on(on, 100000);
   for (std::size_t const count : {0u, 1u, 997u}) { check_top_chunks<bfloat16>(at, count); }
   check_top_chunks<float>(at, 997);
+  check_top_chunks<bfloat16>(at, 997, 1);
   check_choice_as_cpu(at, 5003);
   check_choice_of_exchange(at, 20011);
 }

@@ -44,24 +44,36 @@ template <class Norm>
   return norms;
 }
 
-//! The `most` largest, of equal ones the first, by a stable sort.
+//! The `most` largest by a stable sort; of equal ones the first, or those from the one on to which the golden ratio points.
 template <class Norm>
-[[nodiscard]] std::vector<bool> largest_norms(std::vector<Norm> const& norms, std::size_t most)
+[[nodiscard]] std::vector<bool> largest_norms(std::vector<Norm> const& norms,
+                                              std::size_t most,
+                                              std::uint64_t turn = 0)
 {
   std::vector<std::size_t> order(norms.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return to_float(norms[a]) > to_float(norms[b]);
   });
+  if (most < order.size()) {
+    float const least = to_float(norms[order[most]]);
+    auto const equal  = [&](std::size_t i) { return to_float(norms[i]) == least; };
+    auto const begin  = std::find_if(order.begin(), order.end(), equal);
+    auto const end    = std::find_if_not(begin, order.end(), equal);
+    double const part = static_cast<double>(turn) * (std::sqrt(5.0) - 1) / 2;
+    auto const first  = (part - std::floor(part)) * static_cast<double>(end - begin);
+    std::rotate(begin, begin + static_cast<std::ptrdiff_t>(first), end);
+  }
   std::vector<bool> taken(norms.size());
   for (std::size_t i = 0; i < std::min(most, order.size()); ++i) { taken[order[i]] = true; }
   return taken;
 }
 
 template <class Norm, class Placement>
-void check_top_chunks(Placement const& on, std::size_t count)
+void check_top_chunks(Placement const& on, std::size_t count, std::uint64_t turn = 0)
 {
   CAPTURE(count);
+  CAPTURE(turn);
   auto const norms = sample_norms<Norm>(count);
   typename Placement::template array<Norm> const from{norms};
   std::size_t const above_zero = static_cast<std::size_t>(
@@ -76,9 +88,10 @@ void check_top_chunks(Placement const& on, std::size_t count)
                           rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(most)),
                           read,
                           workspace.span(),
-                          places.span()) == status{});
+                          places.span(),
+                          turn) == status{});
     auto const got          = places.read();
-    auto const want         = largest_norms(norms, most);
+    auto const want         = largest_norms(norms, most, turn);
     std::uint32_t number    = 0;
     std::size_t differences = 0;
     for (std::size_t c = 0; c < count; ++c) {
@@ -97,7 +110,8 @@ void check_top_chunks(Placement const& on, std::size_t count)
 }
 
 //! Places and what was chosen are those of the CPU, under rules of one, three and seven widths: for norms over many octaves, for
-//! norms within one, whose first digits are equal, for equal ones, and where the budget also pays for chunks without energy.
+//! norms within one, whose first digits are equal, for equal ones, and where the budget also pays for chunks without energy;
+//! each in another turn.
 template <class Placement>
 void check_choice_as_cpu(Placement const& on, std::size_t count)
 {
@@ -118,24 +132,29 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
     rule_of(several, saturating_sum<8>{}, 4, words * 2 - 40),
     presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule(),
     presets::floored_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
+  std::uint64_t turn = 0;
   for (auto const& norms : {sample_norms<float>(count), within, equal, few}) {
     typename Placement::template array<float> const from{norms};
     for (chunk_rule const& rule : rules) {
       CAPTURE(&rule - rules);
+      CAPTURE(turn);
       std::vector<word4> room(select_chunks_workspace_bytes() / 16);
       std::vector<std::uint32_t> want(count);
       auto const memory = std::as_writable_bytes(std::span{room});
-      REQUIRE(select_chunks(
-                cpu_executor{}, rule, std::span<float const>{norms}, memory, std::span{want}) ==
-              status{});
+      REQUIRE(
+        select_chunks(
+          cpu_executor{}, rule, std::span<float const>{norms}, memory, std::span{want}, turn) ==
+        status{});
       typename Placement::template array<std::uint32_t> const places{count};
       typename Placement::template array<std::byte> const workspace{
         select_chunks_workspace_bytes()};
       std::span<float const> const read = from.span();
-      REQUIRE(select_chunks(on.exec, rule, read, workspace.span(), places.span()) == status{});
+      REQUIRE(select_chunks(on.exec, rule, read, workspace.span(), places.span(), turn) ==
+              status{});
       CHECK(places.read() == want);
       CHECK(std::memcmp(workspace.read().data(), room.data(), sizeof(chosen_chunks)) == 0);
     }
+    ++turn;
   }
 }
 

@@ -17,13 +17,15 @@
 using namespace tersum;
 using namespace tersum::tests;
 
-TEST_CASE_TEMPLATE("[device] kernels that choose take the largest norms, the first of equal ones",
-                   Norm,
-                   float,
-                   bfloat16)
+TEST_CASE_TEMPLATE(
+  "[device] kernels that choose take the largest norms, of equal ones those whose turn it is",
+  Norm,
+  float,
+  bfloat16)
 {
   in_every_order([](auto const& on) {
     for (std::size_t const count : {0u, 1u, 997u}) { check_top_chunks<Norm>(on, count); }
+    for (std::uint64_t const turn : {1u, 2u}) { check_top_chunks<Norm>(on, 997, turn); }
   });
 }
 
@@ -32,6 +34,10 @@ TEST_CASE("[device] six launches of several blocks choose alike")
   // One block, then 9 blocks of one chunk a thread, and as many blocks as there may be, of two.
   for (std::size_t const count : {4096u, 4097u, (1u << 17) + 5}) {
     check_top_chunks<bfloat16>(emulated_placement{}, count);
+  }
+  // Ties of many blocks: from amid one on to the end, and on from the beginning.
+  for (std::uint64_t const turn : {1u, 3u, 4u}) {
+    check_top_chunks<bfloat16>(emulated_placement{}, 5003, turn);
   }
 }
 
@@ -56,6 +62,8 @@ std::uint32_t selection_energy(Context const& ctx, counted_norms const& args, st
   ++args.reads[chunk];
   return detail::energy_bits(ctx.load(args.norms + chunk), 1);
 }
+
+std::uint64_t selection_turn(counted_norms const&) { return 1; }
 
 struct counting_kernel {
   static constexpr auto threads = &cuda_tuning::select_threads;

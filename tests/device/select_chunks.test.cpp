@@ -12,14 +12,17 @@
 using namespace tersum;
 using namespace tersum::tests;
 
-TEST_CASE_TEMPLATE("[device] select_chunks takes the largest norms, the first of equal ones",
-                   Norm,
-                   float,
-                   bfloat16)
+TEST_CASE_TEMPLATE(
+  "[device] select_chunks takes the largest norms, of equal ones those whose turn it is",
+  Norm,
+  float,
+  bfloat16)
 {
   for (int const threads : {1, 4}) {
     for (std::size_t const count : {0u, 1u, 2u, 997u, 70001u}) {
-      check_top_chunks<Norm>(cpu_placement{{.threads = threads}}, count);
+      for (std::uint64_t const turn : {0u, 1u, 2u}) {
+        check_top_chunks<Norm>(cpu_placement{{.threads = threads}}, count, turn);
+      }
     }
   }
 }

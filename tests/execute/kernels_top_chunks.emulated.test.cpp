@@ -95,18 +95,22 @@ TEST_CASE("[kernels] a selection by several blocks")
   std::vector<std::uint32_t> want(chunks);
   std::vector<std::uint32_t> histogram(detail::digit_count);
   detail::selection_header header;
-  detail::chunk_selection{1, args.selection.rule, chunks, histogram.data(), want.data()}.run(
-    [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); }, header);
-  for (auto const order : emulator::thread_orders) {
-    for (std::uint64_t const blocks : {1u, 2u, 3u, 7u}) {
-      CAPTURE(blocks);
-      std::fill_n(args.selection.places, chunks, 0xffffffffu);
-      emulated_executor const exec{order};
-      detail::launch_list list{exec, plan, args};
-      list.select(blocks);
-      REQUIRE(list.result().ok());
-      CHECK(std::equal(want.begin(), want.end(), args.selection.places));
-      CHECK(std::memcmp(&args.selection.scratch->header, &header, sizeof(header)) == 0);
+  for (std::uint64_t const step : {0u, 1u, 2u}) {
+    CAPTURE(step);
+    header_of_state.step = step;
+    detail::chunk_selection{1, args.selection.rule, chunks, histogram.data(), want.data()}.run(
+      [&](std::uint64_t chunk) { return detail::energy_bits(norms[chunk], 2); }, header, step);
+    for (auto const order : emulator::thread_orders) {
+      for (std::uint64_t const blocks : {1u, 2u, 3u, 7u}) {
+        CAPTURE(blocks);
+        std::fill_n(args.selection.places, chunks, 0xffffffffu);
+        emulated_executor const exec{order};
+        detail::launch_list list{exec, plan, args};
+        list.select(blocks);
+        REQUIRE(list.result().ok());
+        CHECK(std::equal(want.begin(), want.end(), args.selection.places));
+        CHECK(std::memcmp(&args.selection.scratch->header, &header, sizeof(header)) == 0);
+      }
     }
   }
 }

@@ -28,7 +28,7 @@ namespace tersum::inline v0 {
 
 //! @brief The K coordinates of largest magnitude, K as large as `bits` pays for: bits = 48 K / d.
 //!
-//! Of equal magnitudes the lowest index comes first; a value that is not finite counts as infinite.
+//! Coordinates of equal magnitude take turns; a value that is not finite counts as infinite.
 struct top_coordinates {
   static constexpr int chunk_size    = 1;
   static constexpr bool by_norm      = true;

@@ -33,8 +33,8 @@ template <int First, int... Rest>
 //!
 //! The energy is the reduced squared norm times `tensor::weight`. The distortion is what the codec's reducer says of
 //! that width and number of ranks (`saturating_sum::distortion`). For every chunk, each step from one width to the next
-//! lowers the error by some gain per bit. The steps with the largest gains are taken until the budget is spent, and of
-//! equal ones those of the lowest chunk. That is the optimum of the Lagrangian, up to the last step. All arithmetic but
+//! lowers the error by some gain per bit. The steps with the largest gains are taken until the budget is spent; equal
+//! ones take turns from exchange to exchange. That is the optimum of the Lagrangian, up to the last step. All arithmetic but
 //! the weight's is on integers (the bits of a float are its logarithm, within .086), so that every rank and every
 //! executor makes the same choice.
 //!

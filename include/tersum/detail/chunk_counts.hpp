@@ -152,7 +152,7 @@ class chunk_counts : public plan_counts<Codec> {
     requires(selects<Codec>)
   {
     detail::selection_rule rule{};
-    rule.weighted   = weighted_ ? 1u : 0u;
+    rule.weighted   = weighted_ ? 1 : 0;
     rule.capacity   = capacity_;
     rule.unit_words = selection_unit<Codec>();
     if constexpr (several_bits<Codec>) {
@@ -175,6 +175,7 @@ class chunk_counts : public plan_counts<Codec> {
                         holds<float>(section::scales, scales()),
                         holds<float>(section::residual, residuals())};
   }
+
 
   //! The scalars that are measured, whether the budget lets them travel or not.
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept

@@ -94,6 +94,7 @@ constexpr void rule_steps(selection_rule& rule,
   int const least = maximum(least_level(given), 0);
   int const half  = least > 0 ? 1 : 0;
   rule.exponent   = static_cast<std::uint32_t>(given.weighting * 65536.0f) >> half;
+  rule.step_bits  = 7;
   int level       = 0;
   float lost      = 1.0f;  // without bits
   while (level < chunker::level_count) {
@@ -113,8 +114,9 @@ constexpr void rule_steps(selection_rule& rule,
     rule.level[rule.steps] = static_cast<std::uint32_t>(best);
     rule.cost[rule.steps] =
       (level_words<Codec>(best) - level_words<Codec>(level)) / selection_unit<Codec>();
-    rule.offset[rule.steps] =
-      level < least ? least_offset : (key_bias + float_bits(worth) - float_bits(1.0f)) >> half;
+    rule.offset[rule.steps] = numbered_offset(
+      level < least ? least_offset : (key_bias + float_bits(worth) - float_bits(1.0f)) >> half,
+      rule.steps);
     lost = level_distortion<Codec>(best, world);
     ++rule.steps;
     level = best;

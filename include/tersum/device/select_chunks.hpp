@@ -66,8 +66,9 @@ struct chunk_place {
 //! is not norms.size(), 2^29 chunks or more, a rule with weights of tensors, a workspace that is too small, a null or
 //! misaligned address, an overlap.
 //!
-//! Norms must not be negative; one that is not finite counts as infinite. Among equal ones the lowest index comes first.
-//! Nothing is sorted: three histograms find the threshold. The choice is that of an exchange, the same on every executor.
+//! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest index
+//! comes first, and with 0, 1, 2, ... each is chosen about as often as the others. Give all ranks the same number. Nothing is sorted:
+//! three histograms find the threshold. The choice is that of an exchange after `turn` others, the same on every executor.
 //! Enqueued on the executor: one launch for up to 4096 chunks, six beyond; does not synchronize.
 //! @tparam Norm  float or bfloat16.
 template <executor Executor, gradient_element Norm>
@@ -75,7 +76,8 @@ template <executor Executor, gradient_element Norm>
                                    chunk_rule const& rule,
                                    std::span<Norm const> norms,
                                    std::span<std::byte> workspace,
-                                   std::span<std::uint32_t> places);
+                                   std::span<std::uint32_t> places,
+                                   std::uint64_t turn = 0);
 
 }  // namespace tersum::inline v0
 

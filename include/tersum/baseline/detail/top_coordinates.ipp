@@ -37,7 +37,9 @@ class cpu_top_coordinates {
                     selection.scratch->histogram[0],
                     selection.places,
                     numbers_.least_selected}
-      .run([&](std::uint64_t i) { return magnitude_bits(value(i)); }, selection.scratch->header);
+      .run([&](std::uint64_t i) { return magnitude_bits(value(i)); },
+           selection.scratch->header,
+           selection_turn(args_));
     coordinate_part const part = part_of(args_, args_.rank);
     for_each([&](std::uint64_t i) {
       std::uint32_t const place = selection.places[i];

@@ -50,8 +50,9 @@ void each_select_launch(std::uint64_t blocks, Body const& body)
 //! the places. Chunks whose level the first digit leaves open are kept in the meantime: their values, in ascending order of
 //! chunks, where their places will be.
 //! @tparam Levels  Of the chunker, besides none.
-//! @tparam Args    Has `chunks`, how many there are, and `selection`, of `selection_args`; and there is
-//!                 selection_energy(ctx, args, chunk), an integer that ascends with the chunk's energy.
+//! @tparam Args    Has `chunks`, how many there are, and `selection`, of `selection_args`; and there are
+//!                 selection_energy(ctx, args, chunk), an integer that ascends with the chunk's energy, and
+//!                 selection_turn(args), by which ties take turns.
 template <unsigned Levels, class Args, class Context>
 struct block_selection {
   static constexpr unsigned levels  = Levels;
@@ -64,8 +65,8 @@ struct block_selection {
   std::uint32_t* shared    = static_cast<std::uint32_t*>(ctx.shared());
   std::uint32_t* scan_room = shared + digit_count;
   std::uint32_t* shown     = shared + digit_count + 32;
-  std::uint32_t threshold  = 0;  //!< The digits that are known.
-  std::uint32_t remaining  = args.selection.rule.capacity;
+  std::uint32_t threshold  = 0;                             //!< The digits that are known.
+  std::uint32_t remaining  = args.selection.rule.capacity;  //!< In the end: ties that are paid.
 
   //! The chunks of this block: those of later blocks have larger numbers.
   struct run {
@@ -153,6 +154,9 @@ struct block_selection {
     ctx.sync_block();
     threshold |= shown[0] << digit_shift(pass);
     remaining = shown[1];
+    if (pass == digit_passes - 1) {
+      remaining = paid_ties(args.selection.rule, threshold, remaining);
+    }
     if (ctx.block_rank() == 0 && t == 0) {
       std::uint32_t* const found = args.selection.scratch->found(pass);
       ctx.store(found, threshold);
@@ -243,70 +247,87 @@ struct block_selection {
     return sum(t < ctx.block_rank() ? own : 0u);
   }
 
-  //! What the steps of this block that equal the threshold cost.
+  //! Counts the ties of this block.
   TERSUM_BODY void add_ties()
   {
     std::uint32_t const all           = ctx.load(own_open());
     std::uint32_t const* const values = args.selection.places + own_run().begin;
-    std::uint32_t cost                = 0;
+    std::uint32_t count               = 0;
     for (std::uint32_t at = ctx.thread_rank(); at < all; at += threads) {
-      std::uint32_t tie_level, tie_cost;
+      std::uint32_t tie_level;
       static_cast<void>(
-        level_above(args.selection.rule, ctx.load(values + at), threshold, tie_level, tie_cost));
-      cost += tie_cost;
+        level_above(args.selection.rule, ctx.load(values + at), threshold, tie_level));
+      count += tie_level > 0 ? 1u : 0u;
     }
-    std::uint32_t const total = sum(cost);
+    std::uint32_t const total = sum(count);
     if (ctx.thread_rank() == 0) {
       ctx.store(args.selection.scratch->ties + ctx.block_rank(), total);
     }
     ctx.sync_block();
   }
 
-  //! Calls visit(i, level) for `all` chunks of this block in ascending order, on all threads together: those with
-  //! i >= `all` have level 0.
-  template <class Value, class Visitor>
-  TERSUM_BODY void visit_levels(std::uint32_t all, Value const& value, Visitor const& visit) const
+  //! The places of the chunks of this block or, before, how many of those whose level was open there are on each level.
+  TERSUM_BODY void find_levels(bool places)
   {
-    std::uint32_t total;
-    std::uint32_t ties      = sum_below(args.selection.scratch->ties, 1, total);
-    std::uint32_t const own = ctx.load(args.selection.scratch->ties + ctx.block_rank());
+    selection_rule const& rule   = args.selection.rule;
+    run const mine               = own_run();
+    std::uint32_t* const values  = args.selection.places + mine.begin;
+    std::uint32_t counts[levels] = {};
+    if (places) { begin_places(counts); }
+    // Ties are numbered from the first one that is taken on, those before it behind the last one.
+    std::uint32_t ties;
+    std::uint32_t before      = sum_below(args.selection.scratch->ties, 1, ties);
+    std::uint32_t const first = first_tie(selection_turn(args), ties);
+    before                    = before - first + (before < first ? ties : 0u);
+    std::uint32_t const own   = ctx.load(args.selection.scratch->ties + ctx.block_rank());
+    std::uint32_t const last  = before + own - 1;
+    auto const is_paid        = [&](std::uint32_t tie) {
+      return tie < remaining || tie - ties < remaining;
+    };
     // Most blocks take all of theirs, or none.
-    bool const some = ties < remaining && own > remaining - ties;
-    for (std::uint32_t first = 0; first < all; first += threads) {
-      std::uint32_t const i = first + ctx.thread_rank();
-      std::uint32_t level = 0, tie_level = 0, tie_cost = 0;
-      if (i < all) {
-        level = level_above(args.selection.rule, value(i), threshold, tie_level, tie_cost);
+    bool const some         = own > 0 && (last >= ties || is_paid(before) != is_paid(last));
+    std::uint32_t const all = places ? mine.count : ctx.load(own_open());
+    for (std::uint32_t at = ctx.thread_rank(); at - ctx.thread_rank() < all; at += threads) {
+      std::uint32_t level = 0, tie_level = 0, total;
+      if (at < all) {
+        std::uint32_t const value = places ? value_of(mine.begin + at) : ctx.load(values + at);
+        level                     = level_above(rule, value, threshold, tie_level);
       }
-      bool taken = ties < remaining;
+      std::uint32_t tie = before;
       if (some) {
-        taken = ties + scan(tie_cost, total) + tie_cost <= remaining;
-        ties += total;
+        tie += scan(tie_level > 0 ? 1u : 0u, total);
+        before += total;
       }
-      if (taken && tie_cost > 0) { level = tie_level; }
-      visit(i, level);
+      if (is_paid(tie)) { level = maximum(level, tie_level); }
+      if (!places) {
+        count(counts, level);
+        continue;
+      }
+      // Two levels in the halves of a word: a block has no more threads than a half holds.
+      std::uint32_t number = 0;
+      TERSUM_UNROLL
+      for (unsigned l = 0; l < levels; l += 2) {
+        std::uint32_t const below =
+          scan((level == l + 1 ? 1u : 0u) | (level == l + 2 ? 0x10000u : 0u), total);
+        if (level == l + 1) { number = counts[l] + (below & 0xffffu); }
+        counts[l] += total & 0xffffu;
+        if (l + 1 < levels) {
+          if (level == l + 2) { number = counts[l + 1] + (below >> 16); }
+          counts[l + 1] += total >> 16;
+        }
+      }
+      if (at < all) { ctx.store(values + at, level == 0 ? 0u : number << place_shift | level); }
     }
-  }
-
-  TERSUM_BODY void add_counts()
-  {
-    std::uint32_t const* const values = args.selection.places + own_run().begin;
-    std::uint32_t counts[levels]      = {};
-    visit_levels(
-      ctx.load(own_open()),
-      [&](std::uint32_t i) { return ctx.load(values + i); },
-      [&](std::uint32_t, std::uint32_t level) { count(counts, level); });
-    keep_counts(counts, false);
+    if (!places) { keep_counts(counts, false); }
     ctx.sync_block();
   }
 
-  TERSUM_BODY void place_chunks()
+  //! The first place of this block on each level; and what the selection found, which the first block keeps.
+  TERSUM_BODY void begin_places(std::uint32_t (&next)[levels]) const
   {
-    run const mine             = own_run();
-    std::uint32_t next[levels] = {};
     selection_header found{};
     found.threshold = threshold;
-    found.remaining = remaining;
+    found.ties      = remaining;
     found.count[0]  = static_cast<std::uint32_t>(args.chunks);
     TERSUM_UNROLL
     for (unsigned l = 0; l < levels; ++l) {
@@ -317,29 +338,6 @@ struct block_selection {
       place_levels(args.selection.rule, found);
       args.selection.scratch->header = found;
     }
-    visit_levels(
-      mine.count,
-      [&](std::uint32_t i) { return value_of(mine.begin + i); },
-      [&](std::uint32_t i, std::uint32_t level) {
-        // Two levels in the halves of a word: a block has no more threads than a half holds.
-        std::uint32_t number = 0;
-        TERSUM_UNROLL
-        for (unsigned l = 0; l < levels; l += 2) {
-          std::uint32_t total;
-          std::uint32_t const before =
-            scan((level == l + 1 ? 1u : 0u) | (level == l + 2 ? 0x10000u : 0u), total);
-          if (level == l + 1) { number = next[l] + (before & 0xffffu); }
-          next[l] += total & 0xffffu;
-          if (l + 1 < levels) {
-            if (level == l + 2) { number = next[l + 1] + (before >> 16); }
-            next[l + 1] += total >> 16;
-          }
-        }
-        if (i < mine.count) {
-          ctx.store(args.selection.places + mine.begin + i,
-                    level == 0 ? 0u : number << place_shift | level);
-        }
-      });
   }
 };
 
@@ -359,10 +357,8 @@ TERSUM_BODY void select_phases_of(Context const& ctx, Args const& args, int firs
       mine.add_histogram(phase);
     } else if (phase == 3) {
       mine.add_ties();
-    } else if (phase == 4) {
-      mine.add_counts();
     } else {
-      mine.place_chunks();
+      mine.find_levels(phase == select_phases - 1);
     }
   }
 }

@@ -48,9 +48,9 @@ class chunk_selection {
     shares_           = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least)));
   }
 
-  //! Applies the rule. energy(chunk) is the chunk's energy, as an integer in the same order.
+  //! Applies the rule. energy(chunk) is the chunk's energy, as an integer in the same order; `turn` says which tie comes first.
   template <class Energy>
-  void run(Energy const& energy, selection_header& header)
+  void run(Energy const& energy, selection_header& header, std::uint64_t turn = 0)
   {
     std::uint32_t prefix    = 0;
     std::uint32_t remaining = rule_.capacity;
@@ -66,15 +66,16 @@ class chunk_selection {
       while (digit > 0 && histogram_[digit] <= remaining) { remaining -= histogram_[digit--]; }
       prefix |= digit << digit_shift(pass);
     }
+    tie_step_ = tie_step(rule_, prefix);
     for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-      tie_[step]        = first_value(rule_, step, prefix);
       above_[step]      = first_value(rule_, step, std::uint64_t{prefix} + 1);
+      tie_[step]        = step == tie_step_ ? first_value(rule_, step, prefix) : above_[step];
       level_[step + 1u] = rule_.level[step];
     }
     header           = {};
     header.threshold = prefix;
-    header.remaining = remaining;
-    number_chunks(find_cutoff(remaining), header.count);
+    header.ties      = paid_ties(rule_, prefix, remaining);
+    number_chunks(find_ties(header.ties, turn), header.count);
     place_levels(rule_, header);
   }
 
@@ -150,52 +151,64 @@ class chunk_selection {
     }
   }
 
-  //! What the step of a chunk whose key equals the threshold costs; the first such step, should there be several.
-  [[nodiscard]] std::uint32_t tie_cost(std::uint64_t chunk) const
+  //! Whose ties are taken: those of the chunks begin .. end-1, or of all others.
+  struct tied_chunks {
+    std::uint64_t begin, end;
+    bool others;
+  };
+
+  [[nodiscard]] bool has_tie(std::uint64_t chunk) const
   {
-    std::uint32_t const value = places_[chunk];
-    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-      if (value - tie_[step] < above_[step] - tie_[step]) { return rule_.cost[step]; }
-    }
-    return 0;
+    return places_[chunk] - tie_[tie_step_] < above_[tie_step_] - tie_[tie_step_];
   }
 
-  //! The first chunk with a step that equals the threshold and does not fit any more. Such steps of later chunks are not
-  //! taken either.
-  [[nodiscard]] std::uint64_t find_cutoff(std::uint64_t remaining) const
+  [[nodiscard]] tied_chunks find_ties(std::uint32_t paid, std::uint64_t turn) const
   {
-    std::uint64_t ties[max_shares] = {};
-    if (shares_ > 1) {
-      each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
-        std::uint64_t sum = 0;
-        for (std::uint64_t chunk = begin; chunk < end; ++chunk) { sum += tie_cost(chunk); }
-        ties[share] = sum;
-      });
+    std::uint32_t ties[max_shares];
+    each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
+      std::uint32_t sum = 0;
+      for (std::uint64_t chunk = begin; chunk < end; ++chunk) { sum += has_tie(chunk) ? 1u : 0u; }
+      ties[share] = sum;
+    });
+    std::uint32_t all = 0;
+    for (int share = 0; share < shares_; ++share) { all += ties[share]; }
+    if (paid >= all) { return {0, count_, false}; }
+    std::uint32_t const first = first_tie(turn, all);
+    if (paid <= all - first) {
+      return {find_tie(ties, first), find_tie(ties, first + paid), false};
     }
+    return {find_tie(ties, first + paid - all), find_tie(ties, first), true};
+  }
+
+  //! The chunk of a tie, by its number; the end if there is no such tie.
+  [[nodiscard]] std::uint64_t find_tie(std::uint32_t const (&ties)[max_shares],
+                                       std::uint32_t number) const
+  {
     std::uint64_t share = 0;
-    std::uint64_t spent = 0;
-    for (; share + 1 < static_cast<std::uint64_t>(shares_) && spent + ties[share] <= remaining;
-         ++share) {
-      spent += ties[share];
+    for (; share + 1 < static_cast<std::uint64_t>(shares_) && number >= ties[share]; ++share) {
+      number -= ties[share];
     }
-    for (std::uint64_t chunk = count_ * share / static_cast<std::uint64_t>(shares_); chunk < count_;
-         ++chunk) {
-      spent += tie_cost(chunk);
-      if (spent > remaining) { return chunk; }
+    std::uint64_t chunk = count_ * share / static_cast<std::uint64_t>(shares_);
+    for (; chunk < count_; ++chunk) {
+      if (has_tie(chunk) && number-- == 0) { break; }
     }
-    return count_;
+    return chunk;
   }
 
   //! Replaces the chunks' values by their places, and counts the chunks of each level.
-  void number_chunks(std::uint64_t cutoff, std::uint32_t (&total)[max_levels + 1]) const
+  void number_chunks(tied_chunks const& taken, std::uint32_t (&total)[max_levels + 1]) const
   {
     // Of each share: first the next place of each level within it, then how many places come before it.
     std::uint32_t next[max_shares][max_levels + 1];
+    std::uint32_t const* const outer = taken.others ? tie_ : above_;
+    std::uint32_t const* const inner = taken.others ? above_ : tie_;
     each_share([&](std::uint64_t share, std::uint64_t begin, std::uint64_t end) {
       for (std::uint32_t level = 0; level <= max_levels; ++level) { next[share][level] = level; }
-      std::uint64_t const middle = minimum(maximum(begin, cutoff), end);
-      number_range<true>(begin, middle, next[share]);
-      number_range<false>(middle, end, next[share]);
+      std::uint64_t const from = minimum(maximum(begin, taken.begin), end);
+      std::uint64_t const to   = minimum(maximum(begin, taken.end), end);
+      number_range(begin, from, outer, next[share]);
+      number_range(from, to, inner, next[share]);
+      number_range(to, end, outer, next[share]);
     });
     total[0] = static_cast<std::uint32_t>(count_);
     for (int share = 0; share < shares_; ++share) {
@@ -214,28 +227,25 @@ class chunk_selection {
     });
   }
 
-  //! Numbers the places within one share. `Ties` tells whether steps that equal the threshold are taken.
-  template <bool Ties>
+  //! Numbers the places of some chunks of a share. A chunk takes the steps whose `least` its value reaches.
   void number_range(std::uint64_t begin,
                     std::uint64_t end,
+                    std::uint32_t const* least,
                     std::uint32_t (&next)[max_levels + 1]) const
   {
     constexpr std::uint64_t block = 128;
     for (; begin < end; begin += block) {
       std::uint64_t const here   = minimum(block, end - begin);
       std::uint32_t* const place = places_ + begin;
-      std::uint32_t taken[block] = {}, reached[block] = {};
+      std::uint32_t taken[block] = {};
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-        for (std::uint64_t i = 0; i < here; ++i) {
-          taken[i] += place[i] >= above_[step] ? 1u : 0u;
-          if constexpr (Ties) { reached[i] += place[i] >= tie_[step] ? 1u : 0u; }
-        }
+        for (std::uint64_t i = 0; i < here; ++i) { taken[i] += place[i] >= least[step] ? 1u : 0u; }
       }
       // The counters of all levels are bytes of one register: in memory they would make every chunk wait for the one
       // before. Nothing here branches, since levels are hard to predict. Chunks of level 0 are not counted.
       std::uint64_t seen = 0;
       for (std::uint64_t i = 0; i < here; ++i) {
-        std::uint32_t const level = level_[taken[i] + (reached[i] > taken[i] ? 1u : 0u)];
+        std::uint32_t const level = level_[taken[i]];
         auto const before         = static_cast<std::uint32_t>(seen >> 8 * level & 255u);
         place[i]                  = next[level] + (before << place_shift);
         seen += (std::uint64_t{1} << 8 * level) & ~std::uint64_t{1};
@@ -251,8 +261,9 @@ class chunk_selection {
   std::uint32_t* histogram_;
   std::uint32_t* places_;
   int shares_;
+  std::uint32_t tie_step_ = 0;  // the step whose keys can be the threshold
   std::uint32_t tie_[max_levels] =
-    {};  // of each step: the least value with which its key is the threshold
+    {};  // of each step: the least value with which its key is the threshold or above it
   std::uint32_t above_[max_levels] =
     {};  // of each step: the least value with which its key is above it
   std::uint32_t level_[max_levels + 1] = {};  // the level of a chunk that has taken so many steps

@@ -21,18 +21,20 @@ inline constexpr int max_levels = 7;  //!< Widths that a chunk can have, besides
 //! @brief The steps from one width of a chunk to a larger one, and what all steps of all chunks together may cost.
 //!
 //! In each chunk every step has a key: the more the step is worth per bit, the larger its key. The later steps of a chunk
-//! have smaller keys than the earlier ones. A selection takes all steps whose key is above a threshold. Of those whose
-//! key equals the threshold it takes the first ones, in the order of chunks, as long as they fit. The threshold is the
-//! lowest that the capacity allows.
+//! have smaller keys than the earlier ones, and with several widths the low bits of a key number the step. A selection
+//! takes all steps whose key is above a threshold. The threshold is the lowest that the capacity allows. Steps whose key
+//! equals it are *ties*: the same step of different chunks. They are numbered in the order of chunks, and as many as fit
+//! are taken, from `first_tie` on and, after the last one, from number 0 on.
 struct selection_rule {
-  std::uint32_t steps;                  //!< Steps of a chunk, at most `max_levels`.
-  std::uint32_t level[max_levels];      //!< The level that a step ends on, 1 and up.
-  std::uint32_t cost[max_levels];       //!< Its cost in units.
-  std::uint32_t offset[max_levels];     //!< Its worth: added to the logarithm of the energy.
-  std::uint32_t exponent;               //!< Of the energy, in 1 / 65536.
-  std::uint32_t weighted;               //!< Whether tensors have weights other than 1.
-  std::uint32_t capacity;               //!< Units that all steps of all chunks may cost.
-  std::uint32_t unit_words;             //!< Words of the payload in a unit.
+  std::uint32_t steps;               //!< Steps of a chunk, at most `max_levels`.
+  std::uint32_t level[max_levels];   //!< The level that a step ends on, 1 and up.
+  std::uint32_t cost[max_levels];    //!< Its cost in units.
+  std::uint32_t offset[max_levels];  //!< Its worth: added to the logarithm of the energy.
+  std::uint32_t exponent;            //!< Of the energy, in 1 / 65536.
+  std::uint16_t weighted;             //!< Whether tensors have weights other than 1.
+  std::uint16_t step_bits;           //!< Low bits of keys that number the step: 7, or 0 for none.
+  std::uint32_t capacity;            //!< Units that all steps of all chunks may cost.
+  std::uint32_t unit_words;          //!< Words of the payload in a unit.
   std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
 };
 
@@ -51,13 +53,47 @@ template <class Scalar>
   }
 }
 
+//! @brief An offset whose low bits number the step, the first one highest.
+[[nodiscard]] constexpr std::uint32_t numbered_offset(std::uint32_t offset,
+                                                      std::uint32_t step) noexcept
+{
+  return (offset | 7u) - step;
+}
+
+//! @brief The step whose keys can equal a threshold. Chunks without energy compete with their first step only.
+[[nodiscard]] TERSUM_INLINE std::uint32_t tie_step(selection_rule const& rule,
+                                                   std::uint32_t threshold)
+{
+  return threshold == 0 ? 0u : minimum(~threshold & std::uint32_t{rule.step_bits}, rule.steps - 1u);
+}
+
+//! @brief How many ties so many units pay for.
+[[nodiscard]] TERSUM_INLINE std::uint32_t paid_ties(selection_rule const& rule,
+                                                    std::uint32_t threshold,
+                                                    std::uint32_t units)
+{
+  return units / maximum(rule.cost[tie_step(rule, threshold)], 1u);
+}
+
+//! @brief The number of the tie that comes first: that part of all ties by which `turn` times the golden ratio exceeds an
+//! integer.
+//!
+//! With so many ties that a share p of them fits, each is taken in any 2 / p turns that follow one another: multiples of the
+//! golden ratio leave no gap above 1.9 / n among n of them, wherever they begin, which no other number does better.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t first_tie(std::uint64_t turn,
+                                                              std::uint32_t ties) noexcept
+{
+  return static_cast<std::uint32_t>((turn * 0x9e3779b97f4a7c15u >> 32) * ties >> 32);
+}
+
 //! @brief The value of a chunk, from which the keys of all its steps follow. A chunk without energy has the value 0, all others
 //! larger ones.
 [[nodiscard]] TERSUM_INLINE std::uint32_t selection_value(selection_rule const& rule,
                                                           std::uint32_t energy)
 {
   std::uint64_t const weighted = static_cast<std::uint64_t>(energy) * rule.exponent >> 16;
-  return energy == 0 ? 0u : static_cast<std::uint32_t>(weighted) + 1u;
+  return energy == 0 ? 0u
+                     : (static_cast<std::uint32_t>(weighted) & ~std::uint32_t{rule.step_bits}) + 1u;
 }
 
 //! @brief The key of one step in a chunk of that value; 0 in a chunk without energy.
@@ -100,7 +136,7 @@ inline constexpr int digit_count  = 2048;
 //! @brief What a selection found, in the workspace: the same on every rank.
 struct selection_header {
   std::uint32_t threshold;              //!< Steps with larger keys are taken.
-  std::uint32_t remaining;              //!< Units left for those that equal it.
+  std::uint32_t ties;                   //!< At most so many that equal it are taken.
   std::uint32_t count[max_levels + 1];  //!< Chunks on each level.
   std::uint64_t
     base[max_levels + 1];  //!< First payload word of each level; the widest comes first.
@@ -113,7 +149,7 @@ struct selection_scratch {
   selection_header header;
   std::uint32_t padding[2];
   std::uint32_t histogram[digit_passes][digit_count];
-  std::uint32_t ties[max_blocks];
+  std::uint32_t ties[max_blocks];  // of each block
   std::uint32_t counts[max_blocks][max_levels];
 
   //! @name In the place of the digits that the last pass has not
@@ -143,24 +179,21 @@ struct selection_args {
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
 inline constexpr int place_shift = 3;
 
-//! @brief The level of a chunk after all steps whose keys are above the threshold, and what the step whose key equals it
-//! costs; 0 if there is none.
+//! @brief The level of a chunk after all steps whose keys are above the threshold. `tie_level` becomes that after the step whose
+//! key equals it; 0 if there is none.
 [[nodiscard]] TERSUM_INLINE std::uint32_t level_above(selection_rule const& rule,
                                                       std::uint32_t value,
                                                       std::uint32_t threshold,
-                                                      std::uint32_t& tie_level,
-                                                      std::uint32_t& tie_cost)
+                                                      std::uint32_t& tie_level)
 {
   std::uint32_t level = 0;
   tie_level           = 0;
-  tie_cost            = 0;
   for (std::uint32_t step = 0; step < rule.steps; ++step) {
     std::uint32_t const key = selection_key(rule, step, value);
     if (key > threshold) {
       level = rule.level[step];
-    } else if (key == threshold && tie_cost == 0) {
+    } else if (key == threshold && tie_level == 0) {
       tie_level = rule.level[step];
-      tie_cost  = rule.cost[step];
     }
   }
   return level;

@@ -35,6 +35,7 @@ struct norm_selection {
   std::uint64_t chunks;
   Norm const* norms;
   selection_args selection;
+  std::uint64_t turn;
 };
 
 template <class Norm, class Context>
@@ -43,6 +44,12 @@ template <class Norm, class Context>
                                                          std::uint64_t chunk)
 {
   return energy_bits(ctx.load(args.norms + chunk), 1);
+}
+
+template <class Norm>
+[[nodiscard]] TERSUM_INLINE std::uint64_t selection_turn(norm_selection<Norm> const& args)
+{
+  return args.turn;
 }
 
 template <unsigned Levels, class Norm>
@@ -70,7 +77,8 @@ struct select_chunks_work {
     selection_args const& own = args.selection;
     chunk_selection{threads, own.rule, args.chunks, own.scratch->histogram[0], own.places}.run(
       [this](std::uint64_t chunk) { return energy_bits(args.norms[chunk], 1); },
-      own.scratch->header);
+      own.scratch->header,
+      args.turn);
     return {};
   }
 
@@ -137,7 +145,8 @@ status select_chunks(Executor const& exec,
                      chunk_rule const& rule,
                      std::span<Norm const> norms,
                      std::span<std::byte> workspace,
-                     std::span<std::uint32_t> places)
+                     std::span<std::uint32_t> places,
+                     std::uint64_t turn)
 {
   static_assert(!std::is_same_v<Norm, half>,
                 "tersum: squared norms underflow and overflow in half: use float or bfloat16");
@@ -158,9 +167,9 @@ status select_chunks(Executor const& exec,
       .result();
   if (!s.ok()) { return s; }
   auto* const scratch = reinterpret_cast<detail::selection_scratch*>(workspace.data());
-  return detail::perform(
-    exec,
-    detail::select_chunks_work<Norm>{{norms.size(), norms.data(), {rule, scratch, places.data()}}});
+  return detail::perform(exec,
+                         detail::select_chunks_work<Norm>{
+                           {norms.size(), norms.data(), {rule, scratch, places.data()}, turn}});
 }
 
 }  // namespace tersum::inline v0

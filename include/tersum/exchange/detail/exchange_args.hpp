@@ -148,6 +148,13 @@ template <class Codec, class Element>
                                   chunk_key{chunk, args.header->step, args.header->sign_key});
 }
 
+//! @brief The number by which ties take turns: that of exchanges before this one.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint64_t selection_turn(exchange_args<Codec, Element> const& args)
+{
+  return args.header->step;
+}
+
 //! @brief Where the chunks of a codec with parts lie in this exchange. Codecs with other parts than those of ranks bring a
 //! function of this name.
 template <class Codec, class Element>

@@ -5,6 +5,7 @@
 //! Definitions of plan_fingerprint.hpp.
 
 #include <tersum/block/group.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
 #include <bit>
@@ -245,6 +246,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     if constexpr (selects<Codec>) {
       hash.add(codec.chunker.bits);
       hash.add(Codec::chunker_type::by_norm);
+      hash.add(first_tie(1, 0xffffffffu));  // ranks of version 0.1.0 break ties in another way
       if constexpr (several_bits<Codec>) {
         hash.add(codec.chunker.weighting);
         if constexpr (has_least_bits<typename Codec::chunker_type>) {

@@ -531,7 +531,7 @@ void cpu_stages<Codec, Element>::select([[maybe_unused]] cpu_tuning const& numbe
                     selection.scratch->histogram[0],
                     selection.places,
                     numbers.least_selected}
-      .run(energy, selection.scratch->header);
+      .run(energy, selection.scratch->header, selection_turn(args_));
     if constexpr (!has_parts<Codec>) {
       std::uint64_t const words =
         static_cast<std::uint64_t>(selection.rule.capacity) * selection.rule.unit_words;
