@@ -56,6 +56,9 @@ void compile_selection()
   compile_casts<codec_of<presets::topkc_b2_ef>, float>();
   compile_codes<codec_of<presets::topkc_sat4>, float>();
   compile_codes<codec_of<presets::allocated_sat_4>, float>();
+  compile(&detail::exchange_kernel<detail::mean_energies_kernel,
+                                   codec_of<presets::allocated_sat_4>,
+                                   float>);
   compile_coordinates<codec_of<presets::topk_b2>, float>();
   using segments = codec_of<presets::allocated_sat_4>::payload_op;
   compile(&detail::reduce_segments_kernel<segments>);

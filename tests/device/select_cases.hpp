@@ -245,6 +245,9 @@ void check_select_arguments(Placement const& on)
   weighted.weighted                 = 1;
   refuses("places has not", rule, from, work, to.first(15));
   refuses("rule has weights", weighted, from, work, to);
+  auto by_tensor      = rule;
+  by_tensor.by_tensor = 1;
+  refuses("rule counts energies by tensor", by_tensor, from, work, to);
   refuses("workspace is smaller", rule, from, work.first(100), to);
   refuses("workspace is a null pointer, or not aligned", rule, from, work.subspan(4), to);
   refuses("norms is a null", rule, {static_cast<float const*>(nullptr), 16}, work, to);

@@ -34,6 +34,14 @@ TEST_CASE("[kernels] a width for every chunk")
     codec.chunker.least_bits = 2;
     compare_places<float>(codec);
   }
+  SUBCASE("by tensor")
+  {
+    auto codec              = presets::allocated_sat_2;
+    codec.chunker.by_tensor = true;
+    compare_buckets<float>(codec);
+    compare_kernels<std::remove_cvref_t<decltype(codec)>, float>(
+      {.codec = codec, .gradient = odd_bucket().weighted(), .world = 3, .steps = 2});
+  }
   SUBCASE("of tensors with weights")
   {
     compare_kernels<std::remove_cvref_t<decltype(presets::balanced_sat_2)>, bfloat16>(

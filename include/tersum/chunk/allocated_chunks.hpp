@@ -65,6 +65,9 @@ struct allocated_chunks {
   //! Bits that each chunk with energy gets before any chunk gets more: one of the widths, or 0 for none. Where the budget
   //! does not pay for all of them, chunks of more energy come first.
   int least_bits = 0;
+  //! Whether the energy of a chunk counts in units of its own tensor's: of the geometric mean of the chunks that have any. So a
+  //! tensor of large gradients does not take the bits of the others. Without effect in a gradient that is one vector.
+  bool by_tensor = false;
 
   //! @brief What is compared: the energy.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,

@@ -77,6 +77,11 @@ class chunk_counts : public plan_counts<Codec> {
           return {error_code::invalid_argument,
                   "the chunker's least_bits must be one of its widths, or 0"};
         }
+        if (std::is_same_v<typename Codec::norm_scalar, norm_log> && by_tensor()) {
+          return {
+            error_code::unsupported,
+            "the chunker's by_tensor is set, which norm_log cannot take: use bfloat16 or float"};
+        }
       }
       if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
         return {error_code::invalid_argument,
@@ -153,6 +158,7 @@ class chunk_counts : public plan_counts<Codec> {
   {
     detail::selection_rule rule{};
     rule.weighted   = weighted_ ? 1 : 0;
+    rule.by_tensor  = by_tensor() ? 1 : 0;
     rule.capacity   = capacity_;
     rule.unit_words = selection_unit<Codec>();
     if constexpr (several_bits<Codec>) {
@@ -176,6 +182,14 @@ class chunk_counts : public plan_counts<Codec> {
                         holds<float>(section::residual, residuals())};
   }
 
+  //! Whether the energy of a chunk counts in units of its tensor's.
+  [[nodiscard]] constexpr bool by_tensor() const noexcept
+  {
+    if constexpr (may_choose_by_tensor<Codec>) {
+      return this->codec_.chunker.by_tensor && !this->layout_.tensors.empty();
+    }
+    return false;
+  }
 
   //! The scalars that are measured, whether the budget lets them travel or not.
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
@@ -207,7 +221,8 @@ class chunk_counts : public plan_counts<Codec> {
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept
   {
-    return selects<Codec> ? round_up(this->chunks(), 4) : 0;
+    if constexpr (!selects<Codec>) { return 0; }
+    return round_up(this->chunks(), 4) + (by_tensor() ? round_up(this->tensors(), 4) : 0);
   }
   [[nodiscard]] constexpr std::uint64_t agreed_room() const noexcept
   {

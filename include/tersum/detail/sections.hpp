@@ -19,13 +19,13 @@ enum class section {
   steps,      //!< A `chunk_step` per chunk.
   rotated,    //!< Under `full_hadamard`: the rotated gradient, padded chunks of float32.
   selection,  //!< Of chunkers that choose: header, histograms and counters.
-  places,     //!< Of chunkers that choose: where each chunk lies in the payload.
-  poisoned,   //!< Low rank: whether a reduced factor of a matrix is not finite.
-  agreed,     //!< The scalars that the ranks agree on; of paired factors P.
-  payload,    //!< What this rank encodes.
-  gathered,   //!< What all ranks decode, where that is not the payload.
-  received,   //!< Two shots: the parts that this rank adds.
-  held,       //!< Values in differences: what all ranks hold of this rank's shard, in float32.
+  places,  //!< Of chunkers that choose: where each chunk lies in the payload; behind them, by tensor, mean energies.
+  poisoned,  //!< Low rank: whether a reduced factor of a matrix is not finite.
+  agreed,    //!< The scalars that the ranks agree on; of paired factors P.
+  payload,   //!< What this rank encodes.
+  gathered,  //!< What all ranks decode, where that is not the payload.
+  received,  //!< Two shots: the parts that this rank adds.
+  held,      //!< Values in differences: what all ranks hold of this rank's shard, in float32.
   even_factor,  //!< Low rank: factors in float32. Of a paired exchange P, else what the turn starts from.
   odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.

@@ -16,6 +16,13 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief Whether energies may count in units of their tensor's, if the chunker's member says so.
+template <class Codec>
+inline constexpr bool may_choose_by_tensor = []() {
+  if constexpr (several_bits<Codec>) { return has_by_tensor<typename Codec::chunker_type>; }
+  return false;
+}();
+
 //! @brief The distortion of a level of a codec with several widths.
 template <class Codec, int Level = 1>
 [[nodiscard]] constexpr float level_distortion(int level, int world) noexcept

@@ -63,7 +63,7 @@ struct chunk_place {
 //!
 //! *Reads* `norms`, *writes* `places` and the workspace, all in the executor's memory and apart from each other. *Needs*
 //! `select_chunks_workspace_bytes()`, aligned to 16 bytes; afterwards it begins with a `chosen_chunks`. *Errors*: places.size()
-//! is not norms.size(), 2^29 chunks or more, a rule with weights of tensors, a workspace that is too small, a null or
+//! is not norms.size(), 2^29 chunks or more, a rule with weights of tensors or by tensor, a workspace that is too small, a null or
 //! misaligned address, an overlap.
 //!
 //! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest index

@@ -31,7 +31,8 @@ struct selection_rule {
   std::uint32_t cost[max_levels];    //!< Its cost in units.
   std::uint32_t offset[max_levels];  //!< Its worth: added to the logarithm of the energy.
   std::uint32_t exponent;            //!< Of the energy, in 1 / 65536.
-  std::uint16_t weighted;             //!< Whether tensors have weights other than 1.
+  std::uint8_t weighted;             //!< Whether tensors have weights other than 1.
+  std::uint8_t by_tensor;            //!< Whether energies are relative to the mean of their tensor.
   std::uint16_t step_bits;           //!< Low bits of keys that number the step: 7, or 0 for none.
   std::uint32_t capacity;            //!< Units that all steps of all chunks may cost.
   std::uint32_t unit_words;          //!< Words of the payload in a unit.
@@ -102,6 +103,33 @@ template <class Scalar>
                                                         std::uint32_t value)
 {
   return value == 0 ? 0u : value + (rule.offset[step] - 1u);
+}
+
+//! @brief The mean logarithm of the energies of a tensor: of those that are above zero and finite. The bits of a float are its
+//! logarithm, so that it is a sum of integers, the same in any order. Sums over all chunks are below 2^52, exact in a double too.
+struct energy_mean {
+  std::uint64_t sum   = 0;
+  std::uint64_t count = 0;
+
+  TERSUM_INLINE void add(std::uint32_t energy)
+  {
+    if (energy == 0 || energy >= 0x7f800000u) { return; }
+    sum += energy >> 8;
+    ++count;
+  }
+  //! As the bits of a float, which is the geometric mean within .086 octaves; those of 1 if there is no energy.
+  [[nodiscard]] TERSUM_INLINE std::uint32_t bits() const
+  {
+    return count == 0 ? float_bits(1.0f) : static_cast<std::uint32_t>(sum / count) << 8;
+  }
+};
+
+//! @brief An energy in units of a mean, as the bits of a float. One that is zero or not finite stays so.
+[[nodiscard]] TERSUM_INLINE std::uint32_t relative_energy(std::uint32_t energy, std::uint32_t mean)
+{
+  if (energy == 0 || energy >= 0x7f800000u) { return energy; }
+  std::uint32_t const raised = energy + float_bits(1.0f);
+  return raised <= mean ? 1u : minimum(raised - mean, 0x7f7fffffu);
 }
 
 //! @brief The energy of one coordinate: its magnitude.

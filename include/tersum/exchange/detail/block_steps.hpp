@@ -89,6 +89,25 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
   }
 }
 
+//! @brief The mean energy of every tensor, in whose units a choice counts those of its chunks. One block a tensor.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void mean_energies(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using scalar                = typename Codec::norm_scalar;
+  scalar const* const agreed  = static_cast<scalar const*>(args.agreed);
+  tensor_record const& record = args.records[ctx.block_rank()];
+  energy_mean mean;
+  for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += tensor_threads) {
+    mean.add(energy_bits(agreed[record.first_chunk + i], args.world));
+  }
+  double const sum   = block_total<tensor_threads>(ctx, static_cast<double>(mean.sum));
+  double const count = block_total<tensor_threads>(ctx, static_cast<double>(mean.count));
+  if (ctx.thread_rank() == 0) {
+    mean = {static_cast<std::uint64_t>(sum), static_cast<std::uint64_t>(count)};
+    means_of(args)[ctx.block_rank()] = mean.bits();
+  }
+}
+
 //! @brief Ends an exchange: counts saturated lanes, measures the correlation of the ranks, and numbers the next step of
 //! training. A block has one tensor; there is one block if there is no tensor.
 template <class Codec, class Element, class Context>

@@ -9,6 +9,7 @@
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/plan.hpp>
@@ -123,13 +124,29 @@ template <class Codec, class Element>
   }
 }
 
-//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor.
+//! @brief Where energies count in units of their tensor's: the bits of an `energy_mean` a tensor, behind the places.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t* means_of(exchange_args<Codec, Element> const& args)
+{
+  return args.selection.places + (args.chunks + 3) / 4 * 4;
+}
+
+//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor, in units of its tensor's mean if the
+//! rule says so.
 template <class Codec, class Element, class Scalar>
 [[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
                                                           std::uint64_t chunk,
                                                           Scalar agreed)
 {
   if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    if constexpr (may_choose_by_tensor<Codec>) {
+      if (args.selection.rule.by_tensor != 0) {
+        std::uint32_t const tensor = args.table[chunk].tensor;
+        float const weight         = args.records[tensor].weight;
+        return relative_energy(energy_bits(to_float(agreed) * weight, args.world),
+                               means_of(args)[tensor]);
+      }
+    }
     if (args.selection.rule.weighted != 0) {
       float const weight = args.records[args.table[chunk].tensor].weight;
       return energy_bits(to_float(agreed) * weight, args.world);

@@ -184,6 +184,13 @@ struct tensor_norms_kernel : kernel_of_threads<tensor_threads> {
   TERSUM_RUNS(tensor_norms(ctx, args))
 };
 
+//! One block a tensor.
+struct mean_energies_kernel : kernel_of_threads<tensor_threads> {
+  template <class Codec>
+  static constexpr int shared = tensor_shared;
+  TERSUM_RUNS(mean_energies(ctx, args))
+};
+
 struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
   int first_phase;
   int last_phase;  //!< The one after the last.

@@ -138,7 +138,13 @@ class launch_list {
     });
   }
 
-  void select() { select(select_blocks(plan_.chunks(), numbers)); }
+  void select()
+  {
+    if constexpr (may_choose_by_tensor<Codec>) {
+      if (plan_.by_tensor()) { (*this)(mean_energies_kernel{}, plan_.tensors()); }
+    }
+    select(select_blocks(plan_.chunks(), numbers));
+  }
 
   void encode_parts()
   {
@@ -271,7 +277,7 @@ concept launching = is_launch_list<T>;
   return launches.result();
 }
 
-//! One launch for up to 4096 chunks, six beyond.
+//! One launch for up to 4096 chunks, six beyond; one more where energies count in units of their tensor's.
 [[nodiscard]] status run_stage(stage::select, launching auto& launches)
 {
   launches.select();

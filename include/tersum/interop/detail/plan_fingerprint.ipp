@@ -252,6 +252,9 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
         if constexpr (has_least_bits<typename Codec::chunker_type>) {
           hash.add(codec.chunker.least_bits);
         }
+        if constexpr (has_by_tensor<typename Codec::chunker_type>) {
+          hash.add(codec.chunker.by_tensor);
+        }
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }
     }

@@ -168,6 +168,7 @@ class cpu_stages {
   void measure_norms() const;
   void measure_ranges() const;
   void tensor_norms() const;
+  void mean_energies() const;
 
   // What a chunk of a cast leaves for the next step: all of it where nothing was sent.
   template <class WireElement>
@@ -513,11 +514,29 @@ void cpu_stages<Codec, Element>::tensor_norms() const
 }
 
 template <class Codec, class Element>
+void cpu_stages<Codec, Element>::mean_energies() const
+{
+  using scalar               = typename Codec::norm_scalar;
+  scalar const* const agreed = static_cast<scalar const*>(args_.agreed);
+  parallel_for(threads_, args_.tensors, [&](std::uint64_t tensor) {
+    tensor_record const& record = args_.records[tensor];
+    energy_mean mean;
+    for (std::uint64_t i = 0; i < record.chunks; ++i) {
+      mean.add(energy_bits(agreed[record.first_chunk + i], args_.world));
+    }
+    means_of(args_)[tensor] = mean.bits();
+  });
+}
+
+template <class Codec, class Element>
 void cpu_stages<Codec, Element>::select([[maybe_unused]] cpu_tuning const& numbers) const
 {
   if constexpr (selects<Codec>) {
     selection_args const& selection = args_.selection;
-    auto const energy               = [&](std::uint64_t chunk) {
+    if constexpr (may_choose_by_tensor<Codec>) {
+      if (selection.rule.by_tensor != 0) { mean_energies(); }
+    }
+    auto const energy = [&](std::uint64_t chunk) {
       std::uint32_t energy_of = 0;
       if constexpr (Codec::chunker_type::by_norm) {
         using scalar = typename Codec::norm_scalar;
