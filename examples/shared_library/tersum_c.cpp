@@ -118,7 +118,7 @@ static_assert(sizeof(saved_header) == 64);
 std::uint64_t hash_of(std::string const& text)
 {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (unsigned char const c : text) { hash = (hash ^ c) * 0x100000001b3u; }
+  for (char const c : text) { hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u; }
   return hash;
 }
 
@@ -170,7 +170,8 @@ int check_stream(tersum_codec const& codec, void* stream) noexcept
     return fail(TERSUM_INVALID_ARGUMENT, "stream must be NULL on TERSUM_HOST");
   }
   if (codec.options.device == TERSUM_CUDA && !given) {
-    return fail(TERSUM_INVALID_ARGUMENT, "stream is NULL: name one, cudaStreamLegacy for the default one");
+    return fail(TERSUM_INVALID_ARGUMENT,
+                "stream is NULL: name one, cudaStreamLegacy for the default one");
   }
   return TERSUM_OK;
 }
