@@ -25,8 +25,8 @@ if(NOT TERSUM_CUDA STREQUAL "OFF")
 
   if(CMAKE_CUDA_COMPILER)
     # Machine code for sm_90 and PTX for later devices. Set before the language is enabled, as the default of
-    # older CMake is an architecture that newer nvcc no longer knows.
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # older CMake is an architecture that newer nvcc no longer knows. CUDAARCHS is what CMake asks the environment for.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
       set(CMAKE_CUDA_ARCHITECTURES 90)
     endif()
     enable_language(CUDA)

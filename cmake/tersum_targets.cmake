@@ -123,7 +123,7 @@ function(tersum_add_test area name backend source)
     target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
     if(TERSUM_SIMULATE)
-      target_compile_options(${target} PRIVATE --no-compress) # of the PTX, for its interpreter to read
+      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--no-compress>") # of the PTX, for its interpreter to read
     endif()
     if(TERSUM_TEST_FEW_CODECS)
       target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)

@@ -98,11 +98,12 @@ inline constexpr std::string_view no_such_preset =
   "options.preset is not the name of a preset: tersum_preset_name lists them";
 
 //! @name Presets by name
-//! In groups, which are compiled apart. Options are complete and not null.
+//! In groups, which are compiled apart, for each device. Options are complete and not null.
 //! @{
 using make_codec = made_codec(tersum_options const&);
 make_codec make_summed, make_choosing, make_low_rank, make_two_shot, make_sharded;
-make_codec make_on_cuda;
+make_codec make_summed_on_cuda, make_choosing_on_cuda, make_low_rank_on_cuda, make_two_shot_on_cuda,
+  make_sharded_on_cuda;
 //! @}
 
 }  // namespace shared_library

@@ -4,15 +4,15 @@
 //! @file
 //! Presets that choose what travels, on the host.
 
-#include "../presets/for_each_preset.hpp"
 #include "host_device.hpp"
+#include "presets.hpp"
 
 namespace shared_library {
 
 made_codec make_choosing(tersum_options const& options)
 {
-  return make_named<host_device>(
-    [](auto const& visit) { examples::for_each_choosing_preset(visit); }, options);
+  return make_named<host_device>([](auto const& visit) { for_each_choosing_preset(visit); },
+                                 options);
 }
 
 }  // namespace shared_library

@@ -392,10 +392,12 @@ class codec_of final : public any_codec {
   [[nodiscard]] static std::vector<tersum::tensor> tensors_of(tersum_options const& options)
   {
     std::vector<tersum::tensor> out;
-    if constexpr (tersum::gathering<Codec>) { return out; }
-    for (std::size_t i = 0; i < options.tensor_count; ++i) {
-      tersum_tensor const& t = options.tensors[i];
-      out.push_back({.rows = t.rows, .columns = t.columns, .offset = t.offset, .weight = t.weight});
+    if constexpr (!tersum::gathering<Codec>) {
+      for (std::size_t i = 0; i < options.tensor_count; ++i) {
+        tersum_tensor const& t = options.tensors[i];
+        out.push_back(
+          {.rows = t.rows, .columns = t.columns, .offset = t.offset, .weight = t.weight});
+      }
     }
     return out;
   }

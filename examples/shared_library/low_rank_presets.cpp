@@ -4,15 +4,15 @@
 //! @file
 //! Presets that send factors of matrices, on the host.
 
-#include "../presets/for_each_preset.hpp"
 #include "host_device.hpp"
+#include "presets.hpp"
 
 namespace shared_library {
 
 made_codec make_low_rank(tersum_options const& options)
 {
-  return make_named<host_device>(
-    [](auto const& visit) { examples::for_each_low_rank_preset(visit); }, options);
+  return make_named<host_device>([](auto const& visit) { for_each_low_rank_preset(visit); },
+                                 options);
 }
 
 }  // namespace shared_library

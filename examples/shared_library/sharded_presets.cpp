@@ -4,19 +4,15 @@
 //! @file
 //! Presets for reduce-scatters, on the host.
 
-#include "../presets/for_each_preset.hpp"
 #include "host_device.hpp"
+#include "presets.hpp"
 
 namespace shared_library {
 
 made_codec make_sharded(tersum_options const& options)
 {
-  return make_named<host_device>(
-    [](auto const& visit) {
-      examples::for_each_sharded_preset(visit);
-      examples::for_each_other_sharded_preset(visit);
-    },
-    options);
+  return make_named<host_device>([](auto const& visit) { for_each_sharded_preset(visit); },
+                                 options);
 }
 
 }  // namespace shared_library

@@ -4,15 +4,14 @@
 //! @file
 //! Presets whose payload is summed, on the host.
 
-#include "../presets/for_each_preset.hpp"
 #include "host_device.hpp"
+#include "presets.hpp"
 
 namespace shared_library {
 
 made_codec make_summed(tersum_options const& options)
 {
-  return make_named<host_device>([](auto const& visit) { examples::for_each_summed_preset(visit); },
-                                 options);
+  return make_named<host_device>([](auto const& visit) { for_each_summed_preset(visit); }, options);
 }
 
 }  // namespace shared_library

@@ -4,8 +4,8 @@
 //! @file
 //! The functions of tersum_c.h: arguments are checked, exceptions end here, and errors are kept for the thread.
 
-#include "../presets/for_each_preset.hpp"
 #include "any_codec.hpp"
+#include "presets.hpp"
 #include "tersum_c.h"
 
 #include <tersum/state.hpp>
@@ -74,12 +74,29 @@ std::vector<preset_text> const& presets()
 {
   static std::vector<preset_text> const list = [] {
     std::vector<preset_text> all;
-    examples::for_each_preset([&](std::string_view name, std::string_view summary, auto const&) {
+    for_each_preset([&](std::string_view name, std::string_view summary, auto const&) {
       all.push_back({std::string(name), std::string(summary)});
     });
     return all;
   }();
   return list;
+}
+
+//! The groups of presets on a device; none if the library was built without it.
+std::span<make_codec* const> groups_on(int device)
+{
+#if defined(TERSUM_EXAMPLE_CUDA)
+  static constexpr make_codec* on_cuda[] = {make_summed_on_cuda,
+                                            make_choosing_on_cuda,
+                                            make_low_rank_on_cuda,
+                                            make_two_shot_on_cuda,
+                                            make_sharded_on_cuda};
+  if (device == TERSUM_CUDA) { return on_cuda; }
+#endif
+  static constexpr make_codec* on_host[] = {
+    make_summed, make_choosing, make_low_rank, make_two_shot, make_sharded};
+  if (device == TERSUM_HOST) { return on_host; }
+  return {};
 }
 
 //! The first bytes of a saved state: what it is, for which codec, and a hash of all of it. Versions of tersum below 1 may change
@@ -101,7 +118,7 @@ static_assert(sizeof(saved_header) == 64);
 std::uint64_t hash_of(std::string const& text)
 {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (unsigned char const c : text) { hash = (hash ^ c) * 0x100000001b3u; }
+  for (char const c : text) { hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u; }
   return hash;
 }
 
@@ -153,7 +170,8 @@ int check_stream(tersum_codec const& codec, void* stream) noexcept
     return fail(TERSUM_INVALID_ARGUMENT, "stream must be NULL on TERSUM_HOST");
   }
   if (codec.options.device == TERSUM_CUDA && !given) {
-    return fail(TERSUM_INVALID_ARGUMENT, "stream is NULL: name one, there is no default stream");
+    return fail(TERSUM_INVALID_ARGUMENT,
+                "stream is NULL: name one, cudaStreamLegacy for the default one");
   }
   return TERSUM_OK;
 }
@@ -227,14 +245,7 @@ char const* tersum_version(void)
 
 int tersum_c_version(void) { return TERSUM_C_VERSION; }
 
-int tersum_has_cuda(void)
-{
-#if defined(TERSUM_EXAMPLE_CUDA)
-  return 1;
-#else
-  return 0;
-#endif
-}
+int tersum_has_cuda(void) { return groups_on(TERSUM_CUDA).empty() ? 0 : 1; }
 
 size_t tersum_preset_count(void) { return presets().size(); }
 
@@ -293,16 +304,9 @@ int tersum_open(tersum_options const* options, tersum_codec** codec)
   }
   return guarded([&] {
     made_codec made;
-    if (options->device == TERSUM_CUDA) {
-#if defined(TERSUM_EXAMPLE_CUDA)
-      made = make_on_cuda(*options);
-#endif
-    } else {
-      for (auto const make :
-           {make_summed, make_choosing, make_low_rank, make_two_shot, make_sharded}) {
-        made = make(*options);
-        if (made.status.message != no_such_preset) { break; }
-      }
+    for (make_codec* const make : groups_on(options->device)) {
+      made = make(*options);
+      if (made.status.message != no_such_preset) { break; }
     }
     if (!made.status.ok()) { return report(made.status); }
     auto opened            = std::make_unique<tersum_codec>();

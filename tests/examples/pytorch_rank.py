@@ -177,6 +177,7 @@ def shards(rank, world, folder):
         refuses_damage(exchange.save(), exchange.load, exchange.check_saved, tersum_torch.exchange.check_saved)
         refuses_damage(exchange.save(), lambda saved: tersum_torch.fsdp2_reduce_scatter("sharded_4").load_state_dict(
             {"version": 1, "codec": "sharded_4", "state": saved}))
+        expect(ValueError, "on cpu", exchange, torch.empty(20001, dtype=dtype, device="meta"))
         exchange.check()
         exchange._state[40] ^= 1  # the number of coordinates
         expect(tersum_torch.TersumError, "header is damaged", exchange.check)

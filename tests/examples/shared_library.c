@@ -14,7 +14,7 @@
 
 enum { RANKS = 3, ROWS = 96, COLUMNS = 131, VECTOR = 77, D = ROWS * COLUMNS + VECTOR };
 
-static int failures = 0;
+static _Atomic int failures = 0;
 
 #define CHECK(condition)                                                                           \
   do {                                                                                             \
@@ -424,65 +424,139 @@ static void check_refusals(void)
   CHECK(strchr(tersum_version(), '.') != NULL);
 }
 
-/* Threads that use one codec, each with memory of its own; a quarter of them makes errors meanwhile. */
+/* Threads that use one codec, each with memory of its own, and that ask for all it says of itself. Half of them make errors
+   meanwhile, each another one. */
+enum { THREADS = 8 };
+
 typedef struct thread_of_test {
-  tersum_codec* codec;
+  tersum_codec const* codec;
+  char const* preset;
   int number;
   float* mean;
+  char* saved; /* after the last exchange */
+  pthread_barrier_t* all;
 } thread_of_test;
+
+/* An error of each kind of thread, and a word of its sentence. */
+static char const* fail_as(tersum_codec const* codec, int number)
+{
+  tersum_step step;
+  char const garbage[64] = {0};
+  switch (number) {
+    case 1:
+      CHECK(tersum_run(codec, 0, NULL, NULL, NULL, NULL) == TERSUM_INVALID_ARGUMENT);
+      return "gradient";
+    case 3:
+      CHECK(tersum_get_step(codec, 99, &step) == TERSUM_INVALID_ARGUMENT);
+      return "index";
+    case 5:
+      CHECK(tersum_check_saved(codec, garbage, sizeof garbage) == TERSUM_INVALID_ARGUMENT);
+      return "tersum_save";
+    default:
+      CHECK(tersum_open(NULL, &(tersum_codec*){NULL}) == TERSUM_INVALID_ARGUMENT);
+      return "options";
+  }
+}
 
 static void* use_codec(void* argument)
 {
-  thread_of_test const* t = argument;
-  void* state             = aligned(tersum_state_bytes(t->codec));
-  char* workspace         = aligned(tersum_workspace_bytes(t->codec));
-  for (int repeat = 0; repeat < 20; ++repeat) {
+  thread_of_test const* t   = argument;
+  tersum_codec const* codec = t->codec;
+  size_t const steps        = tersum_step_count(codec);
+  size_t const saved_bytes  = tersum_saved_bytes(codec);
+  void* state               = aligned(tersum_state_bytes(codec));
+  char* workspace           = aligned(tersum_workspace_bytes(codec));
+  int const fails           = t->number % 2;
+  pthread_barrier_wait(t->all);
+  /* The list of presets is made by whoever comes first. */
+  size_t at = 0;
+  while (at < tersum_preset_count() && strcmp(tersum_preset_name(at), t->preset) != 0) { ++at; }
+  CHECK(at < tersum_preset_count());
+  CHECK(strcmp(tersum_last_error(), "") == 0);
+  for (int repeat = 0; repeat < 5; ++repeat) {
     tersum_codec* own = NULL;
-    tersum_options o  = options_of(t->number % 2 == 0 ? "two_shot_2" : "topkc_b8", 0);
+    tersum_options o  = options_of(t->preset, 0);
+    o.world           = 1;
     CHECK(tersum_open(&o, &own) == TERSUM_OK);
+    CHECK(tersum_fingerprint(own, 5) == tersum_fingerprint(codec, 5));
     tersum_close(own);
-    if (t->number % 4 == 3) {
-      CHECK(tersum_measure(t->codec, NULL, state, workspace, NULL) == TERSUM_INVALID_ARGUMENT);
-      CHECK(strstr(tersum_last_error(), "gradient") != NULL);
-    } else {
-      CHECK(strcmp(tersum_last_error(), "") == 0); /* errors are those of this thread */
-    }
-    CHECK(tersum_initialize(t->codec, state, 7, NULL) == TERSUM_OK);
+    char const* const word = fails ? fail_as(codec, t->number) : "";
+    CHECK(tersum_initialize(codec, state, 7, NULL) == TERSUM_OK);
     for (size_t i = 0; i < D; ++i) { t->mean[i] = coordinate(0, 0, i); }
-    CHECK(tersum_measure(t->codec, t->mean, state, workspace, NULL) == TERSUM_OK);
-    CHECK(tersum_encode(t->codec, t->mean, state, workspace, NULL) == TERSUM_OK);
-    CHECK(tersum_decode(t->codec, t->mean, state, workspace, NULL) == TERSUM_OK);
+    for (size_t i = 0; i < steps; ++i) {
+      tersum_step step;
+      CHECK(tersum_get_step(codec, i, &step) == TERSUM_OK);
+      size_t offset = step.offset, bytes = step.count * step.element_bytes;
+      if (step.kind == TERSUM_CALL) {
+        CHECK(tersum_run(codec, i, t->mean, state, workspace, NULL) == TERSUM_OK);
+      } else if (step.kind == TERSUM_SHARDS) {
+        CHECK(tersum_get_part(codec, i, 0, &offset, &bytes) == TERSUM_OK);
+      }
+      if (step.kind == TERSUM_SHARDS || step.kind == TERSUM_SCATTER) {
+        memcpy(workspace + step.received_offset, workspace + offset, bytes);
+      }
+    }
+    tersum_seal seal;
+    CHECK(tersum_seal_state(codec, state, &seal, NULL) == TERSUM_OK);
+    CHECK(tersum_check_state(codec, state, &seal, NULL) == TERSUM_OK);
+    CHECK(tersum_save(codec, state, t->saved, saved_bytes, NULL) == TERSUM_OK);
+    CHECK(tersum_load(codec, t->saved, saved_bytes, state, NULL) == TERSUM_OK);
+    /* By now the others have failed, too: the error is still that of this thread, if it has made one. */
+    pthread_barrier_wait(t->all);
+    CHECK(fails ? strstr(tersum_last_error(), word) != NULL : strcmp(tersum_last_error(), "") == 0);
   }
   free(state);
   free(workspace);
   return NULL;
 }
 
-static void check_threads(void)
+static void check_threads(char const* preset)
 {
-  enum { THREADS = 8 };
   tersum_codec* codec = NULL;
-  tersum_options o    = options_of("rotated_sat4_ef", 0);
+  tersum_options o    = options_of(preset, 0);
   o.world             = 1;
   CHECK(tersum_open(&o, &codec) == TERSUM_OK);
+  size_t const saved_bytes = tersum_saved_bytes(codec);
+  pthread_barrier_t all;
   pthread_t threads[THREADS];
   thread_of_test arguments[THREADS];
+  CHECK(pthread_barrier_init(&all, NULL, THREADS) == 0);
   for (int k = 0; k < THREADS; ++k) {
-    arguments[k] = (thread_of_test){codec, k, aligned(D * sizeof(float))};
-    CHECK(pthread_create(&threads[k], NULL, use_codec, &arguments[k]) == 0);
+    arguments[k] = (thread_of_test){codec, preset, k, aligned(D * sizeof(float)), aligned(saved_bytes), &all};
+    if (pthread_create(&threads[k], NULL, use_codec, &arguments[k]) != 0) { abort(); }
   }
   for (int k = 0; k < THREADS; ++k) { pthread_join(threads[k], NULL); }
   for (int k = 0; k < THREADS; ++k) {
     CHECK(memcmp(arguments[0].mean, arguments[k].mean, D * sizeof(float)) == 0);
-    CHECK(arguments[k].mean[0] != 0);
+    CHECK(memcmp(arguments[0].saved, arguments[k].saved, saved_bytes) == 0);
+    double energy = 0;
+    for (size_t i = 0; i < D; ++i) { energy += (double)arguments[k].mean[i] * arguments[k].mean[i]; }
+    CHECK(energy > 0);
   }
-  for (int k = 0; k < THREADS; ++k) { free(arguments[k].mean); }
+  for (int k = 0; k < THREADS; ++k) {
+    free(arguments[k].mean);
+    free(arguments[k].saved);
+  }
+  pthread_barrier_destroy(&all);
   tersum_close(codec);
 }
 
-int main(void)
+/* One preset of each kind. */
+static void check_all_threads(void)
 {
-  check_threads(); /* before any error of this thread */
+  static char const* const presets[] = {"rotated_sat4", "topkc_b2_ef", "powersgd_r4", "allocated_2", "sharded_4"};
+  for (size_t i = 0; i < sizeof presets / sizeof *presets; ++i) { check_threads(presets[i]); }
+}
+
+/* shared_library [threads]: all of it, or what threads do together. */
+int main(int count, char** arguments)
+{
+  check_all_threads();
+  CHECK(strcmp(tersum_last_error(), "") == 0); /* this thread has made no error yet */
+  if (count > 1 && strcmp(arguments[1], "threads") == 0) {
+    printf("threads, %d failures\n", failures);
+    return failures == 0 ? 0 : 1;
+  }
   check_refusals();
   for (size_t i = 0; i < tersum_preset_count(); ++i) {
     CHECK(strlen(tersum_preset_summary(i)) > 0);

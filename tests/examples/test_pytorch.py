@@ -17,7 +17,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 if importlib.util.find_spec("torch") is None:
     print(f"skipped: {sys.executable} has no torch (Debian's python3-torch)")
@@ -93,6 +95,24 @@ class PyTorch(unittest.TestCase):
         for text in printed:
             bits = float(re.search(r"^([0-9.]+) bits per coordinate$", text, re.MULTILINE).group(1))
             self.assertTrue(2 < bits < 6, text)
+
+
+class Devices(unittest.TestCase):
+    """What the package makes of torch's devices and streams, as far as it shows without a GPU."""
+
+    def test_the_default_stream_has_a_name(self):
+        """tersum_c.h takes NULL for no stream; torch's default stream has the handle 0, and cudaStreamLegacy is 1."""
+        from tersum_torch import exchange
+        self.assertEqual(exchange.stream_argument(types.SimpleNamespace(cuda_stream=0)), 1)
+        self.assertEqual(exchange.stream_argument(types.SimpleNamespace(cuda_stream=0x7f00)), 0x7f00)
+
+    def test_devices_are_those_that_tensors_name(self):
+        import torch
+        from tersum_torch import exchange
+        self.assertEqual(exchange.with_index(torch.device("cpu:0")), torch.empty(0).device)
+        self.assertEqual(exchange.with_index(torch.device("cuda:3")).index, 3)
+        with unittest.mock.patch("torch.cuda.current_device", return_value=2):
+            self.assertEqual(exchange.with_index(torch.device("cuda")), torch.device("cuda:2"))
 
 
 class Configuration(unittest.TestCase):

@@ -131,23 +131,24 @@ class DDPHook:
     # The thread.
 
     def _serve(self):
-        waiting = []
-        stream = None
+        waiting, streams = [], {}
         while True:
             job = self._work.get()
             if job is None:
                 return
             waiting.append(job)
             try:
-                if job.ready is None:
-                    self._take(job, waiting)
-                else:
-                    if stream is None:
-                        stream = torch.cuda.Stream(job.buffer.device)
-                    job.buffer.record_stream(stream)
-                    stream.wait_event(job.ready)
-                    with torch.cuda.stream(stream):
-                        self._take(job, waiting)
+                if job.ready is not None:
+                    device = job.buffer.device
+                    if device not in streams:
+                        # A thread begins on device 0, where it must not make a context. From now on the stream is this
+                        # thread's current one of the device: exchanges work in it, and so do the events of futures.
+                        torch.cuda.set_device(device)
+                        streams[device] = torch.cuda.Stream(device)
+                        torch.cuda.set_stream(streams[device])
+                    job.buffer.record_stream(streams[device])
+                    streams[device].wait_event(job.ready)
+                self._take(job, waiting)
             except BaseException as error:  # the training must learn of it, whatever it is
                 self._error = error
                 for other in waiting:

@@ -3,6 +3,7 @@
 
 """One gradient that the ranks of a process group average: a codec, its memory, and its rounds over torch's collectives."""
 
+import contextlib
 import ctypes
 
 import torch
@@ -20,6 +21,8 @@ _sums = {library.FLOAT: torch.float32, library.HALF: torch.float16, library.INT8
          library.INT64: torch.int64, library.UINT64: torch.int64}
 _maxima = {library.FLOAT: torch.float32}
 
+_LEGACY_STREAM = 1  # cudaStreamLegacy
+
 
 class Exchange:
     """Averages flat tensors of one length, type and device over a process group, compressed.
@@ -27,13 +30,16 @@ class Exchange:
     All ranks make it with the same arguments and call it in the same order. `tensors` are the shapes that the flat tensor
     is made of, with a flag whether each is compressed and a weight: (shape, compressed, weight). With `whole` it is one
     vector, which is compressed whatever its shape.
+
+    On a GPU all of it works in torch's current stream of that device, in which it was made, or in another one that waits for
+    what was done before. `save`, `load`, `check` and `was_non_finite` wait for theirs.
     """
 
     def __init__(self, preset, tensors, dtype, device, group, *, seed=0, bypass_below=0, bits=None, weighting=None,
                  clip=None, threads=1, whole=False):
         if dtype not in _elements:
             raise TypeError(f"gradients of {dtype} cannot be compressed: float32, float16 and bfloat16 can")
-        self.preset, self.dtype, self.device = preset, dtype, torch.device(device)
+        self.preset, self.dtype, self.device = preset, dtype, with_index(torch.device(device))
         self.group, self.seed = group, seed
         self.world, self.rank = dist.get_world_size(group), dist.get_rank(group)
         self.shapes = [tuple(shape) for shape, _, _ in tensors]
@@ -68,7 +74,8 @@ class Exchange:
             self._steps.append(step)
         self._state = torch.zeros(lib.tersum_state_bytes(self._codec), dtype=torch.uint8, device=self.device)
         self._workspace = torch.empty(lib.tersum_workspace_bytes(self._codec), dtype=torch.uint8, device=self.device)
-        lib.tersum_initialize(self._codec, self._state.data_ptr(), seed, self._stream())
+        with self._on_device():
+            lib.tersum_initialize(self._codec, self._state.data_ptr(), seed, self._stream())
 
     def __del__(self):
         if getattr(self, "_codec", None):
@@ -101,8 +108,17 @@ class Exchange:
     def __call__(self, values):
         """Replaces the values by their mean over the ranks, with the same bits on all ranks; under sharded_* those of
         `shard`, and leaves the others as they are."""
-        if values.dtype != self.dtype or values.numel() != self.coordinates or not values.is_contiguous():
-            raise ValueError(f"the exchange is of {self.coordinates} contiguous values of {self.dtype}")
+        if (values.dtype != self.dtype or values.numel() != self.coordinates or not values.is_contiguous()
+                or values.device != self.device):
+            raise ValueError(f"the exchange is of {self.coordinates} contiguous values of {self.dtype} on {self.device}")
+        with self._on_device():
+            self._exchange(values)
+
+    def _exchange(self, values):
+        if self.device.type == "cuda":
+            # Their memory must not be given to others before this stream is done, whichever it was allocated in.
+            for memory in (self._state, self._workspace):
+                memory.record_stream(torch.cuda.current_stream(self.device))
         for index, step in enumerate(self._steps):
             if step.kind == library.CALL:
                 lib.tersum_run(self._codec, index, values.data_ptr(), self._state.data_ptr(),
@@ -127,13 +143,15 @@ class Exchange:
     def save(self):
         """The state as a tensor of bytes in host memory: only this rank of a world of this size can load it."""
         saved = torch.empty(lib.tersum_saved_bytes(self._codec), dtype=torch.uint8)
-        lib.tersum_save(self._codec, self._state.data_ptr(), saved.data_ptr(), saved.numel(), self._stream())
+        with self._on_device():
+            lib.tersum_save(self._codec, self._state.data_ptr(), saved.data_ptr(), saved.numel(), self._stream())
         return saved
 
     def load(self, saved):
         """Goes on where `save` was called. Raises if `check_saved` does, and then keeps its own state."""
         saved = saved.cpu().contiguous()
-        lib.tersum_load(self._codec, saved.data_ptr(), saved.numel(), self._state.data_ptr(), self._stream())
+        with self._on_device():
+            lib.tersum_load(self._codec, saved.data_ptr(), saved.numel(), self._state.data_ptr(), self._stream())
 
     def check_saved(self, saved):
         """Raises if `load` cannot take a saved state: if it is of another exchange or version, or any bit has changed."""
@@ -142,7 +160,8 @@ class Exchange:
 
     def check(self):
         """Raises if the state is damaged where it tells an exchange which memory to use. Waits for what a GPU does."""
-        lib.tersum_check_state(self._codec, self._state.data_ptr(), None, self._stream())
+        with self._on_device():
+            lib.tersum_check_state(self._codec, self._state.data_ptr(), None, self._stream())
 
     def was_non_finite(self):
         """Whether a rank's gradient held NaN or Inf in the last exchange: the same answer on every rank."""
@@ -160,7 +179,11 @@ class Exchange:
     # Rounds.
 
     def _stream(self):
-        return torch.cuda.current_stream(self.device).cuda_stream if self.device.type == "cuda" else None
+        return stream_argument(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
+
+    def _on_device(self):
+        """The library launches on the device that is current in the calling thread, as CUDA does."""
+        return torch.cuda.device(self.device) if self.device.type == "cuda" else contextlib.nullcontext()
 
     def _bytes(self, step, count, offset=None):
         begin = step.offset if offset is None else offset
@@ -215,6 +238,18 @@ def check_saved(saved):
     """Raises if a saved state is of another version or any bit has changed, whatever exchange it is of."""
     saved = saved.cpu().contiguous()
     lib.tersum_check_saved(None, saved.data_ptr(), saved.numel())
+
+
+def stream_argument(stream):
+    """A stream of torch as tersum_c.h takes it, where NULL names none: the handle of torch's default stream is 0."""
+    return stream.cuda_stream or _LEGACY_STREAM
+
+
+def with_index(device):
+    """The device as its tensors name it: "cuda" alone leaves the number to the thread that asks, and "cpu" has none."""
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("cpu") if device.type == "cpu" else device
 
 
 def _size(shape):

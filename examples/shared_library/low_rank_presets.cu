@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Presets that send factors of matrices, on the current CUDA device.
+
+#include "cuda_device.cuh"
+#include "presets.hpp"
+
+namespace shared_library {
+
+made_codec make_low_rank_on_cuda(tersum_options const& options)
+{
+  return make_named<cuda_device>([](auto const& visit) { for_each_low_rank_preset(visit); },
+                                 options);
+}
+
+}  // namespace shared_library
