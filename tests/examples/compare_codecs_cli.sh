@@ -69,9 +69,13 @@ with open("results.json", encoding="utf-8") as file:
 assert list(report) == ["version", "device", "results"], list(report)
 assert report["device"] == "cpu", report["device"]
 keys = ["set", "codec", "ranks", "coordinates", "bits_per_coordinate", "nmse", "nmse_first_step",
-        "nmse_of_mean", "saturated_fraction", "ranks_identical", "encode_ns", "reduce_ns",
+        "nmse_of_mean", "update_error", "update_error_of_mean", "zeros_fraction",
+        "zeros_fraction_of_mean", "zeros_by_tensor", "saturated_fraction", "ranks_identical", "encode_ns", "reduce_ns",
         "decode_ns", "memcpy_ns"]
 names = os.listdir(sys.argv[1])
+with open(os.path.join(sys.argv[1], "layers.csv"), encoding="utf-8") as file:
+    sizes = {line.rsplit(",", 3)[0]: int(line.split(",")[-3]) * int(line.split(",")[-2])
+             for line in list(file)[1:]}
 sets = sorted({name.rsplit("_worker", 1)[0] for name in names if "_worker" in name})
 assert sorted((r["set"], r["codec"]) for r in report["results"]) == sorted(
     (s, c) for s in sets for c in sys.argv[2:])
@@ -82,6 +86,13 @@ for r in report["results"]:
     assert r["ranks"] == sum(name.startswith(r["set"] + "_worker") for name in names), r
     assert r["ranks_identical"] is True, r
     assert r["nmse"] > 0 and r["bits_per_coordinate"] > 0 and r["memcpy_ns"] > 0, r
+    assert r["update_error"] > 0 and r["update_error_of_mean"] > 0, r
+    shares = {one["tensor"]: one["zeros_fraction"] for one in r["zeros_by_tensor"]}
+    assert list(shares) == ([] if r["codec"].endswith("_permuted") else list(sizes)), r
+    zeros = sum(share * sizes[tensor] for tensor, share in shares.items())
+    assert not shares or abs(zeros - r["zeros_fraction"] * r["coordinates"]) < 1e-2, r
+    assert all(0 <= share <= 1 for share in shares.values()), r
+    assert 0 <= r["zeros_fraction_of_mean"] <= r["zeros_fraction"] <= 1, r
 PYTHON
 }
 
@@ -108,11 +119,12 @@ cut -d' ' -f1 out >names
 
 # A run.
 quick=(--steps 2 --repeat 1)
-expect 0 "a run" --gradients "$gradients" --codecs fp16,rotated_sat4 "${quick[@]}" --json results.json
+expect 0 "a run" --gradients "$gradients" --codecs fp16,rotated_sat4,topkc_b2 "${quick[@]}" --json results.json
 [ -s err ] && report "a run in a pipe: something on stderr, a progress line perhaps"
 holds '^fp16 ' out "a run: fp16 is not in the table"
 holds '^rotated_sat4 ' out "a run: rotated_sat4 is not in the table"
-documented "a run" fp16 rotated_sat4
+holds '^topkc_b2 .*[1-9][0-9.]*  [a-z][a-z0-9.]*$' out "a run: no tensor with zeros is named"
+documented "a run" fp16 rotated_sat4 topkc_b2
 expect 0 "all codecs" --gradients "$gradients" --steps 1 --repeat 1 --json results.json
 mapfile -t all <names
 documented "all codecs" "${all[@]}"
@@ -167,6 +179,20 @@ printf 'name,rows,columns,offset\na,1,1,0\n' >bad/layers.csv
 refuses 'bad/layers.csv covers 1 coordinates' "layers that end early" --gradients bad --codecs fp16
 printf 'name,rows,columns,offset\na,1,2,0\n' >bad/layers.csv
 expect 0 "two coordinates" --gradients bad --codecs fp16 "${quick[@]}"
+
+# What halves make zero. Means are -1 and 1e-9, second moments 4 and 2e-18: (1/2) / (1/4 + 1/2).
+mkdir small
+tiny='\137\160\211\060'
+npy small/s_worker0.npy 2 "$one$tiny"
+npy small/s_worker1.npy 2 "\000\000\100\300$tiny"
+printf 'name,rows,columns,offset\na,1,1,0\nb,1,1,1\n' >small/layers.csv
+expect 0 "zeros" --gradients small --codecs fp16 "${quick[@]}" --json results.json
+holds '^fp16  *16.000  0.666667  0.666667 *50.00 *50.00 *100.00  b$' out "zeros: not in the table"
+holds '"update_error":0.666666667,"update_error_of_mean":0.666666667,' results.json "zeros: another error of the update"
+holds '"zeros_fraction":0.5,"zeros_fraction_of_mean":0.5,' results.json "zeros: another share"
+holds '\[{"tensor":"a","zeros_fraction":0},{"tensor":"b","zeros_fraction":1}\]' results.json "zeros: other tensors"
+expect 0 "one rank" --gradients small --codecs fp16 "${quick[@]}" --ranks 1 --json results.json
+holds '"update_error":null,"update_error_of_mean":null,' results.json "one rank: an update without second moments"
 
 # What overflows is told in the table, in a sentence and by the exit status.
 mkdir large
