@@ -39,17 +39,16 @@ struct run_settings {
 //! Errors are |mean - estimate|^2 / |mean|^2 in double precision, of Adam's update as `update_error_of`
 //! says. Times are for the whole gradient of one rank.
 struct measurement {
-  double bits_per_coordinate = 0;  //!< All-reduce input of all rounds, for each coordinate.
-  double nmse                = 0;  //!< Error of the last step.
-  double nmse_first_step     = 0;  //!< Error of the first step.
-  double nmse_of_mean        = 0;  //!< Error of the average of all steps' estimates.
-  double update_error        = 0;  //!< Error of Adam's update from the last step; NaN for one rank.
-  double update_error_of_mean = 0;  //!< The same from the average of all steps' estimates.
-  double zeros_fraction =
-    0;  //!< Share of the coordinates that the last step has as zeros, and the mean not.
+  double bits_per_coordinate    = 0;  //!< All-reduce input of all rounds, for each coordinate.
+  double nmse                   = 0;  //!< Error of the last step.
+  double nmse_first_step        = 0;  //!< Error of the first step.
+  double nmse_of_mean           = 0;  //!< Error of the average of all steps' estimates.
+  double update_error           = 0;  //!< Of the last step; NaN for one rank.
+  double update_error_of_mean   = 0;  //!< Of the average of all steps' estimates.
+  double zeros_fraction         = 0;  //!< Zeros of the last step where the mean is not zero.
   double zeros_fraction_of_mean = 0;  //!< The same of the average: what no step has sent.
-  std::vector<tensor_zeros>
-    zeros_by_tensor{};                //!< `zeros_fraction` of each tensor; none without layers.csv.
+  //! Both shares of each tensor; none without layers.csv.
+  std::vector<tensor_zeros> zeros_by_tensor{};
   double saturated_fraction = 0;      //!< Share of the coordinates that saturated in the sum.
   bool ranks_identical      = false;  //!< All ranks got equal bytes at every step.
   double encode_ns          = 0;

@@ -88,13 +88,16 @@ double zeros_of(std::span<double const> mean, std::span<double const> estimate)
 
 std::vector<tensor_zeros> zeros_by_tensor(std::span<double const> mean,
                                           std::span<double const> estimate,
+                                          std::span<double const> average,
                                           std::span<layer const> layers)
 {
   std::vector<tensor_zeros> shares;
   for (auto const& one : layers) {
     std::size_t const size = one.rows * one.columns;
-    shares.push_back(
-      {one.name, zeros_of(mean.subspan(one.offset, size), estimate.subspan(one.offset, size))});
+    auto const exact       = mean.subspan(one.offset, size);
+    shares.push_back({one.name,
+                      zeros_of(exact, estimate.subspan(one.offset, size)),
+                      zeros_of(exact, average.subspan(one.offset, size))});
   }
   return shares;
 }

@@ -58,15 +58,17 @@ struct exact_mean {
 //! @brief The share of all coordinates that the estimate has as zeros although their mean is not zero.
 [[nodiscard]] double zeros_of(std::span<double const> mean, std::span<double const> estimate);
 
-//! @brief Such a share of one tensor.
+//! @brief Such shares of one tensor.
 struct tensor_zeros {
   std::string tensor{};
-  double fraction = 0;
+  double fraction         = 0;  //!< Of one estimate.
+  double fraction_of_mean = 0;  //!< Of the average of several.
 };
 
 //! @brief `zeros_of` for each tensor, in the order of `layers`.
 [[nodiscard]] std::vector<tensor_zeros> zeros_by_tensor(std::span<double const> mean,
                                                         std::span<double const> estimate,
+                                                        std::span<double const> average,
                                                         std::span<layer const> layers);
 
 }  // namespace compare_codecs

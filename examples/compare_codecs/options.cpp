@@ -39,11 +39,12 @@ error and cost, and what an adaptive optimizer makes of it.
 Errors are |mean - estimate|^2 / |mean|^2: of the mean itself (nmse), and of
 Adam's update, which divides each coordinate by the root of its second moment.
 They are of the last step; "of mean" are those of the average of all steps'
-estimates. Zeros are coordinates that became zero although their mean is not
-zero; the worst tensor of layers.csv has the largest share of them, and the JSON
-has the shares of all. For a training with an adaptive optimizer look at the
-update of the mean of ten steps, about as many as Adam averages, and at zeros,
-rather than at nmse. One rank alone shows no second moments, and no update (-).
+estimates. Zeros are coordinates that became zero although their mean is not;
+those of the average are what no step has sent. The worst tensor of layers.csv
+has the largest share of those, and the JSON has the shares of all. For a
+training with an adaptive optimizer look at the update and at the zeros of the
+average of ten steps, about as many as Adam averages, rather than at nmse. One
+rank alone shows no second moments, and no update (-).
 
 Exit status: 0 if every codec ran, 1 if anything failed or an error is not
 finite, 2 for wrong usage.

@@ -78,19 +78,19 @@ table_row cost_row(result const& one)
 
 table_row update_row(result const& one)
 {
-  auto const& m = one.measured;
-  auto const worst =
-    std::max_element(m.zeros_by_tensor.begin(),
-                     m.zeros_by_tensor.end(),
-                     [](auto const& a, auto const& b) { return a.fraction < b.fraction; });
-  bool const any = worst != m.zeros_by_tensor.end() && worst->fraction > 0;
+  auto const& m    = one.measured;
+  auto const worst = std::max_element(
+    m.zeros_by_tensor.begin(), m.zeros_by_tensor.end(), [](auto const& a, auto const& b) {
+      return a.fraction_of_mean < b.fraction_of_mean;
+    });
+  bool const any = worst != m.zeros_by_tensor.end() && worst->fraction_of_mean > 0;
   return {one.codec,
           table_number("%.3f", m.bits_per_coordinate),
           table_known(m.update_error),
           table_known(m.update_error_of_mean),
           table_number("%.2f", 100 * m.zeros_fraction),
           table_number("%.2f", 100 * m.zeros_fraction_of_mean),
-          any ? table_number("%.2f", 100 * worst->fraction) : "-",
+          any ? table_number("%.2f", 100 * worst->fraction_of_mean) : "-",
           any ? table_name(worst->tensor) : "-"};
 }
 
@@ -179,7 +179,8 @@ std::string json_tensors(std::span<tensor_zeros const> tensors)
   for (auto const& one : tensors) {
     if (text.size() > 1) { text += ','; }
     text += "{\"tensor\":" + json_string(one.tensor) +
-            ",\"zeros_fraction\":" + json_number(one.fraction) + '}';
+            ",\"zeros_fraction\":" + json_number(one.fraction) +
+            ",\"zeros_fraction_of_mean\":" + json_number(one.fraction_of_mean) + '}';
   }
   return text + ']';
 }

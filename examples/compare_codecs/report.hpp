@@ -33,7 +33,7 @@ void print_table(std::ostream& out, std::span<result const> results, run_setting
 //! @brief The text as a JSON string, quotes included.
 [[nodiscard]] std::string json_string(std::string_view text);
 
-//! @brief The shares as a JSON array of `{"tensor":..., "zeros_fraction":...}`.
+//! @brief The shares as a JSON array of `{"tensor":..., "zeros_fraction":..., "zeros_fraction_of_mean":...}`.
 [[nodiscard]] std::string json_tensors(std::span<tensor_zeros const> tensors);
 
 //! @brief Writes all results: `{"version":..., "device":..., "results":[...]}`.

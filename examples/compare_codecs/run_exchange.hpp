@@ -122,7 +122,7 @@ run_outcome run_exchange(Device const& device,
   out.update_error_of_mean          = update_error_of(exact.mean, average, moments);
   out.zeros_fraction                = zeros_of(exact.mean, estimate);
   out.zeros_fraction_of_mean        = zeros_of(exact.mean, average);
-  out.zeros_by_tensor               = zeros_by_tensor(exact.mean, estimate, layers);
+  out.zeros_by_tensor               = zeros_by_tensor(exact.mean, estimate, average, layers);
 
   auto const& one                = ranks[0];
   std::size_t const record_bytes = one.plan.tensors() * sizeof(tensor_record);

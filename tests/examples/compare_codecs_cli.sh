@@ -87,11 +87,12 @@ for r in report["results"]:
     assert r["ranks_identical"] is True, r
     assert r["nmse"] > 0 and r["bits_per_coordinate"] > 0 and r["memcpy_ns"] > 0, r
     assert r["update_error"] > 0 and r["update_error_of_mean"] > 0, r
-    shares = {one["tensor"]: one["zeros_fraction"] for one in r["zeros_by_tensor"]}
-    assert list(shares) == ([] if r["codec"].endswith("_permuted") else list(sizes)), r
-    zeros = sum(share * sizes[tensor] for tensor, share in shares.items())
-    assert not shares or abs(zeros - r["zeros_fraction"] * r["coordinates"]) < 1e-2, r
-    assert all(0 <= share <= 1 for share in shares.values()), r
+    for key in "zeros_fraction", "zeros_fraction_of_mean":
+        shares = {one["tensor"]: one[key] for one in r["zeros_by_tensor"]}
+        assert list(shares) == ([] if r["codec"].endswith("_permuted") else list(sizes)), r
+        zeros = sum(share * sizes[tensor] for tensor, share in shares.items())
+        assert not shares or abs(zeros - r[key] * r["coordinates"]) < 1e-2, r
+        assert all(0 <= share <= 1 for share in shares.values()), r
     # What is sent changes from step to step with feedback, and so does rounding.
     several = int(sys.argv[2]) > 1
     assert r["codec"] != "topkc_b2_ef" or (r["zeros_fraction_of_mean"] < r["zeros_fraction"]) == several, r
@@ -194,7 +195,8 @@ expect 0 "zeros" --gradients small --codecs fp16 "${quick[@]}" --json results.js
 holds '^fp16  *16.000  0.666667  0.666667 *50.00 *50.00 *100.00  b$' out "zeros: not in the table"
 holds '"update_error":0.666666667,"update_error_of_mean":0.666666667,' results.json "zeros: another error of the update"
 holds '"zeros_fraction":0.5,"zeros_fraction_of_mean":0.5,' results.json "zeros: another share"
-holds '\[{"tensor":"a","zeros_fraction":0},{"tensor":"b","zeros_fraction":1}\]' results.json "zeros: other tensors"
+holds '\[{"tensor":"a","zeros_fraction":0,"zeros_fraction_of_mean":0},{"tensor":"b","zeros_fraction":1,' results.json \
+  "zeros: other tensors"
 expect 0 "one rank" --gradients small --codecs fp16 "${quick[@]}" --ranks 1 --json results.json
 holds '"update_error":null,"update_error_of_mean":null,' results.json "one rank: an update without second moments"
 

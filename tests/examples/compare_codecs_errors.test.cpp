@@ -88,8 +88,7 @@ TEST_CASE("[compare_codecs] the mean of ranks has the variance of a rank over th
   CHECK(one.variance.empty());
 }
 
-TEST_CASE(
-  "[compare_codecs] a second moment is the larger of mean^2 and its variance, and the codec's")
+TEST_CASE("[compare_codecs] a second moment is the larger of mean^2 and s^2 / n, and the codec's")
 {
   cc::exact_mean const exact{.mean = {3, -1, 0, 0}, .variance = {4, 2, 5, 0}};
   CHECK(cc::second_moments(exact, doubles{0, 0, 0, 0}) == doubles{9, 2, 5, 0});
@@ -98,9 +97,7 @@ TEST_CASE(
   CHECK(cc::second_moments({.mean = {3}, .variance = {}}, doubles{1}).empty());
 }
 
-TEST_CASE(
-  "[compare_codecs] second moments are those of many samples where the mean is large, and at "
-  "most twice as large")
+TEST_CASE("[compare_codecs] second moments are those of many samples, or less than twice as large")
 {
   // Of two ranks of pure noise mean^2 and s^2 / 2 are squares of two independent normal numbers of one variance, 1/2 here. With
   // the angle a of that point the larger is r^2 (1 + |cos 2a|) / 2, and E|cos 2a| is 2 / pi.
@@ -172,20 +169,23 @@ TEST_CASE("[compare_codecs] the error of the update is that of its definition")
   }
 }
 
-TEST_CASE(
-  "[compare_codecs] zeros are counted where the mean is not zero, in all and in each tensor")
+TEST_CASE("[compare_codecs] zeros are counted where the mean has none, in all and by tensor")
 {
-  doubles const mean{1, 0, -2, 3, 5}, estimate{0, 0, -0.0, 3, 1e-300};
+  doubles const mean{1, 0, -2, 3, 5}, estimate{0, 0, -0.0, 3, 1e-300}, average{1, 0, 0, 0, 0};
   CHECK(cc::zeros_of(mean, estimate) == 2.0 / 5);
-  auto const shares = cc::zeros_by_tensor(
-    mean, estimate, std::vector<cc::layer>{{"a", 1, 1, 0}, {"b", 2, 1, 1}, {"c", 1, 2, 3}});
+  CHECK(cc::zeros_of(mean, average) == 3.0 / 5);
+  std::vector<cc::layer> const layers{{"a", 1, 1, 0}, {"b", 2, 1, 1}, {"c", 1, 2, 3}};
+  auto const shares = cc::zeros_by_tensor(mean, estimate, average, layers);
   REQUIRE(shares.size() == 3);
   CHECK(shares[0].tensor == "a");
   CHECK(shares[0].fraction == 1);
+  CHECK(shares[0].fraction_of_mean == 0);
   CHECK(shares[1].tensor == "b");
   CHECK(shares[1].fraction == 1.0 / 2);
+  CHECK(shares[1].fraction_of_mean == 1.0 / 2);
   CHECK(shares[2].fraction == 0);
-  CHECK(cc::zeros_by_tensor(mean, estimate, {}).empty());
+  CHECK(shares[2].fraction_of_mean == 1);
+  CHECK(cc::zeros_by_tensor(mean, estimate, average, {}).empty());
 }
 
 TEST_CASE("[compare_codecs] a run measures what halves lose")
@@ -209,6 +209,7 @@ TEST_CASE("[compare_codecs] a run measures what halves lose")
   REQUIRE(m.zeros_by_tensor.size() == 2);
   CHECK(m.zeros_by_tensor[0].fraction == 0);
   CHECK(m.zeros_by_tensor[1].fraction == .5);
+  CHECK(m.zeros_by_tensor[1].fraction_of_mean == .5);
 
   auto const alone = cc::run_exchange(cc::cpu_device{.executor = {.threads = 1}},
                                       tersum::presets::fp16,
@@ -222,19 +223,23 @@ TEST_CASE("[compare_codecs] a run measures what halves lose")
   CHECK(alone.value.zeros_by_tensor.empty());
 }
 
-TEST_CASE(
-  "[compare_codecs] the average of steps loses less than the last, and fewer zeros are in it")
+TEST_CASE("[compare_codecs] the average of steps loses less than the last, and has fewer zeros")
 {
   // Chunks that are left out are zeros, and with feedback are sent later.
   std::mt19937 random{5};
-  auto const ranks    = random_gradients(2, 8192, random);
-  auto const codec    = tersum::presets::topkc_b2_ef;
-  auto const settings = cc::run_settings{.ranks = 2, .steps = 6};
-  auto const run =
-    cc::run_exchange(cc::cpu_device{.executor = {.threads = 1}}, codec, ranks, {}, settings);
+  auto const ranks = random_gradients(2, 8192, random);
+  std::vector<cc::layer> const layers{{"all", 1, 8192, 0}};
+  auto const run = cc::run_exchange(cc::cpu_device{.executor = {.threads = 1}},
+                                    tersum::presets::topkc_b2_ef,
+                                    ranks,
+                                    layers,
+                                    {.ranks = 2, .steps = 6});
   REQUIRE(run.error == "");
   auto const& m = run.value;
   CHECK(m.update_error_of_mean < m.update_error);
   CHECK(m.zeros_fraction_of_mean < m.zeros_fraction);
   CHECK(m.zeros_fraction > .5);
+  REQUIRE(m.zeros_by_tensor.size() == 1);
+  CHECK(m.zeros_by_tensor[0].fraction == m.zeros_fraction);
+  CHECK(m.zeros_by_tensor[0].fraction_of_mean == m.zeros_fraction_of_mean);
 }

@@ -48,13 +48,13 @@ cc::result make_result(std::string set, std::string codec, double bits, double n
                           .update_error_of_mean   = std::numeric_limits<double>::quiet_NaN(),
                           .zeros_fraction         = 0.3125,
                           .zeros_fraction_of_mean = 0.0625,
-                          .zeros_by_tensor        = {{"a\"b", 0.25}, {"c", 0.75}, {"d", 0.75}},
-                          .saturated_fraction     = std::numeric_limits<double>::quiet_NaN(),
-                          .ranks_identical        = true,
-                          .encode_ns              = 300,
-                          .reduce_ns              = std::numeric_limits<double>::infinity(),
-                          .decode_ns              = 100,
-                          .memcpy_ns              = 200}};
+                          .zeros_by_tensor    = {{"a\"b", 1, 0.25}, {"c", 0.75, 0.5}, {"d", 0, 0.5}},
+                          .saturated_fraction = std::numeric_limits<double>::quiet_NaN(),
+                          .ranks_identical    = true,
+                          .encode_ns          = 300,
+                          .reduce_ns          = std::numeric_limits<double>::infinity(),
+                          .decode_ns          = 100,
+                          .memcpy_ns          = 200}};
 }
 
 }  // namespace
@@ -180,8 +180,9 @@ TEST_CASE("[compare_codecs] JSON has the keys and null for what is not finite")
         R"("nmse":0.333333333,"nmse_first_step":0.25,"nmse_of_mean":0.125,)"
         R"("update_error":0.5,"update_error_of_mean":null,)"
         R"("zeros_fraction":0.3125,"zeros_fraction_of_mean":0.0625,)"
-        R"("zeros_by_tensor":[{"tensor":"a\"b","zeros_fraction":0.25},)"
-        R"({"tensor":"c","zeros_fraction":0.75},{"tensor":"d","zeros_fraction":0.75}],)"
+        R"("zeros_by_tensor":[{"tensor":"a\"b","zeros_fraction":1,"zeros_fraction_of_mean":0.25},)"
+        R"({"tensor":"c","zeros_fraction":0.75,"zeros_fraction_of_mean":0.5},)"
+        R"({"tensor":"d","zeros_fraction":0,"zeros_fraction_of_mean":0.5}],)"
         R"("saturated_fraction":null,"ranks_identical":true,"encode_ns":300,)"
         R"("reduce_ns":null,"decode_ns":100,"memcpy_ns":200}
 ]}
@@ -201,9 +202,11 @@ TEST_CASE("[compare_codecs] the second table has updates, zeros and the tensor w
                                   make_result("a", "allocated_2", 2, 0.01)};
   results[0].measured.update_error    = 0;
   results[0].measured.zeros_by_tensor = {};
-  results[1].measured.zeros_by_tensor = {{"a", 0}, {"b", 0}};
+  results[1].measured.zeros_by_tensor = {{"a", 0, 0}, {"b", 1, 0}};
   results[2].measured.zeros_by_tensor = {
-    {"a", 0.5}, {"0123456789.transformer.layers.1.attention\x1b.weight", 1}, {"c", 0.75}};
+    {"a", 1, 0.5},
+    {"0123456789.transformer.layers.1.attention\x1b.weight", 0.5, 0.875},
+    {"c", 1, 0.75}};
   cc::print_table(out, results, {.ranks = 4, .steps = 10, .threads = 2});
   auto const text = out.str();
   CHECK(
@@ -213,7 +216,7 @@ TEST_CASE("[compare_codecs] the second table has updates, zeros and the tensor w
     "codec           bits    update  of mean  zeros %  of mean  worst %  worst tensor\n"
     "fp16          16.000         0        -    31.25     6.25        -  -\n"
     "rotated_sat4   4.030  0.500000        -    31.25     6.25        -  -\n"
-    "allocated_2    2.000  0.500000        -    31.25     6.25   100.00  "
+    "allocated_2    2.000  0.500000        -    31.25     6.25    87.50  "
     "...ransformer.layers.1.attention?.weight\n");
   std::istringstream lines{text};
   for (std::string line; std::getline(lines, line);) { CHECK(line.size() <= 120); }
