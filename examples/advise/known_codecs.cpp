@@ -7,7 +7,7 @@
 #include "known_codecs.hpp"
 
 #include <cmath>
-#include <compare_codecs/run_exchange.hpp>
+#include <compare_codecs/named_codecs.hpp>
 #include <cstddef>
 #include <string>
 

@@ -5,6 +5,7 @@
 //! Codecs that choose what travels, on the CPU.
 
 #include "cpu_device.hpp"
+#include "named_codecs.hpp"
 
 namespace compare_codecs {
 

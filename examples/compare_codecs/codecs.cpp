@@ -6,7 +6,7 @@
 
 #include "codecs.hpp"
 #include "cuda_device.hpp"
-#include "run_exchange.hpp"
+#include "named_codecs.hpp"
 
 #include <tersum/version.hpp>
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include "errors.hpp"
 #include "gradient_sets.hpp"
 #include "or_error.hpp"
 
@@ -35,19 +36,25 @@ struct run_settings {
 //! @brief What was measured. A quantity that a codec does not have is NaN: shown as '-', null in
 //! JSON.
 //!
-//! Errors are |mean - estimate|^2 / |mean|^2 in double precision. Times are for the whole gradient
-//! of one rank.
+//! Errors are |mean - estimate|^2 / |mean|^2 in double precision, of Adam's update as `update_error_of`
+//! says. Times are for the whole gradient of one rank.
 struct measurement {
-  double bits_per_coordinate = 0;      //!< All-reduce input of all rounds, for each coordinate.
-  double nmse                = 0;      //!< Error of the last step.
-  double nmse_first_step     = 0;      //!< Error of the first step.
-  double nmse_of_mean        = 0;      //!< Error of the average of all steps' estimates.
-  double saturated_fraction  = 0;      //!< Share of the coordinates that saturated in the sum.
-  bool ranks_identical       = false;  //!< All ranks got equal bytes at every step.
-  double encode_ns           = 0;
-  double reduce_ns           = 0;
-  double decode_ns           = 0;
-  double memcpy_ns           = 0;  //!< The same floats copied, on the same number of threads.
+  double bits_per_coordinate    = 0;  //!< All-reduce input of all rounds, for each coordinate.
+  double nmse                   = 0;  //!< Error of the last step.
+  double nmse_first_step        = 0;  //!< Error of the first step.
+  double nmse_of_mean           = 0;  //!< Error of the average of all steps' estimates.
+  double update_error           = 0;  //!< Of the last step; NaN for one rank.
+  double update_error_of_mean   = 0;  //!< Of the average of all steps' estimates.
+  double zeros_fraction         = 0;  //!< Zeros of the last step where the mean is not zero.
+  double zeros_fraction_of_mean = 0;  //!< The same of the average: what no step has sent.
+  //! Both shares of each tensor; none without layers.csv.
+  std::vector<tensor_zeros> zeros_by_tensor{};
+  double saturated_fraction = 0;      //!< Share of the coordinates that saturated in the sum.
+  bool ranks_identical      = false;  //!< All ranks got equal bytes at every step.
+  double encode_ns          = 0;
+  double reduce_ns          = 0;
+  double decode_ns          = 0;
+  double memcpy_ns          = 0;  //!< The same floats copied, on the same number of threads.
 };
 
 //! @brief The measurement, or a sentence: why the codec cannot run with these settings.

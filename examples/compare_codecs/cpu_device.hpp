@@ -6,12 +6,16 @@
 
 #pragma once
 
-#include "run_exchange.hpp"
-
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/tersum.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
 
 namespace compare_codecs {
 

@@ -5,7 +5,7 @@
 //! The codecs on the current CUDA device.
 
 #include "cuda_device.hpp"
-#include "run_exchange.hpp"
+#include "named_codecs.hpp"
 
 #include <tersum/tersum.cuh>
 

@@ -5,6 +5,7 @@
 //! Codecs that send factors of matrices, on the CPU.
 
 #include "cpu_device.hpp"
+#include "named_codecs.hpp"
 
 namespace compare_codecs {
 

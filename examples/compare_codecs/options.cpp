@@ -22,7 +22,7 @@ constexpr std::string_view usage_text =
 
 Sends the gradients of DIR/<set>_worker<k>.npy (1-D, float32 or float16, one
 file for each rank) through an all-reduce with each codec, and prints bits,
-error and cost.
+error and cost, and what an adaptive optimizer makes of it.
 
   --gradients DIR    where the files lie; layers.csv in it names the matrices
   --codecs all|A,B   which codecs to run (all; without layers.csv none of those
@@ -35,6 +35,16 @@ error and cost.
   --json FILE        write the results as JSON, which plot.py draws
   --list             name the codecs and stop
   --help             print this and stop
+
+Errors are |mean - estimate|^2 / |mean|^2: of the mean itself (nmse), and of
+Adam's update, which divides each coordinate by the root of its second moment.
+They are of the last step; "of mean" are those of the average of all steps'
+estimates. Zeros are coordinates that became zero although their mean is not;
+those of the average are what no step has sent. The worst tensor of layers.csv
+has the largest share of those, and the JSON has the shares of all. For a
+training with an adaptive optimizer look at the update and at the zeros of the
+average of ten steps, about as many as Adam averages, rather than at nmse. One
+rank alone shows no second moments, and no update (-).
 
 Exit status: 0 if every codec ran, 1 if anything failed or an error is not
 finite, 2 for wrong usage.

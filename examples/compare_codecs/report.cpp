@@ -45,10 +45,23 @@ std::string table_ratio(double time, double reference)
   return reference > 0 ? table_number("%.2f", time / reference) : "-";
 }
 
-constexpr std::size_t column_count = 10;
-using table_row                    = std::array<std::string, column_count>;
+// What a codec does not have is NaN.
+std::string table_known(double value) { return std::isnan(value) ? "-" : table_error(value); }
 
-table_row make_row(result const& one)
+// Of a foreign name the end, which tells tensors apart better than the beginning.
+std::string table_name(std::string_view name)
+{
+  constexpr std::size_t longest = 40;
+  constexpr std::string_view cut{"..."};
+  std::string shown{name};
+  if (name.size() > longest) { shown.replace(0, name.size() - longest + cut.size(), cut); }
+  for (char& c : shown) { c = c >= ' ' && c <= '~' ? c : '?'; }
+  return shown;
+}
+
+using table_row = std::vector<std::string>;
+
+table_row cost_row(result const& one)
 {
   auto const& m = one.measured;
   return {one.codec,
@@ -63,6 +76,41 @@ table_row make_row(result const& one)
           table_ratio(m.decode_ns, m.memcpy_ns)};
 }
 
+table_row update_row(result const& one)
+{
+  auto const& m    = one.measured;
+  auto const worst = std::max_element(
+    m.zeros_by_tensor.begin(), m.zeros_by_tensor.end(), [](auto const& a, auto const& b) {
+      return a.fraction_of_mean < b.fraction_of_mean;
+    });
+  bool const any = worst != m.zeros_by_tensor.end() && worst->fraction_of_mean > 0;
+  return {one.codec,
+          table_number("%.3f", m.bits_per_coordinate),
+          table_known(m.update_error),
+          table_known(m.update_error_of_mean),
+          table_number("%.2f", 100 * m.zeros_fraction),
+          table_number("%.2f", 100 * m.zeros_fraction_of_mean),
+          any ? table_number("%.2f", 100 * worst->fraction_of_mean) : "-",
+          any ? table_name(worst->tensor) : "-"};
+}
+
+// Columns to the right but for the first, and for the last if it is text.
+void print_rows(std::ostream& out, std::vector<table_row> const& rows, bool ends_in_text)
+{
+  std::vector<std::size_t> widths(rows[0].size());
+  for (auto const& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) { widths[c] = std::max(widths[c], row[c].size()); }
+  }
+  for (auto const& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      bool const last = ends_in_text && c + 1 == row.size();
+      std::string const padding(last ? 0 : widths[c] - row[c].size(), ' ');
+      out << (c == 0 ? row[c] + padding : "  " + padding + row[c]);
+    }
+    out << '\n';
+  }
+}
+
 std::string json_number(double value)
 {
   return std::isfinite(value) ? print("%.9g", value) : "null";
@@ -73,22 +121,21 @@ std::string json_number(double value)
 void print_table(std::ostream& out, std::span<result const> results, run_settings const& settings)
 {
   if (results.empty()) { return; }
-  std::vector<table_row> rows{{"codec",
-                               "bits",
-                               "nmse",
-                               "first step",
-                               "of mean",
-                               "saturated %",
-                               "ranks identical",
-                               "encode x",
-                               "reduce x",
-                               "decode x"}};
-  for (auto const& one : results) { rows.push_back(make_row(one)); }
-  std::array<std::size_t, column_count> widths{};
-  for (auto const& row : rows) {
-    for (std::size_t c = 0; c < column_count; ++c) {
-      widths[c] = std::max(widths[c], row[c].size());
-    }
+  std::vector<table_row> costs{{"codec",
+                                "bits",
+                                "nmse",
+                                "first step",
+                                "of mean",
+                                "saturated %",
+                                "identical",
+                                "encode x",
+                                "reduce x",
+                                "decode x"}};
+  std::vector<table_row> updates{
+    {"codec", "bits", "update", "of mean", "zeros %", "of mean", "worst %", "worst tensor"}};
+  for (auto const& one : results) {
+    costs.push_back(cost_row(one));
+    updates.push_back(update_row(one));
   }
 
   auto const& first      = results.front();
@@ -102,13 +149,11 @@ void print_table(std::ostream& out, std::span<result const> results, run_setting
   } else {
     out << settings.threads << " thread" << plural(settings.threads) << ")\n";
   }
-  for (auto const& row : rows) {
-    for (std::size_t c = 0; c < column_count; ++c) {
-      std::string const padding(widths[c] - row[c].size(), ' ');
-      out << (c == 0 ? row[c] + padding : "  " + padding + row[c]);
-    }
-    out << '\n';
-  }
+  print_rows(out, costs, false);
+  out << '\n'
+      << first.set << ": error of Adam's update, and coordinates that became zeros, of step "
+      << settings.steps << " and of the mean of all steps\n";
+  print_rows(out, updates, true);
 }
 
 std::string json_string(std::string_view text)
@@ -126,6 +171,18 @@ std::string json_string(std::string_view text)
     }
   }
   return escaped + '"';
+}
+
+std::string json_tensors(std::span<tensor_zeros const> tensors)
+{
+  std::string text = "[";
+  for (auto const& one : tensors) {
+    if (text.size() > 1) { text += ','; }
+    text += "{\"tensor\":" + json_string(one.tensor) +
+            ",\"zeros_fraction\":" + json_number(one.fraction) +
+            ",\"zeros_fraction_of_mean\":" + json_number(one.fraction_of_mean) + '}';
+  }
+  return text + ']';
 }
 
 void write_json(std::ostream& out,
@@ -146,6 +203,11 @@ void write_json(std::ostream& out,
         << ",\"nmse\":" << json_number(m.nmse)
         << ",\"nmse_first_step\":" << json_number(m.nmse_first_step)
         << ",\"nmse_of_mean\":" << json_number(m.nmse_of_mean)
+        << ",\"update_error\":" << json_number(m.update_error)
+        << ",\"update_error_of_mean\":" << json_number(m.update_error_of_mean)
+        << ",\"zeros_fraction\":" << json_number(m.zeros_fraction)
+        << ",\"zeros_fraction_of_mean\":" << json_number(m.zeros_fraction_of_mean)
+        << ",\"zeros_by_tensor\":" << json_tensors(m.zeros_by_tensor)
         << ",\"saturated_fraction\":" << json_number(m.saturated_fraction)
         << ",\"ranks_identical\":" << (m.ranks_identical ? "true" : "false")
         << ",\"encode_ns\":" << json_number(m.encode_ns)

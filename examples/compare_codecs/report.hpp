@@ -25,12 +25,16 @@ struct result {
   measurement measured{};
 };
 
-//! @brief Prints one set: a heading, then a line for each codec.
+//! @brief Prints one set in two tables, each with a heading and then a line for each codec: errors of the mean and times; what
+//! an adaptive optimizer makes of the estimates.
 //! @param results  Of one set.
 void print_table(std::ostream& out, std::span<result const> results, run_settings const& settings);
 
 //! @brief The text as a JSON string, quotes included.
 [[nodiscard]] std::string json_string(std::string_view text);
+
+//! @brief The shares as a JSON array of `{"tensor":..., "zeros_fraction":..., "zeros_fraction_of_mean":...}`.
+[[nodiscard]] std::string json_tensors(std::span<tensor_zeros const> tensors);
 
 //! @brief Writes all results: `{"version":..., "device":..., "results":[...]}`.
 void write_json(std::ostream& out,

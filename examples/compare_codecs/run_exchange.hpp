@@ -6,35 +6,21 @@
 
 #pragma once
 
-#include "../presets/for_each_preset.hpp"
 #include "codecs.hpp"
+#include "errors.hpp"
 
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/single_process/loopback.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 namespace compare_codecs {
-
-//! @brief |mean - estimate|^2 / |mean|^2.
-inline double error_of(std::vector<double> const& mean, std::vector<double> const& estimate)
-{
-  double lost = 0, all = 0;
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    lost += (mean[i] - estimate[i]) * (mean[i] - estimate[i]);
-    all += mean[i] * mean[i];
-  }
-  return all == 0 ? (lost == 0 ? 0 : std::numeric_limits<double>::infinity()) : lost / all;
-}
 
 //! @brief Runs one codec.
 //!
@@ -55,12 +41,9 @@ run_outcome run_exchange(Device const& device,
       tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
     }
   }
-  std::size_t const n = gradients.size();
-  std::size_t const d = gradients[0].size();
-  std::vector<double> mean(d);
-  for (auto const& gradient : gradients) {
-    for (std::size_t i = 0; i < d; ++i) { mean[i] += gradient[i] / static_cast<double>(n); }
-  }
+  std::size_t const n    = gradients.size();
+  std::size_t const d    = gradients[0].size();
+  exact_mean const exact = average_ranks(gradients);
 
   std::vector<typename Device::buffer> memory;
   using rank_type =
@@ -94,7 +77,7 @@ run_outcome run_exchange(Device const& device,
   measurement out;
   out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
   out.ranks_identical     = true;
-  std::vector<double> average(d), estimate(d);
+  std::vector<double> average(d), estimate(d), lost(d);
   std::vector<float> first_rank(d), other_rank(d);
   for (int step = 0; step < settings.steps; ++step) {
     for (std::size_t k = 0; k < n; ++k) {
@@ -127,11 +110,19 @@ run_outcome run_exchange(Device const& device,
     for (std::size_t i = 0; i < d; ++i) {
       estimate[i] = first_rank[i];
       average[i] += estimate[i] / settings.steps;
+      double const error = estimate[i] - exact.mean[i];
+      lost[i] += error * error / settings.steps;
     }
-    out.nmse = error_of(mean, estimate);
+    out.nmse = error_of(exact.mean, estimate);
     if (step == 0) { out.nmse_first_step = out.nmse; }
   }
-  out.nmse_of_mean = error_of(mean, average);
+  std::vector<double> const moments = second_moments(exact, lost);
+  out.nmse_of_mean                  = error_of(exact.mean, average);
+  out.update_error                  = update_error_of(exact.mean, estimate, moments);
+  out.update_error_of_mean          = update_error_of(exact.mean, average, moments);
+  out.zeros_fraction                = zeros_of(exact.mean, estimate);
+  out.zeros_fraction_of_mean        = zeros_of(exact.mean, average);
+  out.zeros_by_tensor               = zeros_by_tensor(exact.mean, estimate, average, layers);
 
   auto const& one                = ranks[0];
   std::size_t const record_bytes = one.plan.tensors() * sizeof(tensor_record);
@@ -196,100 +187,6 @@ run_outcome run_exchange(Device const& device,
   });
   if (!broken.ok()) { return fail(broken); }
   return {out, {}};
-}
-
-//! @brief The same coordinates of all ranks in a random order: neighbours have nothing to do with each other.
-inline std::vector<std::vector<float>> permute(std::vector<std::vector<float>> const& gradients)
-{
-  std::vector<std::size_t> order(gradients[0].size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937{20241118});
-  auto permuted = gradients;
-  for (std::size_t k = 0; k < gradients.size(); ++k) {
-    for (std::size_t i = 0; i < order.size(); ++i) { permuted[k][i] = gradients[k][order[i]]; }
-  }
-  return permuted;
-}
-
-//! @name Codecs by name
-//! `visit` is called with the name, a summary and the codec. In groups, which are compiled apart: those of
-//! for_each_preset.hpp, and TopKC on permuted gradients.
-//! @{
-template <class Visitor>
-void for_each_summed_codec(Visitor visit)
-{
-  examples::for_each_summed_preset(visit);
-}
-
-template <class Visitor>
-void for_each_choosing_codec(Visitor visit)
-{
-  namespace p = tersum::presets;
-  examples::for_each_choosing_preset(
-    [&](std::string_view name, std::string_view summary, auto const& codec) {
-      visit(name, summary, codec);
-      if (name == "topkc_b8") {
-        visit(
-          "topkc_b05_permuted", "topkc_b05 of permuted gradients: without locality", p::topkc_b05);
-        visit("topkc_b2_permuted", "topkc_b2 of permuted gradients", p::topkc_b2);
-        visit("topkc_b8_permuted", "topkc_b8 of permuted gradients", p::topkc_b8);
-      }
-    });
-}
-
-template <class Visitor>
-void for_each_low_rank_codec(Visitor visit)
-{
-  examples::for_each_low_rank_preset(visit);
-}
-
-template <class Visitor>
-void for_each_two_shot_codec(Visitor visit)
-{
-  examples::for_each_two_shot_preset(
-    [&](std::string_view name, std::string_view summary, auto const& codec) {
-      visit(name, summary, codec);
-      if (name == "two_shot_4_ef") { examples::for_each_sharded_preset(visit); }
-    });
-}
-
-//! All of them.
-template <class Visitor>
-void for_each_codec(Visitor visit)
-{
-  for_each_summed_codec(visit);
-  for_each_choosing_codec(visit);
-  for_each_low_rank_codec(visit);
-  for_each_two_shot_codec(visit);
-}
-//! @}
-
-//! What `run_named` says of a name that is not in its group.
-inline constexpr std::string_view no_such_codec = "there is no such codec";
-
-//! The codecs of one group on the CPU: arguments as those of `run_codec`.
-using run_group = decltype(run_codec);
-run_group run_summed, run_choosing, run_low_rank, run_two_shot;
-
-//! @brief Runs the codec of that name on a device.
-//! @param for_each  One of the above: which codecs are looked at.
-template <class Device, class ForEach>
-run_outcome run_named(Device const& device,
-                      ForEach const& for_each,
-                      std::string_view name,
-                      std::vector<std::vector<float>> const& gradients,
-                      std::vector<layer> const& layers,
-                      run_settings const& settings)
-{
-  run_outcome outcome{{}, std::string{no_such_codec}};
-  for_each([&](std::string_view candidate, std::string_view, auto const& codec) {
-    if (candidate != name) { return; }
-    // Errors do not depend on the order of the coordinates, so nothing has to be put back.
-    outcome = name.ends_with("_permuted")
-                ? run_exchange(device, codec, permute(gradients), layers, settings)
-                : run_exchange(device, codec, gradients, layers, settings);
-  });
-  return outcome;
 }
 
 }  // namespace compare_codecs

@@ -5,6 +5,7 @@
 //! Codecs whose payload is summed, on the CPU.
 
 #include "cpu_device.hpp"
+#include "named_codecs.hpp"
 
 namespace compare_codecs {
 

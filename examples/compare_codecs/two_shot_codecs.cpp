@@ -5,6 +5,7 @@
 //! Codecs whose parts are decoded, added and encoded again by their owners, on the CPU.
 
 #include "cpu_device.hpp"
+#include "named_codecs.hpp"
 
 namespace compare_codecs {
 

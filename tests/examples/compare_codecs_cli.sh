@@ -57,7 +57,7 @@ misused() {
 
 holds() { grep -q -- "$1" "$2" || report "$3"; }
 
-# documented WHAT CODEC...: results.json is what --json promises: these codecs on each set, in order, with every number.
+# documented WHAT STEPS CODEC...: results.json is what --json promises: these codecs on each set, in order, with every number.
 documented() {
   command -v python3 >/dev/null || { echo "skipped: JSON is not parsed, as there is no python3"; return; }
   python3 - "$gradients" "${@:2}" >out 2>err <<'PYTHON' || report "$1: the JSON is not as documented"
@@ -69,19 +69,35 @@ with open("results.json", encoding="utf-8") as file:
 assert list(report) == ["version", "device", "results"], list(report)
 assert report["device"] == "cpu", report["device"]
 keys = ["set", "codec", "ranks", "coordinates", "bits_per_coordinate", "nmse", "nmse_first_step",
-        "nmse_of_mean", "saturated_fraction", "ranks_identical", "encode_ns", "reduce_ns",
+        "nmse_of_mean", "update_error", "update_error_of_mean", "zeros_fraction",
+        "zeros_fraction_of_mean", "zeros_by_tensor", "saturated_fraction", "ranks_identical", "encode_ns", "reduce_ns",
         "decode_ns", "memcpy_ns"]
 names = os.listdir(sys.argv[1])
+with open(os.path.join(sys.argv[1], "layers.csv"), encoding="utf-8") as file:
+    sizes = {line.rsplit(",", 3)[0]: int(line.split(",")[-3]) * int(line.split(",")[-2])
+             for line in list(file)[1:]}
 sets = sorted({name.rsplit("_worker", 1)[0] for name in names if "_worker" in name})
 assert sorted((r["set"], r["codec"]) for r in report["results"]) == sorted(
-    (s, c) for s in sets for c in sys.argv[2:])
+    (s, c) for s in sets for c in sys.argv[3:])
 for s in sets:
-    assert [r["codec"] for r in report["results"] if r["set"] == s] == sys.argv[2:]
+    assert [r["codec"] for r in report["results"] if r["set"] == s] == sys.argv[3:]
 for r in report["results"]:
     assert list(r) == keys, list(r)
     assert r["ranks"] == sum(name.startswith(r["set"] + "_worker") for name in names), r
     assert r["ranks_identical"] is True, r
     assert r["nmse"] > 0 and r["bits_per_coordinate"] > 0 and r["memcpy_ns"] > 0, r
+    assert r["update_error"] > 0 and r["update_error_of_mean"] > 0, r
+    for key in "zeros_fraction", "zeros_fraction_of_mean":
+        shares = {one["tensor"]: one[key] for one in r["zeros_by_tensor"]}
+        assert list(shares) == ([] if r["codec"].endswith("_permuted") else list(sizes)), r
+        zeros = sum(share * sizes[tensor] for tensor, share in shares.items())
+        assert not shares or abs(zeros - r[key] * r["coordinates"]) < 1e-2, r
+        assert all(0 <= share <= 1 for share in shares.values()), r
+    # What is sent changes from step to step with feedback, and so does rounding.
+    several = int(sys.argv[2]) > 1
+    assert r["codec"] != "topkc_b2_ef" or (r["zeros_fraction_of_mean"] < r["zeros_fraction"]) == several, r
+    assert r["codec"] != "rotated_sat4" or (r["update_error_of_mean"] < r["update_error"]) == several, r
+    assert 0 <= r["zeros_fraction_of_mean"] <= r["zeros_fraction"] <= 1, r
 PYTHON
 }
 
@@ -108,14 +124,15 @@ cut -d' ' -f1 out >names
 
 # A run.
 quick=(--steps 2 --repeat 1)
-expect 0 "a run" --gradients "$gradients" --codecs fp16,rotated_sat4 "${quick[@]}" --json results.json
+expect 0 "a run" --gradients "$gradients" --codecs fp16,rotated_sat4,topkc_b2,topkc_b2_ef "${quick[@]}" --json results.json
 [ -s err ] && report "a run in a pipe: something on stderr, a progress line perhaps"
 holds '^fp16 ' out "a run: fp16 is not in the table"
 holds '^rotated_sat4 ' out "a run: rotated_sat4 is not in the table"
-documented "a run" fp16 rotated_sat4
+holds '^topkc_b2 .*[1-9][0-9.]*  [a-z][a-z0-9.]*$' out "a run: no tensor with zeros is named"
+documented "a run" 2 fp16 rotated_sat4 topkc_b2 topkc_b2_ef
 expect 0 "all codecs" --gradients "$gradients" --steps 1 --repeat 1 --json results.json
 mapfile -t all <names
-documented "all codecs" "${all[@]}"
+documented "all codecs" 1 "${all[@]}"
 expect 0 "--x=v" "--gradients=$gradients" --codecs=fp16 --steps=1 --repeat=1 --ranks=2
 holds ': 2 ranks, ' out "--ranks=2: the table does not say so"
 if command -v script >/dev/null; then
@@ -167,6 +184,21 @@ printf 'name,rows,columns,offset\na,1,1,0\n' >bad/layers.csv
 refuses 'bad/layers.csv covers 1 coordinates' "layers that end early" --gradients bad --codecs fp16
 printf 'name,rows,columns,offset\na,1,2,0\n' >bad/layers.csv
 expect 0 "two coordinates" --gradients bad --codecs fp16 "${quick[@]}"
+
+# What halves make zero. Means are -1 and 1e-9, second moments 4 and 2e-18: (1/2) / (1/4 + 1/2).
+mkdir small
+tiny='\137\160\211\060'
+npy small/s_worker0.npy 2 "$one$tiny"
+npy small/s_worker1.npy 2 "\000\000\100\300$tiny"
+printf 'name,rows,columns,offset\na,1,1,0\nb,1,1,1\n' >small/layers.csv
+expect 0 "zeros" --gradients small --codecs fp16 "${quick[@]}" --json results.json
+holds '^fp16  *16.000  0.666667  0.666667 *50.00 *50.00 *100.00  b$' out "zeros: not in the table"
+holds '"update_error":0.666666667,"update_error_of_mean":0.666666667,' results.json "zeros: another error of the update"
+holds '"zeros_fraction":0.5,"zeros_fraction_of_mean":0.5,' results.json "zeros: another share"
+holds '\[{"tensor":"a","zeros_fraction":0,"zeros_fraction_of_mean":0},{"tensor":"b","zeros_fraction":1,' results.json \
+  "zeros: other tensors"
+expect 0 "one rank" --gradients small --codecs fp16 "${quick[@]}" --ranks 1 --json results.json
+holds '"update_error":null,"update_error_of_mean":null,' results.json "one rank: an update without second moments"
 
 # What overflows is told in the table, in a sentence and by the exit status.
 mkdir large

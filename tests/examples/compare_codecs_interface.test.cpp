@@ -40,16 +40,21 @@ cc::result make_result(std::string set, std::string codec, double bits, double n
           .codec       = std::move(codec),
           .ranks       = 4,
           .coordinates = 1000,
-          .measured    = {.bits_per_coordinate = bits,
-                          .nmse                = nmse,
-                          .nmse_first_step     = 0.25,
-                          .nmse_of_mean        = 0.125,
-                          .saturated_fraction  = std::numeric_limits<double>::quiet_NaN(),
-                          .ranks_identical     = true,
-                          .encode_ns           = 300,
-                          .reduce_ns           = std::numeric_limits<double>::infinity(),
-                          .decode_ns           = 100,
-                          .memcpy_ns           = 200}};
+          .measured    = {.bits_per_coordinate    = bits,
+                          .nmse                   = nmse,
+                          .nmse_first_step        = 0.25,
+                          .nmse_of_mean           = 0.125,
+                          .update_error           = 0.5,
+                          .update_error_of_mean   = std::numeric_limits<double>::quiet_NaN(),
+                          .zeros_fraction         = 0.3125,
+                          .zeros_fraction_of_mean = 0.0625,
+                          .zeros_by_tensor    = {{"a\"b", 1, 0.25}, {"c", 0.75, 0.5}, {"d", 0, 0.5}},
+                          .saturated_fraction = std::numeric_limits<double>::quiet_NaN(),
+                          .ranks_identical    = true,
+                          .encode_ns          = 300,
+                          .reduce_ns          = std::numeric_limits<double>::infinity(),
+                          .decode_ns          = 100,
+                          .memcpy_ns          = 200}};
 }
 
 }  // namespace
@@ -169,13 +174,52 @@ TEST_CASE("[compare_codecs] JSON has the keys and null for what is not finite")
   std::ostringstream out;
   std::vector<cc::result> const results{make_result("s\"1", "fp16", 16, 1.0 / 3)};
   cc::write_json(out, "0.1.0", "cpu", results);
-  CHECK(out.str() == R"({"version":"0.1.0","device":"cpu","results":[
+  CHECK(out.str() ==
+        R"({"version":"0.1.0","device":"cpu","results":[
 {"set":"s\"1","codec":"fp16","ranks":4,"coordinates":1000,"bits_per_coordinate":16,)"
-                     R"("nmse":0.333333333,"nmse_first_step":0.25,"nmse_of_mean":0.125,)"
-                     R"("saturated_fraction":null,"ranks_identical":true,"encode_ns":300,)"
-                     R"("reduce_ns":null,"decode_ns":100,"memcpy_ns":200}
+        R"("nmse":0.333333333,"nmse_first_step":0.25,"nmse_of_mean":0.125,)"
+        R"("update_error":0.5,"update_error_of_mean":null,)"
+        R"("zeros_fraction":0.3125,"zeros_fraction_of_mean":0.0625,)"
+        R"("zeros_by_tensor":[{"tensor":"a\"b","zeros_fraction":1,"zeros_fraction_of_mean":0.25},)"
+        R"({"tensor":"c","zeros_fraction":0.75,"zeros_fraction_of_mean":0.5},)"
+        R"({"tensor":"d","zeros_fraction":0,"zeros_fraction_of_mean":0.5}],)"
+        R"("saturated_fraction":null,"ranks_identical":true,"encode_ns":300,)"
+        R"("reduce_ns":null,"decode_ns":100,"memcpy_ns":200}
 ]}
 )");
+}
+
+TEST_CASE("[compare_codecs] JSON has an empty array of tensors where none are known")
+{
+  CHECK(cc::json_tensors({}) == "[]");
+}
+
+TEST_CASE("[compare_codecs] the second table has updates, zeros and the tensor with most of them")
+{
+  std::ostringstream out;
+  std::vector<cc::result> results{make_result("a", "fp16", 16, 0),
+                                  make_result("a", "rotated_sat4", 4.03, 0.0481),
+                                  make_result("a", "allocated_2", 2, 0.01)};
+  results[0].measured.update_error    = 0;
+  results[0].measured.zeros_by_tensor = {};
+  results[1].measured.zeros_by_tensor = {{"a", 0, 0}, {"b", 1, 0}};
+  results[2].measured.zeros_by_tensor = {
+    {"a", 1, 0.5},
+    {"0123456789.transformer.layers.1.attention\x1b.weight", 0.5, 0.875},
+    {"c", 1, 0.75}};
+  cc::print_table(out, results, {.ranks = 4, .steps = 10, .threads = 2});
+  auto const text = out.str();
+  CHECK(
+    text.substr(text.find("\n\n") + 2) ==
+    "a: error of Adam's update, and coordinates that became zeros, of step 10 and of the mean of "
+    "all steps\n"
+    "codec           bits    update  of mean  zeros %  of mean  worst %  worst tensor\n"
+    "fp16          16.000         0        -    31.25     6.25        -  -\n"
+    "rotated_sat4   4.030  0.500000        -    31.25     6.25        -  -\n"
+    "allocated_2    2.000  0.500000        -    31.25     6.25    87.50  "
+    "...ransformer.layers.1.attention?.weight\n");
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) { CHECK(line.size() <= 120); }
 }
 
 TEST_CASE("[compare_codecs] the lines of a table are equally long and in the order of the results")
