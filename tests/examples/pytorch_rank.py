@@ -4,6 +4,7 @@
 """One rank of test_pytorch.py: pytorch_rank.py RANK WORLD FOLDER TASK... A task is a name, or name:argument. Starting a
 process takes longer than most tasks, so one does many."""
 
+import copy
 import datetime
 import hashlib
 import os
@@ -340,6 +341,58 @@ def not_finite(rank, world, folder):
     train(model, optimizer, range(3, 5), rank)
     assert not hooks[0].was_non_finite()
     same_everywhere(digest(module))
+
+
+def momenta(rank, world, folder, codec):
+    """Ranks send momenta once second moments are frozen: as 1-bit Adam's formulas say where nothing is lost; replicas stay equal;
+    and a checkpoint of a frozen training goes on with the same bits, those of an Inf included."""
+    freeze, lr, decay, (b1, b2), eps = 4, 2e-3, 0.01, (0.9, 0.999), 1e-8
+
+    def made():
+        hooks = []
+        module, model, _ = make(lambda m: hooks.append(hook_of("fp32" if codec == "fp32" else "two_shot_4")(m)) or hooks[0])
+        return module, model, tersum_torch.MomentumAdamW(model.parameters(), hooks[0], codec, freeze, lr=lr), hooks[0]
+
+    module, model, optimizer, hook = made()
+    first = float(loss_of(module, 0, rank).detach())
+    train(model, optimizer, range(8), rank)
+    assert optimizer.frozen
+    same_everywhere(digest(module))
+    if codec == "fp32":
+        expected = make()[0].double()
+        m, v = ([torch.zeros_like(p) for p in expected.parameters()] for _ in range(2))
+        for step in range(8):
+            expected.zero_grad()
+            for k in range(world):
+                (loss_of(expected, step, k) / world).backward()
+            with torch.no_grad():
+                for p, mean, square in zip(expected.parameters(), m, v):
+                    mean.mul_(b1).add_(p.grad, alpha=1 - b1)
+                    if step < freeze:
+                        square.mul_(b2).addcmul_(p.grad, p.grad, value=1 - b2)
+                    unbiased = mean / (1 - b1 ** (step + 1)) if step < freeze else mean
+                    root = (square / (1 - b2 ** min(step + 1, freeze))).sqrt() + eps
+                    if step >= freeze:
+                        root = root.clamp(min=0.1 * float(root.square().mean().sqrt()))
+                    p.mul_(1 - lr * decay).sub_(lr * unbiased / root)
+        for a, b in zip(module.parameters(), expected.parameters()):
+            # Adam divides by roots: what rounding does to gradients near 0 is a share of a whole step.
+            assert float((a - b).abs().max()) < 0.5 * lr, "momenta do not train as the formulas say"
+            assert float((a - b).square().mean().sqrt()) < 1e-5, "momenta do not train as the formulas say"
+    else:
+        assert train(model, optimizer, range(8, 16), rank) < first
+    saved = [copy.deepcopy(of.state_dict()) for of in (module, optimizer, hook)]
+    optimizer.zero_grad()
+    (loss_of(model, 20, rank) * (float("inf") if rank == 0 else 1)).backward()  # and no step
+    train(model, optimizer, range(21, 24), rank)
+    assert all(torch.isfinite(p).all() for p in module.parameters()), "a momentum is not finite for good"
+    other, other_model, other_optimizer, other_hook = made()
+    for of, state in zip((other, other_optimizer, other_hook), saved):
+        of.load_state_dict(state)
+    other_optimizer.zero_grad()
+    (loss_of(other_model, 20, rank) * (float("inf") if rank == 0 else 1)).backward()
+    train(other_model, other_optimizer, range(21, 24), rank)
+    assert digest(other) == digest(module), "a frozen training that was resumed has other bits"
 
 
 def rules(rank, world, folder):

@@ -8,6 +8,7 @@ from .ddp import DDPHook, ddp_hook
 from .exchange import Exchange
 from .fsdp import fsdp2_reduce_scatter
 from .library import TersumError, presets, version
+from .momentum import MomentumAdamW
 
-__all__ = ["Configuration", "DDPHook", "Exchange", "Rule", "TersumError", "ddp_hook",
+__all__ = ["Configuration", "DDPHook", "Exchange", "MomentumAdamW", "Rule", "TersumError", "ddp_hook",
            "fsdp2_reduce_scatter", "presets", "version"]

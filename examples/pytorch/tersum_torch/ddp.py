@@ -60,6 +60,7 @@ class DDPHook:
         self._group = dist.new_group(**options) if process_group is None else process_group
         self._units, self._places = None, {}
         self._saved = None
+        self._momenta = None  # the codec and the beta of momenta, where they travel in place of gradients
         self._error = None
         self._steps = 0
         self._work = queue.Queue()
@@ -92,17 +93,37 @@ class DDPHook:
         return any([unit.exchange.was_non_finite() for unit in self._units or []])
 
     def rescale_residuals(self, factor):
-        """Multiplies what feedback keeps: call it with new scale / old scale when a loss scaler has changed its scale."""
+        """Multiplies what feedback keeps, and momenta: call it with new scale / old scale when a loss scaler has changed its
+        scale."""
         for unit in self._units or []:
             if unit.exchange.residual is not None:
                 unit.exchange.residual.mul_(factor)
+            if unit.momentum is not None:
+                unit.momentum.mul_(factor)
+
+    def send_momenta(self, codec, momentum_of, beta):
+        """From the next step on the ranks average beta m + (1 - beta) gradient in place of the gradient, which has m, the last
+        such mean, then. Every rank calls it between the same two steps; MomentumAdamW does.
+
+        codec        The preset for parameters that are compressed. The others travel in float32 as before.
+        momentum_of  m of a parameter at the beginning, the same on all ranks.
+        """
+        if self._units is None:
+            raise RuntimeError("momenta can travel after the first step, which shows the parameters")
+        for unit in self._units:
+            unit.momentum = torch.cat([momentum_of(p).detach().flatten().to(torch.float32) for p in unit.parameters])
+        self._send_momenta(codec, beta)
 
     def state_dict(self):
         """This rank's states, to be saved between two steps. Residuals differ, so every rank saves its own."""
         units = [{"preset": unit.exchange.preset, "tensors": unit.described, "state": unit.exchange.save()}
                  for unit in self._units or []]
+        momenta = None
+        if self._momenta is not None:
+            momenta = {"codec": self._momenta[0], "beta": self._momenta[1],
+                       "values": [unit.momentum.clone() for unit in self._units]}
         return {"version": STATE_VERSION, "world": dist.get_world_size(self._group),
-                "rank": dist.get_rank(self._group), "steps": self._steps, "units": units}
+                "rank": dist.get_rank(self._group), "steps": self._steps, "units": units, "momenta": momenta}
 
     def load_state_dict(self, saved):
         """Goes on where `state_dict` was called, with the same bits. Before the first step, or between two.
@@ -168,7 +189,7 @@ class DDPHook:
             for parameter, gradient in zip(other.parameters, other.gradients):
                 unit, begin = self._places[id(parameter)]
                 if unit.put(begin, gradient, other):
-                    unit.exchange(unit.values)
+                    unit.average()
                     unit.give_back()
         if job.last:
             if any(other.left != 0 for other in waiting):
@@ -205,6 +226,15 @@ class DDPHook:
             self._restore(self._saved)
             self._saved = None
 
+    def _send_momenta(self, codec, beta):
+        self._momenta = (codec, beta)
+        for number, unit in enumerate(self._units):
+            unit.beta = beta
+            if unit.rule.codec != NONE:
+                unit.rule = dataclasses.replace(unit.rule, codec=codec, bits=None, weighting=None, clip=None)
+                unit.exchange = self._exchange_of(unit, self._seed * 1000003 + len(self._units) + number)
+                unit.exchange.agree()
+
     def _exchange_of(self, unit, seed):
         def make(preset, **parameters):
             return Exchange(preset, unit.tensors, unit.dtype, unit.device, self._group, seed=seed % (1 << 64),
@@ -219,14 +249,25 @@ class DDPHook:
         return make("fp16")
 
     def _restore(self, saved):
+        momenta = saved.get("momenta")
+        if momenta is None and self._momenta is not None:
+            raise ValueError("the state is of gradients, and this hook sends momenta already: begin with a new hook")
+        if momenta is not None and self._momenta is None:
+            for unit, values in zip(self._units, momenta["values"]):
+                if values.numel() != unit.size:
+                    raise ValueError("the state is of other parameters than this hook has")
+                unit.momentum = values.to(unit.device, copy=True)
+            self._send_momenta(momenta["codec"], momenta["beta"])
         mine = [(unit.exchange.preset, unit.described) for unit in self._units]
         theirs = [(unit["preset"], [(name, tuple(shape)) for name, shape in unit["tensors"]]) for unit in saved["units"]]
         if mine != theirs:
             raise ValueError("the state is of other parameters, codecs or bucket_mb than this hook has")
         for unit, state in zip(self._units, saved["units"]):
             unit.exchange.check_saved(state["state"])  # all of them, before the first one is taken
-        for unit, state in zip(self._units, saved["units"]):
+        for number, (unit, state) in enumerate(zip(self._units, saved["units"])):
             unit.exchange.load(state["state"])
+            if momenta is not None:
+                unit.momentum.copy_(momenta["values"][number])
         self._steps = saved["steps"]
 
 
@@ -248,6 +289,7 @@ class _Unit:
         self.parameters, self.begins, self.tensors, self.described = [], [], [], []
         self.size = 0
         self.exchange, self.values = None, None
+        self.momentum, self.beta = None, 0.0  # the last mean, where momenta travel
         self._filled = []
 
     def append(self, parameter, name, shape, compressed, weight):
@@ -262,6 +304,16 @@ class _Unit:
         self.values[begin:begin + gradient.numel()].view(gradient.shape).copy_(gradient)
         self._filled.append((begin, gradient, job))
         return len(self._filled) == len(self.parameters)
+
+    def average(self):
+        """Replaces the gradients by what the ranks average."""
+        if self.momentum is None:
+            self.exchange(self.values)
+            return
+        self.values.copy_(torch.lerp(self.values.to(torch.float32), self.momentum, self.beta))
+        self.exchange(self.values)
+        # What is not finite makes the optimizer skip the step, and must not stay.
+        self.momentum = torch.where(self.values.isfinite(), self.values.to(torch.float32), self.momentum)
 
     def give_back(self):
         for begin, gradient, job in self._filled:
