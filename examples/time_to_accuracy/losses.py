@@ -27,21 +27,28 @@ import sys
 import torch
 
 from losses_report import BASELINE, draw, summaries, table
+from momenta import MOMENTA, first_codec, optimizer_of
 from tasks import TASKS
 from tersum_torch import library
 from tersum_torch.library import lib
 
 
 class Ranks:
-    """The exchange of all ranks: `mean` averages a list of flat gradients, one a rank."""
+    """The exchange of all ranks: `mean` averages a list of flat gradients, one a rank, or momenta since `send_momenta`."""
 
     def __init__(self, preset, parameters, world, seed):
+        self.parameters, self.world, self.seed = parameters, world, seed
+        self.momentum, self.beta = None, 0.0
+        self._open(preset)
+
+    def _open(self, preset):
+        parameters, world, seed = self.parameters, self.world, self.seed
         records, at = (library.Tensor * len(parameters))(), 0
         for record, p in zip(records, parameters):
             record.rows = p.shape[0] if p.dim() > 1 else 1
             record.columns, record.offset, record.weight = p.numel() // record.rows, at, 1
             at += p.numel()
-        self.codecs, self.states, self.workspaces, self.world = [], [], [], world
+        self.codecs, self.states, self.workspaces = [], [], []
         for rank in range(world):
             options, codec = library.Options(), ctypes.c_void_p()
             lib.tersum_default_options(options)
@@ -65,7 +72,23 @@ class Ranks:
         """What a rank gives to its collectives, per coordinate."""
         return lib.tersum_bits_per_coordinate(self.codecs[0])
 
+    def send_momenta(self, preset, momentum_of, beta):
+        """As DDPHook.send_momenta."""
+        self.momentum, self.beta = flat(momentum_of(p) for p in self.parameters), beta
+        self._open(preset)
+
+    def summands(self, gradients):
+        """What the ranks average."""
+        return gradients if self.momentum is None else [torch.lerp(g, self.momentum, self.beta) for g in gradients]
+
     def mean(self, gradients):
+        summands = self.summands(gradients)
+        self._exchange(summands)
+        if self.momentum is not None:
+            self.momentum = summands[0].clone()
+        return summands[0]
+
+    def _exchange(self, gradients):
         for index, step in enumerate(self.steps):
             size = step.count * step.element_bytes
             if step.kind == library.CALL:
@@ -80,7 +103,6 @@ class Ranks:
                     work[step.offset:step.offset + size] = first[step.offset:step.offset + size]
             else:
                 self._move(step, size)
-        return gradients[0]
 
     def _move(self, step, size):
         for r, to in enumerate(self.workspaces):
@@ -135,8 +157,11 @@ def train(run):
     task.size = run["batch"] or getattr(task, "size", None)
     torch.manual_seed(run["seed"])  # the same initial weights for all codecs
     model = task.model()
-    optimizer, parameters = task.optimizer(model.parameters()), list(model.parameters())
-    ranks = Ranks(run["codec"], parameters, run["ranks"], run["seed"])
+    parameters = list(model.parameters())
+    ranks = Ranks(first_codec(run["codec"]), parameters, run["ranks"], run["seed"])
+    optimizer = optimizer_of(task, parameters, run["codec"], ranks, run["steps"])
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: run["rate"] * task.rate(step / run["steps"]))
+    bits = 0.0
     curve, of_mean, of_update, zeros = [], [], [], []
     for step in range(run["steps"] + 1):
         looks = step % run["every"] == 0
@@ -149,16 +174,18 @@ def train(run):
             optimizer.zero_grad()
             task.loss(model, task.batch(step, rank)).backward()
             gradients.append(flat(p.grad for p in parameters))
-        exact = torch.stack(gradients).mean(0)
+        exact = torch.stack(ranks.summands(gradients)).mean(0)
         mean = ranks.mean(gradients)
+        bits += ranks.bits / run["steps"]
         if looks:
             would = update_without_trace(optimizer, parameters, exact)
         did = update(optimizer, parameters, mean)
+        rate.step()
         if looks:
             of_mean.append(lost(mean, exact))
             of_update.append(lost(did, would))
             zeros.append(float(((mean == 0) & (exact != 0)).double().mean()))
-    return dict(run, curve=curve, bits=ranks.bits, parameters=len(mean), error=of_mean, update_error=of_update, zeros=zeros,
+    return dict(run, curve=curve, bits=bits, parameters=len(mean), error=of_mean, update_error=of_update, zeros=zeros,
                 torch=torch.__version__)
 
 
@@ -173,11 +200,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--task", default="transformer", choices=list(TASKS))
     parser.add_argument("--codecs", nargs="+", required=True,
-                        help=f"presets, also as PRESET+by_tensor; {BASELINE} is always there")
+                        help=f"presets, also as PRESET+by_tensor, or {', '.join(MOMENTA)}; {BASELINE} is always there")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--batch", type=int, default=0, help="of each rank in a step; of transformers, whose is 16")
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--rate", type=float, default=1, help="multiplies the task's learning rate")
     parser.add_argument("--every", type=int, default=25, help="steps between two validations")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="trainings at the same time")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/time_to_accuracy/losses"))
@@ -186,10 +214,9 @@ def main():
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     runs = [{"task": given.task, "codec": codec, "seed": seed, "ranks": given.ranks, "batch": given.batch, "steps": given.steps,
-             "every": given.every} for seed in given.seeds for codec in dict.fromkeys([BASELINE, *given.codecs])]
-    paths = [given.out / "-".join(str(run[key]) for key in ("task", "codec", "ranks", "batch", "steps", "every", "seed"))
-             for run in runs]
-    paths = [path.with_name(path.name + ".json") for path in paths]
+             "every": given.every, "rate": given.rate} for seed in given.seeds for codec in dict.fromkeys([BASELINE, *given.codecs])]
+    keys = ["task", "codec", "ranks", "batch", "steps", "every", "seed"] + (["rate"] if given.rate != 1 else [])
+    paths = [given.out / ("-".join(str(run[key]) for key in keys) + ".json") for run in runs]
     with concurrent.futures.ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
         waiting = {pool.submit(train_to_file, run, path): run for run, path in zip(runs, paths) if not path.exists()}
         for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+from momenta import MOMENTA
 from report import report
 from tasks import TASKS
 
@@ -27,7 +28,8 @@ CODECS = ["fp16", "fp32", "bf16", "torch_fp16", "torch_powersgd", "rotated_sat8"
           "topk_b2_ef", "powersgd_r4"]
 # Steps of training at most; steps between two validations.
 LENGTHS = {"transformer": (3000, 50), "transformer_lans": (3000, 50), "transformer_lamb": (3000, 50), "cnn": (1500, 25),
-           "recommender": (2000, 25)}
+           "recommender": (2000, 25), "transformer_cosine": (1000, 50), "transformer_large": (320, 40),
+           "cnn_large": (200, 20)}
 
 
 def call(*command):
@@ -115,7 +117,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="three codecs, one seed, few steps, two ranks: a minute or two")
     parser.add_argument("--tasks", nargs="+", default=None, choices=list(TASKS))
-    parser.add_argument("--codecs", nargs="+", default=None, help="presets, torch_fp16, torch_powersgd; fp16 is always there")
+    parser.add_argument("--codecs", nargs="+", default=None,
+                        help=f"presets, {', '.join(MOMENTA)}, torch_fp16, torch_powersgd; fp16 is always there")
     parser.add_argument("--seeds", type=int, default=None, help="5")
     parser.add_argument("--ranks", type=int, default=None, help="4")
     parser.add_argument("--mbit", type=int, nargs="+", default=None, help="what a rank can send: 100 1000 10000; 0: no limit")

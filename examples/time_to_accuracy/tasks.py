@@ -3,9 +3,12 @@
 
 """What is trained: a model, data that is here or made here, an optimizer. Nothing is downloaded.
 
-A task gives `loss(model, batch)`, `batch(step, rank)` and `held_out()`, a list of batches that no rank trains on.
+A task gives `loss(model, batch)`, `batch(step, rank)` and `held_out()`, a list of batches that no rank trains on; and `rate(share)`,
+what the learning rate is multiplied by when this share of all steps is done.
 """
 
+import functools
+import math
 import pathlib
 import sysconfig
 
@@ -21,6 +24,15 @@ def _generator(*numbers):
     for number in numbers:
         seed = (seed * 1000003 + number) % (1 << 62)
     return torch.Generator().manual_seed(seed)
+
+
+def constant(share):
+    return 1.0
+
+
+def warmed_cosine(share, warm=0.05):
+    """Rises over the first steps and falls to zero with the last one, as most trainings have it."""
+    return min(1.0, (share + 1e-3) / warm) * 0.5 * (1 + math.cos(math.pi * share))
 
 
 class CharacterTransformer(nn.Module):
@@ -44,7 +56,8 @@ class CharacterTransformer(nn.Module):
 class Transformer:
     """The next character of the sources of Python's standard library; AdamW."""
 
-    def __init__(self, seed, optimizer=None, size=16):
+    def __init__(self, seed, optimizer="adamw", size=16, width=64, layers=2, context=64, lr=None, rate=constant,
+                 validated=64):
         folder = pathlib.Path(sysconfig.get_paths()["stdlib"])
         text, held_out = "", ""
         for file in sorted(folder.glob("*.py")):
@@ -58,29 +71,31 @@ class Transformer:
                 text += source
         self.alphabet = {c: i for i, c in enumerate(sorted(set(text[:300_000]) | {"?"}))}
         self.text, self.held = self._codes(text), self._codes(held_out)
-        self.seed, self.size, self.name = seed, size, optimizer or "adamw"
+        self.seed, self.size, self.name, self.rate = seed, size, optimizer, rate
+        self.width, self.layers, self.context, self.validated = width, layers, context, validated
+        self.lr = lr or {"adamw": 2e-3, "lans": 1e-2, "lamb": 1e-2}[optimizer]
 
     def _codes(self, text):
         unknown = self.alphabet["?"]
         return torch.tensor([self.alphabet.get(c, unknown) for c in text])
 
     def model(self):
-        return CharacterTransformer(len(self.alphabet))
+        return CharacterTransformer(len(self.alphabet), self.width, self.context, self.layers)
 
     def optimizer(self, parameters):
-        kinds = {"adamw": lambda p: torch.optim.AdamW(p, lr=2e-3, weight_decay=0.01), "lans": lambda p: LANS(p, lr=1e-2),
-                 "lamb": lambda p: LAMB(p, lr=1e-2)}
-        return kinds[self.name](parameters)
+        if self.name == "adamw":
+            return torch.optim.AdamW(parameters, lr=self.lr, weight_decay=0.01)
+        return {"lans": LANS, "lamb": LAMB}[self.name](parameters, lr=self.lr)
 
     def _cut(self, text, generator, size):
-        begins = torch.randint(0, len(text) - 65, (size,), generator=generator)
-        return torch.stack([text[b:b + 65] for b in begins])
+        begins = torch.randint(0, len(text) - self.context - 1, (size,), generator=generator)
+        return torch.stack([text[b:b + self.context + 1] for b in begins])
 
     def batch(self, step, rank):
         return self._cut(self.text, _generator(self.seed, step, rank), self.size)
 
     def held_out(self):
-        return [self._cut(self.held, _generator(1, k), 64) for k in range(4)]
+        return [self._cut(self.held, _generator(1, k), self.validated) for k in range(4)]
 
     def loss(self, model, batch):
         return F.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
@@ -92,20 +107,24 @@ class Images:
 
     classes, side = 20, 20
 
-    def __init__(self, seed, optimizer=None):
+    def __init__(self, seed, hidden=(256,), size=32, lr=0.03, rate=constant):
         coarse = torch.randn(self.classes, 3, 5, 5, generator=_generator(7))
         self.patterns = F.interpolate(coarse, size=(self.side, self.side), mode="bilinear", align_corners=False)
-        self.seed = seed
+        self.seed, self.hidden, self.size, self.lr, self.rate = seed, hidden, size, lr, rate
 
     def model(self):
         layers, channels = [], 3
         for width in (32, 64, 128):
             layers += [nn.Conv2d(channels, width, 3, padding=1), nn.GroupNorm(8, width), nn.ReLU(), nn.MaxPool2d(2)]
             channels = width
-        return nn.Sequential(*layers, nn.Flatten(), nn.Linear(128 * 4, 256), nn.ReLU(), nn.Linear(256, self.classes))
+        layers, features = layers + [nn.Flatten()], 128 * 4
+        for width in self.hidden:
+            layers += [nn.Linear(features, width), nn.ReLU()]
+            features = width
+        return nn.Sequential(*layers, nn.Linear(features, self.classes))
 
     def optimizer(self, parameters):
-        return torch.optim.SGD(parameters, lr=0.03, momentum=0.9, weight_decay=5e-4)
+        return torch.optim.SGD(parameters, lr=self.lr, momentum=0.9, weight_decay=5e-4)
 
     def _draw(self, generator, size):
         of = torch.randint(0, self.classes, (2, size), generator=generator)
@@ -115,7 +134,7 @@ class Images:
         return pictures + 1.0 * torch.randn(pictures.shape, generator=generator), of[0]
 
     def batch(self, step, rank):
-        return self._draw(_generator(self.seed, step, rank), 32)
+        return self._draw(_generator(self.seed, step, rank), self.size)
 
     def held_out(self):
         return [self._draw(_generator(2, k), 128) for k in range(4)]
@@ -140,7 +159,9 @@ class RecommenderModel(nn.Module):
 class Recommender:
     """Clicks of generated users on items, a few of which are popular; embeddings, Adam."""
 
-    def __init__(self, seed, optimizer=None, users=2000, items=1000):
+    rate = staticmethod(constant)
+
+    def __init__(self, seed, users=2000, items=1000):
         g = _generator(11)
         self.user_traits, self.item_traits = torch.randn(users, 4, generator=g), torch.randn(items, 4, generator=g)
         self.popularity = 1.0 / torch.arange(1, items + 1).float()
@@ -168,6 +189,11 @@ class Recommender:
         return F.binary_cross_entropy_with_logits(model(batch[0]), batch[1])
 
 
+# The names that end in _large have more parameters for what they compute, so that the network matters on a fast one too.
 TASKS = {"transformer": Transformer, "cnn": Images, "recommender": Recommender,
-         "transformer_lans": lambda seed: Transformer(seed, "lans"),
-         "transformer_lamb": lambda seed: Transformer(seed, "lamb")}
+         "transformer_lans": functools.partial(Transformer, optimizer="lans"),
+         "transformer_lamb": functools.partial(Transformer, optimizer="lamb"),
+         "transformer_cosine": functools.partial(Transformer, size=4, lr=1.6e-2, rate=warmed_cosine),
+         "transformer_large": functools.partial(Transformer, size=1, width=256, layers=4, lr=1e-3, rate=warmed_cosine,
+                                               validated=16),
+         "cnn_large": functools.partial(Images, hidden=(2048, 2048), size=16, rate=warmed_cosine)}

@@ -15,24 +15,26 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_
 from torch.nn.parallel import DistributedDataParallel
 
 import tersum_torch
+from momenta import first_codec, optimizer_of
 from tasks import TASKS
 
 
 def register(ddp, codec, seed):
-    """Gives DDP the hook of a name; what it sends, in bits per coordinate, after a step."""
+    """Gives DDP the hook of a name. Returns what it sends, in bits per coordinate, after a step; what ends it; and the hook, if
+    it is tersum's."""
     if codec == "torch_fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
-        return lambda: 16.0, lambda: None
+        return lambda: 16.0, lambda: None, None
     if codec == "torch_powersgd":
         state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=2,
                                             min_compression_rate=1)
         ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
         total = sum(p.numel() for p in ddp.parameters())
         sent = sum(4 * (p.shape[0] + p[0].numel()) if p.dim() > 1 else p.numel() for p in ddp.parameters())
-        return lambda: 32.0 * sent / total, lambda: None
-    hook = tersum_torch.ddp_hook(codec, seed=seed)
+        return lambda: 32.0 * sent / total, lambda: None, None
+    hook = tersum_torch.ddp_hook(first_codec(codec), seed=seed)
     ddp.register_comm_hook(None, hook)
-    return lambda: hook.bits_per_coordinate, hook.close
+    return lambda: hook.bits_per_coordinate, hook.close, hook
 
 
 def validate(task, model, quick):
@@ -51,9 +53,10 @@ def train(run, rank, world, beat):
     # torch's PowerSGD waits in callbacks, and hangs over Gloo unless there is one bucket.
     dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 30 if run["codec"] == "torch_powersgd" else 1 << 20
     ddp = DistributedDataParallel(module, bucket_cap_mb=1000 if run["codec"] == "torch_powersgd" else 25)
-    bits, close = register(ddp, run["codec"], run["seed"])
-    optimizer = task.optimizer(ddp.parameters())
-    curve, seconds, best, since = [], 0.0, math.inf, 0
+    bits, close, hook = register(ddp, run["codec"], run["seed"])
+    optimizer = optimizer_of(task, ddp.parameters(), run["codec"], hook, run["steps"])
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: task.rate(step / run["steps"]))
+    curve, seconds, best, since, sent = [], 0.0, math.inf, 0, []
     for step in range(run["steps"] + 1):
         if step % run["every"] == 0:
             verdict = torch.zeros(2, dtype=torch.float64)
@@ -76,8 +79,10 @@ def train(run, rank, world, beat):
         optimizer.zero_grad()
         task.loss(ddp, batch).backward()
         optimizer.step()
+        rate.step()
         seconds += time.perf_counter() - begin
-    result = dict(run, ranks=world, bits=bits(), curve=curve, parameters=sum(p.numel() for p in module.parameters()),
+        sent.append(bits())
+    result = dict(run, ranks=world, bits=sum(sent) / len(sent), curve=curve, parameters=sum(p.numel() for p in module.parameters()),
                   torch=torch.__version__, tersum=tersum_torch.version())
     close()
     return result

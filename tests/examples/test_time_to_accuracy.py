@@ -137,6 +137,40 @@ class Losses(unittest.TestCase):
             self.assertTrue(torch.equal(losses.update(optimizer, [weight], gradient), would))
             self.assertGreater(float(would.abs().max()), 0.01)
 
+    def test_momenta(self):
+        """From `send_momenta` on the mean is that of beta m + (1 - beta) gradient, and m the last mean; a training gets there."""
+        import losses
+        import momenta
+        import tasks
+        parameters = [torch.zeros(40, 64), torch.zeros(64)]
+        generator = torch.Generator().manual_seed(4)
+        m = torch.randn(2624, generator=generator)
+        ranks = losses.Ranks("two_shot_4", parameters, 3, 1)
+        ranks.send_momenta("fp32", lambda p: m[:2560] if p.dim() > 1 else m[2560:], 0.9)
+        for _ in range(2):
+            gradients = [torch.randn(2624, generator=generator) for _ in range(3)]
+            m = 0.9 * m + 0.1 * sum(gradients) / 3
+            self.assertTrue(torch.allclose(ranks.mean(gradients), m, rtol=1e-5, atol=1e-6))
+        run = {"task": "transformer", "codec": "momentum_1", "seed": 0, "ranks": 2, "batch": 1, "steps": 5, "every": 1,
+               "rate": 1}
+        result = losses.train(run)
+        bits = [losses.Ranks(name, list(tasks.TASKS["transformer"](0).model().parameters()), 2, 0).bits
+                for name in momenta.MOMENTA["momentum_1"]]
+        self.assertAlmostEqual(result["bits"], (bits[0] + 4 * bits[1]) / 5)  # frozen after the first of five steps
+        self.assertTrue(all(math.isfinite(loss) for _, _, loss in result["curve"]))
+        with self.assertRaisesRegex(ValueError, "AdamW"):
+            momenta.optimizer_of(tasks.TASKS["cnn"](0), parameters, "momentum_1", ranks, 5)
+
+    def test_rate(self):
+        """It warms up over a twentieth of the steps, is largest then, and falls to zero."""
+        from tasks import warmed_cosine
+        rates = [warmed_cosine(step / 1000) for step in range(1001)]
+        self.assertLess(rates[0], 0.03)
+        self.assertGreater(max(rates), 0.99)
+        self.assertEqual(rates.index(max(rates)), 49)
+        self.assertAlmostEqual(rates[500], 0.5)
+        self.assertAlmostEqual(rates[1000], 0)
+
     def test_summaries(self):
         """Differences and steps are to the baseline of the same seed; one that has none is left out."""
         import losses_report as losses
