@@ -112,6 +112,7 @@ void for_each_two_shot_preset(Visitor visit)
   visit("two_shot_3", "the same, 3 bits", p::two_shot_3);
   visit("two_shot_4", "the same, 4 bits", p::two_shot_4);
   visit("two_shot_8", "the same, 8 bits", p::two_shot_8);
+  visit("two_shot_1_ef", "two_shot_1 with error feedback on ranks and owners", p::two_shot_1_ef);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
   visit("metric_2", "two_shot_2 in units of each coordinate, from decoded means", p::metric_2);

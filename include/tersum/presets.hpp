@@ -142,6 +142,7 @@ inline constexpr two_shot<2> two_shot_2{};
 inline constexpr two_shot<3> two_shot_3{};
 inline constexpr two_shot<4> two_shot_4{};
 inline constexpr two_shot<8> two_shot_8{};
+inline constexpr two_shot<1, error_feedback> two_shot_1_ef{};
 inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! @}

@@ -111,6 +111,7 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
     }
   };
   check(presets::two_shot_4);
+  check(presets::two_shot_1_ef);
   check(presets::two_shot_2_ef);
   check(presets::allocated_4);
   check(shot<3>{});

@@ -18,6 +18,7 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
 {
   SUBCASE("two_shot_4") { compare_all<float>(presets::two_shot_4); }
   SUBCASE("two_shot_8") { compare_all<float>(presets::two_shot_8); }
+  SUBCASE("two_shot_1_ef") { compare_one<float>(presets::two_shot_1_ef); }
   SUBCASE("two_shot_2_ef of half") { compare_all<tersum::half>(presets::two_shot_2_ef); }
   SUBCASE("blocks_4") { compare_all<float>(presets::blocks_4); }
   SUBCASE("dynamiq_4") { compare_all<float>(presets::dynamiq_4); }

@@ -19,6 +19,7 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, two_shot_3);
   TERSUM_DESCRIBE(golden, two_shot_4);
   TERSUM_DESCRIBE(golden, two_shot_8);
+  TERSUM_DESCRIBE(golden, two_shot_1_ef);
   TERSUM_DESCRIBE(golden, two_shot_2_ef);
   TERSUM_DESCRIBE(golden, two_shot_4_ef);
   TERSUM_DESCRIBE(golden, metric_2);
