@@ -23,7 +23,7 @@ if importlib.util.find_spec("torch") is None:
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples/time_to_accuracy"))
+sys.path[:0] = [str(ROOT / "examples/time_to_accuracy"), str(ROOT / "examples/pytorch")]
 import optimizers
 import report
 
@@ -107,7 +107,6 @@ class Report(unittest.TestCase):
 class Losses(unittest.TestCase):
     def test_ranks_of_one_process(self):
         """All ranks get the same mean, by every kind of round."""
-        sys.path.insert(0, str(ROOT / "examples/pytorch"))
         import losses
         parameters = [torch.zeros(40, 64), torch.zeros(64), torch.zeros(100, 64)]
         generator = torch.Generator().manual_seed(3)
