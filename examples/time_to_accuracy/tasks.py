@@ -84,7 +84,7 @@ class Transformer:
 
     def optimizer(self, parameters):
         if self.name == "adamw":
-            return torch.optim.AdamW(parameters, lr=self.lr, weight_decay=0.01)
+            return torch.optim.AdamW(parameters, lr=self.lr, weight_decay=0.01, **({"fused": True} if hasattr(torch, "compile") else {}))
         return {"lans": LANS, "lamb": LAMB}[self.name](parameters, lr=self.lr)
 
     def _cut(self, text, generator, size):
@@ -194,6 +194,6 @@ TASKS = {"transformer": Transformer, "cnn": Images, "recommender": Recommender,
          "transformer_lans": functools.partial(Transformer, optimizer="lans"),
          "transformer_lamb": functools.partial(Transformer, optimizer="lamb"),
          "transformer_cosine": functools.partial(Transformer, size=4, lr=1.6e-2, rate=warmed_cosine),
-         "transformer_large": functools.partial(Transformer, size=1, width=256, layers=4, lr=1e-3, rate=warmed_cosine,
+         "transformer_large": functools.partial(Transformer, size=1, context=32, width=256, layers=4, lr=1e-3, rate=warmed_cosine,
                                                validated=16),
          "cnn_large": functools.partial(Images, hidden=(2048, 2048), size=16, rate=warmed_cosine)}

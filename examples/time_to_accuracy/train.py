@@ -52,7 +52,7 @@ def train(run, rank, world, beat):
     module = task.model()
     # torch's PowerSGD waits in callbacks, and hangs over Gloo unless there is one bucket.
     dist._DEFAULT_FIRST_BUCKET_BYTES = 1 << 30 if run["codec"] == "torch_powersgd" else 1 << 20
-    ddp = DistributedDataParallel(module, bucket_cap_mb=1000 if run["codec"] == "torch_powersgd" else 25)
+    ddp = DistributedDataParallel(module, gradient_as_bucket_view=True, bucket_cap_mb=1000 if run["codec"] == "torch_powersgd" else 25)
     bits, close, hook = register(ddp, run["codec"], run["seed"])
     optimizer = optimizer_of(task, ddp.parameters(), run["codec"], hook, run["steps"])
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: task.rate(step / run["steps"]))
