@@ -20,8 +20,12 @@ def compile_library():
         return pathlib.Path(os.environ["TERSUM_C_LIBRARY"])
     if not (repository / "include" / "tersum").is_dir():
         raise SystemExit("tersum_torch is installed out of tersum's repository: pip install ./examples/pytorch")
+    if not os.environ.get("CXX") and not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        raise SystemExit("tersum_torch is compiled, and there is no C++ compiler: install one, such as Debian's g++")
     build = repository / "build" / "pytorch"
-    configure = ["cmake", "-S", repository, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DTERSUM_TRANSPORTS=OFF"]
+    # pip brings CMake and Ninja along, in a folder that is gone afterwards.
+    configure = ["cmake", "-S", repository, "-B", build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={shutil.which('ninja')}",
+                 "-DCMAKE_BUILD_TYPE=Release", "-DTERSUM_TRANSPORTS=OFF"]
     configure.append(f"-DTERSUM_CUDA={os.environ.get('TERSUM_CUDA', 'OFF')}")
     for part in ("TESTS", "BENCH"):
         configure.append(f"-DTERSUM_BUILD_{part}=OFF")

@@ -19,11 +19,12 @@ python=${PYTHON:-/usr/bin/python3}
   echo "there will be no picture"
 install_missing ip:iproute2 || echo "bandwidth cannot be limited"
 if [ -z "${TERSUM_C_LIBRARY:-}" ]; then
-  install_missing g++:g++ cmake:cmake make:make
+  install_missing g++:g++ cmake:cmake ninja:ninja-build
   build=build/pytorch
   mkdir -p "$build"
   echo "building $build/lib/libtersum_c.so: some minutes the first time" >&2
-  { cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DTERSUM_CUDA=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_BUILD_TESTS=OFF -DTERSUM_BUILD_BENCH=OFF &&
+  { cmake -S . -B "$build" -G Ninja -DCMAKE_MAKE_PROGRAM="$(command -v ninja)" \
+      -DCMAKE_BUILD_TYPE=Release -DTERSUM_CUDA=OFF -DTERSUM_TRANSPORTS=OFF -DTERSUM_BUILD_TESTS=OFF -DTERSUM_BUILD_BENCH=OFF &&
       cmake --build "$build" --target tersum_c --parallel "$(nproc)"; } >"$build/build.log" 2>&1 || {
     cat "$build/build.log" >&2
     exit 1
