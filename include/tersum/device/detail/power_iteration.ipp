@@ -60,15 +60,19 @@ struct product_work {
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
-    auto const value = [this](std::uint64_t i) { return to_float(values[i]); };
+    auto const load = [this](std::uint64_t begin, int count, float* to) {
+      for (int i = 0; i < count; ++i) {
+        to[i] = to_float(values[begin + static_cast<unsigned>(i)]);
+      }
+    };
     parallel_for(threads, blocks(), [&](std::uint64_t number) {
-      cpu_product<decltype(value)>{set,
-                                   value,
-                                   shape.rows,
-                                   shape.columns,
-                                   static_cast<int>(shape.rank),
-                                   shape.of_rows,
-                                   number * 64}
+      cpu_product<decltype(load)>{set,
+                                  load,
+                                  shape.rows,
+                                  shape.columns,
+                                  static_cast<int>(shape.rank),
+                                  shape.of_rows,
+                                  number * 64}
         .run(from, to);
     });
     return {};

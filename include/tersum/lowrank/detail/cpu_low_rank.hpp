@@ -84,14 +84,11 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   void orthonormalize_warm() const;
   void multiply(int turn, float const* from) const;
 
-  [[nodiscard]] float value(std::uint64_t i) const
-  {
-    float const v = to_float(args_.gradient[i]);
-    if constexpr (Feedback::enabled) {
-      return args_.feedback.before(host_group{}, v, args_.residual[i]);
-    }
-    return v;
-  }
+  // What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
+  void load(std::uint64_t begin, int count, float* to) const;
+
+  // Keeps what was not sent of so many coordinates.
+  void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const;
 
   // Converts a factor on the wire to float, times `share`. Returns whether all of it is finite.
   [[nodiscard]] bool receive(

@@ -27,6 +27,43 @@ void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint6
 }
 
 TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::load(std::uint64_t begin, int count, float* to) const
+{
+  Element const* const from = args_.gradient + begin;
+  auto const size           = static_cast<std::size_t>(count);
+  if constexpr (has_adds_lost<Feedback>) {
+    add_residual(set_, from, args_.residual + begin, to, size);
+  } else if constexpr (Feedback::enabled) {
+    float const* const kept = args_.residual + begin;
+    for (std::size_t i = 0; i < size; ++i) {
+      to[i] = args_.feedback.before(host_group{}, to_float(from[i]), kept[i]);
+    }
+  } else if constexpr (std::is_same_v<Element, float>) {
+    std::copy_n(from, size, to);
+  } else {
+    (void)convert_values(set_, from, to, 1.0f, size);
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::keep(std::uint64_t begin,
+                                  int count,
+                                  float const* whole,
+                                  float const* sent) const
+{
+  float* const kept = args_.residual + begin;
+  auto const size   = static_cast<std::size_t>(count);
+  if constexpr (has_adds_lost<Feedback>) {
+    keep_bounded_residual(set_, whole, sent, largest_residual, kept, size);
+  } else {
+    for (std::size_t i = 0; i < size; ++i) {
+      float const rest = args_.feedback.after(host_group{}, whole[i], whole[i] - sent[i], kept[i]);
+      kept[i]          = minimum(largest_residual, maximum(-largest_residual, rest));
+    }
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::refresh(matrix_record const& m,
                                      int turn,
                                      std::uint64_t turns,
@@ -186,6 +223,7 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
   bool const poisoned = args_.poisoned[&m - args_.matrices] != 0;
   alignas(64) float product[block * block];
   alignas(64) float own[Feedback::enabled ? block * block : 1];
+  alignas(64) float whole[Feedback::enabled ? block : 1];
   for (std::uint64_t at = 0; at < m.columns; at += block) {
     int const lanes = static_cast<int>(std::min<std::uint64_t>(block, m.columns - at));
     if (poisoned) {
@@ -198,19 +236,18 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
     }
     for (int row = 0; row < rows; ++row) {
       std::uint64_t const first = m.offset + (begin + static_cast<unsigned>(row)) * m.columns + at;
-      for (int i = 0; i < lanes; ++i) {
-        std::uint64_t const c = first + static_cast<unsigned>(i);
-        Element const mean    = finite_from_float<Element>(product[row * block + i]);
-        if constexpr (Feedback::enabled) {
-          float const whole = value(c);
-          if (keeps) {
-            float const sent = args_.sent != nullptr ? own[row * block + i] : to_float(mean);
-            float const rest =
-              args_.feedback.after(host_group{}, whole, whole - sent, args_.residual[c]);
-            args_.residual[c] = minimum(largest_residual, maximum(-largest_residual, rest));
-          }
+      Element* const to         = args_.gradient + first;
+      float* const mean         = product + row * block;
+      if constexpr (Feedback::enabled) {
+        if (keeps) { load(first, lanes, whole); }
+      }
+      for (int i = 0; i < lanes; ++i) { to[i] = finite_from_float<Element>(mean[i]); }
+      if constexpr (Feedback::enabled) {
+        if (!keeps) { continue; }
+        if (args_.sent == nullptr && !std::is_same_v<Element, float>) {
+          for (int i = 0; i < lanes; ++i) { mean[i] = to_float(to[i]); }
         }
-        args_.gradient[c] = mean;
+        keep(first, lanes, whole, args_.sent == nullptr ? mean : own + row * block);
       }
     }
   }
@@ -257,14 +294,16 @@ void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
   parallel_for(threads_, args_.blocks[turn], [&](std::uint64_t number) {
     auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
     matrix_record const& m = matrix_of(number, first);
-    auto const element     = [&](std::uint64_t i) { return value(m.offset + i); };
-    cpu_product<decltype(element)>{set_,
-                                   element,
-                                   m.rows,
-                                   m.columns,
-                                   static_cast<int>(m.rank),
-                                   m.sends_rows(turn),
-                                   (number - first(m)) * block}
+    auto const of_matrix   = [&](std::uint64_t begin, int count, float* to) {
+      load(m.offset + begin, count, to);
+    };
+    cpu_product<decltype(of_matrix)>{set_,
+                                     of_matrix,
+                                     m.rows,
+                                     m.columns,
+                                     static_cast<int>(m.rank),
+                                     m.sends_rows(turn),
+                                     (number - first(m)) * block}
       .run(from + m.slot[1 - turn], args_.wire[turn] + m.slot[turn], args_.largest);
   });
 }

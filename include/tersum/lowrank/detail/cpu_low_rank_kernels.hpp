@@ -35,6 +35,23 @@ inline void multiply_block(instruction_set set,
   TERSUM_DISPATCH(set, true, multiply_block(factors, stride, step, rows, terms, tile, to));
 }
 
+//! @brief to[j][i] = from[i][j]; 64 by 64.
+inline void transpose_block(instruction_set set, float const* from, float* to)
+{
+  TERSUM_DISPATCH(set, true, transpose_block(from, to));
+}
+
+//! @brief residual[i] = whole[i] - sent[i], within `largest` at either sign.
+inline void keep_bounded_residual(instruction_set set,
+                                  float const* whole,
+                                  float const* sent,
+                                  float largest,
+                                  float* residual,
+                                  std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, keep_bounded_residual(whole, sent, largest, residual, count));
+}
+
 //! @brief gram[k][l] += sum over 64 terms t of tile[t][k] * tile[t][l], l not below k; rows of `max_rank`.
 inline void gram_block(instruction_set set, double const* tile, int rank, double* gram)
 {

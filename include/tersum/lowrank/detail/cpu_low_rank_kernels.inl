@@ -81,6 +81,51 @@ TERSUM_TARGET inline void multiply_block(float const* factors,
   }
 }
 
+//! @brief to[j][i] = from[i][j]; 64 by 64, a square of vectors at a time. Rows whose numbers differ by half of the square
+//! are interleaved, as often as halving the square takes.
+TERSUM_TARGET inline void transpose_block(float const* from, float* to)
+{
+  for (int row = 0; row < low_rank_block; row += width) {
+    for (int column = 0; column < low_rank_block; column += width) {
+      floats square[width];
+      TERSUM_UNROLL
+      for (int i = 0; i < width; ++i) {
+        square[i] = load(from + (row + i) * low_rank_block + column);
+      }
+      TERSUM_UNROLL
+      for (int left = width; left > 1; left /= 2) {
+        floats next[width];
+        TERSUM_UNROLL
+        for (int i = 0; i < width / 2; ++i) {
+          next[2 * i]     = interleave<0>(square[i], square[i + width / 2]);
+          next[2 * i + 1] = interleave<1>(square[i], square[i + width / 2]);
+        }
+        TERSUM_UNROLL
+        for (int i = 0; i < width; ++i) { square[i] = next[i]; }
+      }
+      TERSUM_UNROLL
+      for (int i = 0; i < width; ++i) {
+        store(to + (column + i) * low_rank_block + row, square[i]);
+      }
+    }
+  }
+}
+
+//! @brief residual[i] = whole[i] - sent[i], within `largest` at either sign.
+TERSUM_TARGET inline void keep_bounded_residual(
+  float const* whole, float const* sent, float largest, float* residual, std::size_t count)
+{
+  floats const most  = broadcast(largest);
+  floats const least = broadcast(-largest);
+  std::size_t i      = 0;
+  for (; i + width <= count; i += width) {
+    floats rest = load(whole + i) - load(sent + i);
+    rest        = rest > least ? rest : least;
+    store(residual + i, rest < most ? rest : most);
+  }
+  for (; i < count; ++i) { residual[i] = minimum(largest, maximum(-largest, whole[i] - sent[i])); }
+}
+
 //! @brief gram[k][l] += sum over the block of columns[k][i] * columns[l][i], in double, for k <= l (and some below).
 //! @param tile  tile[i][l] = columns[l][i] in double, rows of `max_rank`, of 64 terms.
 template <int Rows>

@@ -17,12 +17,12 @@
 namespace tersum::inline v0::detail {
 
 //! @brief Some of the 64 rows or columns of a matrix that a product takes at once.
-template <class Value>
+template <class Load>
 struct cpu_product {
   static constexpr int block = low_rank_block;
 
   instruction_set set;
-  Value const& value;  //!< value(i): element i of the matrix, row after row.
+  Load const& load;  //!< load(i, count, to): elements of the matrix from i on, row after row.
   std::uint64_t rows;
   std::uint64_t columns;
   int rank;
@@ -63,22 +63,20 @@ struct cpu_product {
   //! tile[t][lane], of 64 lanes: the block of the matrix whose lanes are rows or columns.
   void load_tile(int lanes, std::uint64_t term_begin, int terms, float* tile) const
   {
-    if (lanes < block) { std::fill_n(tile, terms * block, 0.0f); }
-    if (of_rows) {
-      for (int lane = 0; lane < lanes; ++lane) {
-        std::uint64_t const at = (begin + static_cast<unsigned>(lane)) * columns + term_begin;
-        for (int t = 0; t < terms; ++t) {
-          tile[t * block + lane] = value(at + static_cast<unsigned>(t));
-        }
-      }
-    } else {
+    if (!of_rows) {
+      if (lanes < block) { std::fill_n(tile, terms * block, 0.0f); }
       for (int t = 0; t < terms; ++t) {
-        std::uint64_t const at = (term_begin + static_cast<unsigned>(t)) * columns + begin;
-        for (int lane = 0; lane < lanes; ++lane) {
-          tile[t * block + lane] = value(at + static_cast<unsigned>(lane));
-        }
+        load((term_begin + static_cast<unsigned>(t)) * columns + begin, lanes, tile + t * block);
       }
+      return;
     }
+    alignas(64) float turned[block * block];
+    if (lanes < block || terms < block) { std::fill_n(turned, block * block, 0.0f); }
+    for (int lane = 0; lane < lanes; ++lane) {
+      load(
+        (begin + static_cast<unsigned>(lane)) * columns + term_begin, terms, turned + lane * block);
+    }
+    transpose_block(set, turned, tile);
   }
 };
 
