@@ -32,6 +32,8 @@ from tasks import TASKS
 from tersum_torch import library
 from tersum_torch.library import lib
 
+LAST_PHASE = 0.3  # of all steps: those in which the second of two presets is used
+
 
 class Ranks:
     """The exchange of all ranks: `mean` averages a list of flat gradients, one a rank, or momenta since `send_momenta`."""
@@ -39,9 +41,10 @@ class Ranks:
     def __init__(self, preset, parameters, world, seed):
         self.parameters, self.world, self.seed = parameters, world, seed
         self.momentum, self.beta = None, 0.0
-        self._open(preset)
+        self.open(preset)
 
-    def _open(self, preset):
+    def open(self, preset):
+        """From the next exchange on they use this preset, with new states."""
         parameters, world, seed = self.parameters, self.world, self.seed
         records, at = (library.Tensor * len(parameters))(), 0
         for record, p in zip(records, parameters):
@@ -75,7 +78,7 @@ class Ranks:
     def send_momenta(self, preset, momentum_of, beta):
         """As DDPHook.send_momenta."""
         self.momentum, self.beta = flat(momentum_of(p) for p in self.parameters), beta
-        self._open(preset)
+        self.open(preset)
 
     def summands(self, gradients):
         """What the ranks average."""
@@ -158,8 +161,9 @@ def train(run):
     torch.manual_seed(run["seed"])  # the same initial weights for all codecs
     model = task.model()
     parameters = list(model.parameters())
-    ranks = Ranks(first_codec(run["codec"]), parameters, run["ranks"], run["seed"])
-    optimizer = optimizer_of(task, parameters, run["codec"], ranks, run["steps"])
+    codec, _, later = run["codec"].partition(">")
+    ranks = Ranks(first_codec(codec), parameters, run["ranks"], run["seed"])
+    optimizer = optimizer_of(task, parameters, codec, ranks, run["steps"])
     rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: run["rate"] * task.rate(step / run["steps"]))
     bits = 0.0
     curve, of_mean, of_update, zeros = [], [], [], []
@@ -169,6 +173,8 @@ def train(run):
             curve.append([step, step, validate(task, model)])
         if step == run["steps"] or not math.isfinite(curve[-1][2]):
             break
+        if later and step == round((1 - LAST_PHASE) * run["steps"]):
+            ranks.open(later)
         gradients = []
         for rank in range(run["ranks"]):
             optimizer.zero_grad()
@@ -200,7 +206,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--task", default="transformer", choices=list(TASKS))
     parser.add_argument("--codecs", nargs="+", required=True,
-                        help=f"presets, also as PRESET+by_tensor, or {', '.join(MOMENTA)}; {BASELINE} is always there")
+                        help=f"presets, also as PRESET+by_tensor, or PRESET>PRESET with the "
+                             f"second one in the last {LAST_PHASE} of the steps, or {', '.join(MOMENTA)}; {BASELINE} is always there")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--batch", type=int, default=0, help="of each rank in a step; of transformers, whose is 16")

@@ -160,6 +160,16 @@ class Losses(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "AdamW"):
             momenta.optimizer_of(tasks.TASKS["cnn"](0), parameters, "momentum_1", ranks, 5)
 
+    def test_phases(self):
+        """Of five steps the last one is by the second preset."""
+        import losses
+        import tasks
+        run = {"task": "transformer", "codec": "two_shot_4>fp32", "seed": 0, "ranks": 2, "batch": 1, "steps": 5, "every": 5,
+               "rate": 1}
+        parameters = list(tasks.TASKS["transformer"](0).model().parameters())
+        first, second = (losses.Ranks(name, parameters, 2, 0).bits for name in ("two_shot_4", "fp32"))
+        self.assertAlmostEqual(losses.train(run)["bits"], (4 * first + second) / 5)  # round(3.5) is 4
+
     def test_rate(self):
         """It warms up over a twentieth of the steps, is largest then, and falls to zero."""
         from tasks import warmed_cosine
