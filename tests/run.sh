@@ -41,6 +41,7 @@ install_missing ccache:ccache || true
 if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
   export CCACHE_SLOPPINESS=pch_defines,time_macros # as it asks for with precompiled headers
+  export CCACHE_DEPEND=1                           # what is not there yet is not preprocessed first
 fi
 
 # Runs a command as one check.
@@ -58,7 +59,7 @@ check() {
 
 jobs=$(nproc)
 # The same tests, compiled in less time than one by one.
-less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_LEVEL=-Og)
+less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_LEVEL=-Og -DTERSUM_EXAMPLES_LEVEL=-Og)
 # Without a device nobody asks for its machine code, except where budgets do.
 nvidia-smi -L >/dev/null 2>&1 || less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual)
 # Clang compiles emulated tests in half of the time that g++ takes. Where both are asked for, g++ compiles some of them only.

@@ -36,8 +36,9 @@ compare() {
   ran=$((ran + 1))
 }
 
-compare g++_O2 "" g++ -O2 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror
-compare g++_native_contract "" g++ -O3 -march=native -ffp-contract=fast
+warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror)
+compare g++_O2 "" g++ -O2 "${warnings[@]}"
+compare g++_native_contract "" g++ -O3 "${warnings[@]}" -march=native -ffp-contract=fast
 compare clang_native_contract "" clang++ -O3 -march=native -ffp-contract=fast
 compare aarch64_O2 qemu-aarch64 aarch64-linux-gnu-g++ -O2 -ffp-contract=fast -static
 [ "$ran" -gt 0 ] || exit 77

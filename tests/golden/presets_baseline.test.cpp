@@ -23,10 +23,10 @@ TEST_CASE("[golden] exchanges of TopK, per hop and of blocks are what they were"
   TERSUM_DESCRIBE(golden, per_hop_2);
   TERSUM_DESCRIBE(golden, per_hop_3);
   TERSUM_DESCRIBE(golden, per_hop_4);
-  TERSUM_DESCRIBE(golden, per_hop_4_ef);
+  TERSUM_DESCRIBE_FULLY(golden, per_hop_4_ef);
   TERSUM_DESCRIBE(golden, blocks_4);
   TERSUM_DESCRIBE(golden, blocks_8);
-  TERSUM_DESCRIBE(golden, dynamiq_4);
+  TERSUM_DESCRIBE_FULLY(golden, dynamiq_4);
   TERSUM_DESCRIBE(golden, dynamiq_5);
   // The budget pays for two tiles and for three; it does not pay for one in a gradient of the usual length.
   golden.describe("dynamiq_hop_4", presets::dynamiq_hop_4, 529);

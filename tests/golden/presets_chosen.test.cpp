@@ -18,7 +18,7 @@ TEST_CASE("[golden] exchanges of chosen chunks are what they were")
   TERSUM_DESCRIBE(golden, topkc_b2);
   TERSUM_DESCRIBE(golden, topkc_b8);
   TERSUM_DESCRIBE(golden, topkc_b05_ef);
-  TERSUM_DESCRIBE(golden, topkc_b2_ef);
+  TERSUM_DESCRIBE_FULLY(golden, topkc_b2_ef);
   TERSUM_DESCRIBE(golden, topkc_b8_ef);
   TERSUM_DESCRIBE(golden, randomkc_b2);
   TERSUM_DESCRIBE(golden, randomkc_b2_ef);
@@ -32,7 +32,7 @@ TEST_CASE("[golden] exchanges of chosen chunks are what they were")
   TERSUM_DESCRIBE(golden, balanced_sat_4);
   TERSUM_DESCRIBE(golden, allocated_sat_2_ef);
   TERSUM_DESCRIBE(golden, allocated_sat_3_ef);
-  TERSUM_DESCRIBE(golden, allocated_sat_4_ef);
+  TERSUM_DESCRIBE_FULLY(golden, allocated_sat_4_ef);
   TERSUM_DESCRIBE(golden, balanced_sat_2_ef);
   TERSUM_DESCRIBE(golden, balanced_sat_4_ef);
   golden.check();

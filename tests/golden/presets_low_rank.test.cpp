@@ -19,14 +19,14 @@ TEST_CASE("[golden] exchanges of low-rank factors are what they were")
 {
   tests::golden_presets golden{"tests/golden/presets_low_rank.txt"};
   TERSUM_DESCRIBE_FACTORS(powersgd_r1);
-  TERSUM_DESCRIBE_FACTORS(powersgd_r4);
+  golden.describe_fully("powersgd_r4", tests::of_any_matrix(presets::powersgd_r4));
   TERSUM_DESCRIBE_FACTORS(powersgd_r16);
   TERSUM_DESCRIBE_FACTORS(powersgd_r64);
   TERSUM_DESCRIBE_FACTORS(acp_r1);
   TERSUM_DESCRIBE_FACTORS(acp_r4);
   TERSUM_DESCRIBE_FACTORS(acp_r16);
   TERSUM_DESCRIBE_FACTORS(acp_r64);
-  TERSUM_DESCRIBE_FACTORS(powersgd_r4_sat8);
+  golden.describe_fully("powersgd_r4_sat8", tests::of_any_matrix(presets::powersgd_r4_sat8));
   TERSUM_DESCRIBE_FACTORS(powersgd_r16_sat8);
   TERSUM_DESCRIBE_FACTORS(acp_r16_sat8);
   TERSUM_DESCRIBE_FACTORS(powersgd_r16_two_shot_8);

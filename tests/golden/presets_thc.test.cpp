@@ -17,7 +17,7 @@ TEST_CASE("[golden] exchanges of THC are what they were")
   TERSUM_DESCRIBE(golden, thc_wide4);
   TERSUM_DESCRIBE(golden, thc_wide4_partial);
   TERSUM_DESCRIBE(golden, thc_wide4_unrotated);
-  TERSUM_DESCRIBE(golden, thc_lookup4);
+  TERSUM_DESCRIBE_FULLY(golden, thc_lookup4);
   TERSUM_DESCRIBE(golden, thc_sat2);
   TERSUM_DESCRIBE(golden, thc_sat4);
   TERSUM_DESCRIBE(golden, thc_sat8);

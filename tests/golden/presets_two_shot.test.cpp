@@ -23,7 +23,7 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, two_shot_2_ef);
   TERSUM_DESCRIBE(golden, two_shot_4_ef);
   TERSUM_DESCRIBE(golden, metric_2);
-  TERSUM_DESCRIBE(golden, metric_3);
+  TERSUM_DESCRIBE_FULLY(golden, metric_3);
   TERSUM_DESCRIBE(golden, metric_4);
   TERSUM_DESCRIBE(golden, allocated_2);
   TERSUM_DESCRIBE(golden, allocated_3);
@@ -34,6 +34,6 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, balanced_3);
   TERSUM_DESCRIBE(golden, floored_2);
   TERSUM_DESCRIBE(golden, floored_3);
-  TERSUM_DESCRIBE(golden, allocated_2_ef);
+  TERSUM_DESCRIBE_FULLY(golden, allocated_2_ef);
   golden.check();
 }

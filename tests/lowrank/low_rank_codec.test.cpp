@@ -201,7 +201,12 @@ TEST_CASE_TEMPLATE("[lowrank] every step has orthonormal or zero columns, for ev
 {
   constexpr int rank = Rank::value;
   std::vector<std::vector<float>> matrices;
-  for (double const power : {1.0, 2.0, 3.0, 4.0}) {
+#if defined(TERSUM_FEW_CODECS)
+  auto const powers = {1.0, 4.0};  // under sanitizers this takes as long as all other cases
+#else
+  auto const powers = {1.0, 2.0, 3.0, 4.0};
+#endif
+  for (double const power : powers) {
     tests::known_matrix const known(150, 130, tests::power_law(130, power), 51);
     matrices.push_back(known.dense());
     matrices.push_back(known.dense(1e-3));

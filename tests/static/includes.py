@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Layers hold: no header includes upward, and none includes itself by way of others.
+"""Layers hold: no header includes upward, and none includes itself by way of others. Headers that users read are pages.
 
 Which file is in which layer stands in the table of docs/developer/layers.md, from the lowest layer to the highest. The
 longest pattern that matches a file decides.
@@ -17,6 +17,12 @@ HEADERS = ROOT / "include" / "tersum"
 PAGE = ROOT / "docs" / "developer" / "layers.md"
 # instruction_sets.inl includes what TERSUM_SIMD_SOURCE names.
 INCLUDE = re.compile(r"^\s*#\s*(?:include|define TERSUM_SIMD_SOURCE)\s*<tersum/([^>]+)>", re.MULTILINE)
+MOST_LINES = 250
+
+
+def is_page(path):
+    """Whether a file of the library is a header for users to read."""
+    return path.endswith((".hpp", ".cuh")) and not re.search(r"(^|/)(detail|baseline)/", path)
 
 
 def includes_of(folder):
@@ -92,6 +98,10 @@ class Rules(unittest.TestCase):
         includes["d"] = ["b"]
         self.assertEqual(cycle(includes), [])
 
+    def test_pages_are_headers_outside_of_detail(self):
+        paths = ("codec.hpp", "execute/cuda_executor.cuh", "detail/bits.hpp", "range/detail/sum.hpp", "baseline/blocks.hpp", "codec.ipp")
+        self.assertEqual([is_page(path) for path in paths], [True, True, False, False, False, False])
+
     def test_a_table_is_read(self):
         page = "| layer | what | files |\n|---|---|---|\n| `low` | `x` | `a/*` `b.hpp` |\n"
         self.assertEqual(layers_of(page), [("low", ["a/*", "b.hpp"])])
@@ -103,6 +113,11 @@ class Library(unittest.TestCase):
     def setUp(self):
         self.includes = includes_of(HEADERS)
         self.layers = layers_of(PAGE.read_text())
+
+    def test_headers_for_users_are_pages(self):
+        lengths = {path: len((HEADERS / path).read_text().splitlines()) for path in self.includes if is_page(path)}
+        self.assertGreater(len(lengths), 50)
+        self.assertEqual({path: lines for path, lines in lengths.items() if lines > MOST_LINES}, {}, f"more than {MOST_LINES} lines")
 
     def test_every_file_has_a_layer(self):
         none = [path for path in self.includes if layer_of(path, self.layers) is None]

@@ -268,7 +268,14 @@ class digested final : public digested_codec {
   return text.str();
 }
 
-//! Presets and the file that holds their digests.
+#if defined(TERSUM_FEW_CODECS)
+inline constexpr bool few_elements = true;
+#else
+inline constexpr bool few_elements = false;
+#endif
+
+//! Presets and the file that holds their digests. With TERSUM_FEW_CODECS, which is for a second compiler, presets are digested in
+//! float only, those of `describe_fully` in bfloat16 as well.
 class golden_presets {
  public:
   explicit golden_presets(std::string path) : path_(std::move(path)) {}
@@ -277,6 +284,17 @@ class golden_presets {
   //! @param rows  Of the largest matrix, of 80 columns. Besides it a gradient has 2025 coordinates.
   template <class Codec>
   void describe(std::string_view name, Codec const& codec, std::uint64_t rows = 129)
+  {
+    if constexpr (few_elements) {
+      describe_all(std::string{name} + " float", digested<Codec, float>{codec}, rows);
+    } else {
+      describe_fully(name, codec, rows);
+    }
+  }
+
+  //! @brief The same with every compiler.
+  template <class Codec>
+  void describe_fully(std::string_view name, Codec const& codec, std::uint64_t rows = 129)
   {
     describe_all(std::string{name} + " float", digested<Codec, float>{codec}, rows);
     describe_all(std::string{name} + " bfloat16", digested<Codec, bfloat16>{codec}, rows);
@@ -292,6 +310,7 @@ class golden_presets {
   {
     char const* const write = std::getenv("TERSUM_WRITE_GOLDEN");
     if (write != nullptr && std::string_view{write} == "1") {
+      REQUIRE(!few_elements);  // not all lines are there
       std::ofstream file(path_);
       for (auto const& [name, text] : lines_) { file << name << ": " << text << '\n'; }
       MESSAGE("wrote ", path_);
@@ -299,10 +318,15 @@ class golden_presets {
     std::ifstream file(path_);
     REQUIRE(file.good());
     std::size_t count = 0;
-    for (std::string line; std::getline(file, line); ++count) {
+    for (std::string line; std::getline(file, line);) {
       auto const colon = line.rfind(": ");
       auto const got   = lines_.find(line.substr(0, colon));
       CAPTURE(line);
+      if (few_elements && got == lines_.end()) {
+        CHECK(line.find(" bfloat16 ") < colon);
+        continue;
+      }
+      ++count;
       REQUIRE(got != lines_.end());
       CHECK(got->second == line.substr(colon + 2));
     }
@@ -350,4 +374,5 @@ class golden_presets {
 }  // namespace tersum::tests
 
 //! Describes the preset of that name.
-#define TERSUM_DESCRIBE(golden, name) (golden).describe(#name, tersum::presets::name)
+#define TERSUM_DESCRIBE(golden, name)       (golden).describe(#name, tersum::presets::name)
+#define TERSUM_DESCRIBE_FULLY(golden, name) (golden).describe_fully(#name, tersum::presets::name)

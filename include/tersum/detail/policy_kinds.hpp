@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What codecs ask of single policies before they are composed: which optional members a policy has, and whether two of them go
+//! together. `codec_kinds.hpp` derives the kinds of codecs from it.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+
+namespace tersum::inline v0::detail {
+
+//! Whether a range has fused kernels measure this statistic.
+template <class Range, statistic What>
+inline constexpr bool measures = false;
+
+template <class Range, statistic What>
+requires(has_measurement<Range>) inline constexpr bool measures<Range, What> = Range::measurement
+                                                                               == What;
+
+//! Whether a chunker gives chunks widths of their own.
+template <class Chunker>
+[[nodiscard]] constexpr bool has_several_bits() noexcept
+{
+  static_assert(
+    selecting_chunker<Chunker> || !(has_budget<Chunker> || has_by_norm<Chunker>),
+    "tersum: a chunker that chooses needs bits, by_norm, score, level_count and several_bits (then widths and weighting)");
+  if constexpr (selecting_chunker<Chunker>) { return Chunker::several_bits; }
+  return false;
+}
+
+//! Whether a quantizer can be had in all widths that a chunker gives.
+template <class Chunker, class Quantizer>
+[[nodiscard]] constexpr bool has_widths_of() noexcept
+{
+  if constexpr (has_several_bits<Chunker>()) {
+    return has_with_bits<Quantizer, Chunker::widths[0]>;
+  }
+  return true;
+}
+
+//! Whether a chunker needs the chunks' norms.
+template <class Chunker>
+[[nodiscard]] constexpr bool chooses_by_norm() noexcept
+{
+  if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
+  return false;
+}
+
+//! Whether a feedback policy has codes be of differences.
+template <class Feedback>
+inline constexpr bool of_differences = requires
+{
+  requires Feedback::codes_differences;
+};
+
+//! @brief True, or a sentence of the compiler that says what a metric does not go with.
+template <class Chunker, class Feedback, class Metric>
+[[nodiscard]] constexpr bool suits_metric() noexcept
+{
+  static_assert(!Metric::scaled || Chunker::chunk_size <= 1024,
+                "tersum: a metric with scales takes chunks of up to 1024 coordinates");
+  static_assert(!Metric::scaled || !has_one_step<Feedback>,
+                "tersum: sent_values is for codecs of factors, which take plain_metric");
+  return true;
+}
+
+}  // namespace tersum::inline v0::detail
