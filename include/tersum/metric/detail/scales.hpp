@@ -7,8 +7,10 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -41,5 +43,61 @@ template <class Arithmetic>
 {
   return kept > least ? kept : least;
 }
+
+//! @brief A whole chunk in the units of a metric, in place of a pointer to it: CPU kernels divide where they load.
+template <class Element>
+struct divided {
+  Element const* from;
+  float const* scales;
+  float least;  //!< What the scales are raised to.
+
+  [[nodiscard]] TERSUM_INLINE divided operator+(int index) const
+  {
+    return {from + index, scales + index, least};
+  }
+  [[nodiscard]] TERSUM_INLINE float operator[](int index) const
+  {
+    return to_float(from[index]) / raised_scale(scales[index], least);
+  }
+};
+
+//! @brief Where a whole chunk in the units of a metric goes, in place of a pointer: CPU kernels multiply where they store.
+//! @tparam Keeps  Scales follow the values: `kept_diagonal::update` of `steps` averaged.
+template <class Element, bool Keeps>
+struct multiplied {
+  Element* to;
+  std::conditional_t<Keeps, float, float const>* scales;
+  float least;  //!< What the scales are raised to.
+  float steps   = 1.0f;
+  float inverse = 1.0f;  //!< 1 / steps.
+
+  [[nodiscard]] TERSUM_INLINE multiplied operator+(int index) const
+  {
+    return {to + index, scales + index, least, steps, inverse};
+  }
+};
+
+//! What kernels take in place of a pointer to a chunk.
+template <class T>
+inline constexpr bool in_place_of_pointer = std::is_pointer_v<T>;
+template <class Element>
+inline constexpr bool in_place_of_pointer<divided<Element>> = true;
+template <class Element, bool Keeps>
+inline constexpr bool in_place_of_pointer<multiplied<Element, Keeps>> = true;
+
+template <class T>
+concept chunk_pointer = in_place_of_pointer<T>;
+
+//! The elements to which kernels round what they store there.
+template <class T>
+struct stored_element;
+template <class Element>
+struct stored_element<Element*> {
+  using type = Element;
+};
+template <class Element, bool Keeps>
+struct stored_element<multiplied<Element, Keeps>> {
+  using type = float;  // rounded after the multiplication
+};
 
 }  // namespace tersum::inline v0::detail

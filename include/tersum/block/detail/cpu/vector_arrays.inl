@@ -155,18 +155,12 @@ TERSUM_SIMD floats raised_scales(floats kept, float least)
   return kept > lowest ? kept : lowest;
 }
 
-//! @brief to[i] = from[i] / scale in float.
+//! Values of a chunk in the units of a metric.
 template <class Element>
-TERSUM_TARGET inline void divide_by_scales(
-  Element const* from, float const* scales, float least, float* to, std::size_t count)
+TERSUM_SIMD floats load_values(divided<Element> const& from)
 {
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    fetch_beyond<false>(from + i);
-    fetch_beyond<false>(scales + i);
-    store(to + i, load_values(from + i) / raised_scales(load(scales + i), least));
-  }
-  for (; i < count; ++i) { to[i] = to_float(from[i]) / raised_scale(scales[i], least); }
+  fetch_beyond<false>(from.scales);
+  return load_values(from.from) / raised_scales(load(from.scales), from.least);
 }
 
 //! @brief to[i] = from[i] * scale, rounded as a mean is.
@@ -203,20 +197,46 @@ TERSUM_SIMD floats square_roots(floats v)
 #endif
 }
 
-//! @brief `kept_diagonal::update` of `steps` averaged, where what it returns is finite. Of whole vectors: it returns how many
-//! coordinates these have.
-TERSUM_TARGET inline std::size_t average_squares(
-  float const* values, float* scales, float least, float steps, std::size_t count)
+//! @brief v / divisor, where `inverse` is 1 / divisor, rounded. The divisor lies between 1 and 2^60, v is zero or at least 2^-30; what
+//! is not finite has a quotient that is not finite.
+//!
+//! A product and two fused additions give the quotient with all bits right (Brisebarre, Muller, Raina: Accelerating correctly
+//! rounded floating-point division when the divisor is known in advance, 2004).
+TERSUM_SIMD floats divide_by(floats v, float divisor, [[maybe_unused]] float inverse)
 {
-  floats const one = broadcast(1.0f);
-  std::size_t i    = 0;
-  for (; i + width <= count; i += width) {
-    floats const v      = load(values + i);
-    floats const kept   = load(scales + i);
-    floats const change = (v - one) * (v + one);
-    floats const root   = square_roots(one + change / broadcast(steps));
-    floats const next   = raised_scales(kept, least) * root;
-    store(scales + i, (to_bits(next) & 0x7f800000u) != 0x7f800000u ? next : kept);
+#if TERSUM_SIMD_WIDTH >= 8
+  floats const quotient = v * broadcast(inverse);
+  return fma(fma(-quotient, broadcast(divisor), v), broadcast(inverse), quotient);
+#else
+  return v / broadcast(divisor);
+#endif
+}
+
+//! @brief `kept_diagonal::update`, or what was kept where this is not finite; `raised` is what a scale counts as.
+TERSUM_SIMD floats average_squares(floats v, floats kept, floats raised, float steps, float inverse)
+{
+  floats const one    = broadcast(1.0f);
+  floats const change = (v - one) * (v + one);
+  floats const next   = raised * square_roots(one + divide_by(change, steps, inverse));
+  return next < broadcast(bits_float(0x7f800000u)) ? next : kept;
+}
+
+//! Stores values in the units of a metric in those of the gradient.
+template <class Element, bool Keeps>
+TERSUM_SIMD void store_values(multiplied<Element, Keeps> const& at, floats v)
+{
+  floats const kept   = load(at.scales);
+  floats const raised = raised_scales(kept, at.least);
+  store_values(at.to, within_range<Element>(v * raised));
+  if constexpr (Keeps) { store(at.scales, average_squares(v, kept, raised, at.steps, at.inverse)); }
+}
+
+//! @brief to[i] = values[i], rounded as a mean is, for whole vectors.
+template <chunk_pointer To>
+TERSUM_TARGET inline void store_whole(float const* values, To to, int count)
+{
+  using element = typename stored_element<To>::type;
+  for (int i = 0; i < count; i += width) {
+    store_values(to + i, within_range<element>(load(values + i)));
   }
-  return i;
 }
