@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/types.hpp>
 
 #include <type_traits>
 
@@ -58,12 +59,25 @@ inline constexpr bool of_differences = requires
   requires Feedback::codes_differences;
 };
 
+//! In what a state keeps the scales of a metric.
+template <class Metric>
+struct scale_of {
+  using type = float;
+};
+template <has_stored_scale Metric>
+struct scale_of<Metric> {
+  using type = typename Metric::stored_scale;
+};
+
 //! @brief True, or a sentence of the compiler that says what a metric does not go with.
 template <class Chunker, class Feedback, class Metric>
 [[nodiscard]] constexpr bool suits_metric() noexcept
 {
   static_assert(!Metric::scaled || Chunker::chunk_size <= 1024,
                 "tersum: a metric with scales takes chunks of up to 1024 coordinates");
+  using scale = typename scale_of<Metric>::type;
+  static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
+                "tersum: stored_scale of a metric must be float or bfloat16");
   static_assert(!Metric::scaled || !has_one_step<Feedback>,
                 "tersum: sent_values is for codecs of factors, which take plain_metric");
   return true;
@@ -206,6 +220,10 @@ inline constexpr bool keeps_metric = []() {
   if constexpr (in_metric<Codec>) { return has_update<typename Codec::metric_type>; }
   return false;
 }();
+
+//! In what the state keeps these scales: float or bfloat16.
+template <class Codec>
+using metric_scale = typename detail::scale_of<typename Codec::metric_type>::type;
 
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>

@@ -194,8 +194,8 @@ TEST_CASE("[vector_arrays] scales follow what was decoded as the plain form says
       CAPTURE(before);
       std::vector<float> to(count);
       std::vector<float> follow = kept;
-      detail::multiplied<float, true> const whole{
-        to.data(), follow.data(), least, steps, 1.0f / steps};
+      detail::multiplied<float, float, true> const whole{
+        to.data(), follow.data(), least, steps, 1.0f / steps, 0};
       detail::store_whole(set, decoded.data(), whole, count);
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < count; ++i) {

@@ -134,17 +134,18 @@ TERSUM_TARGET inline void add_values(Element const* a,
 }
 
 //! @brief The largest of the magnitudes, NaN above infinity.
-TERSUM_TARGET inline float largest_of(float const* from, std::size_t count)
+template <class Scale>
+TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
 {
   words largest = {};
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    words const size = to_bits(load(from + i)) & 0x7fffffffu;
+    words const size = to_bits(load_values(from + i)) & 0x7fffffffu;
     largest          = size > largest ? size : largest;
   }
   std::uint32_t most = 0;
   for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
-  for (; i < count; ++i) { most = maximum(most, float_bits(from[i]) & 0x7fffffffu); }
+  for (; i < count; ++i) { most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu); }
   return bits_float(most);
 }
 
@@ -156,27 +157,27 @@ TERSUM_SIMD floats raised_scales(floats kept, float least)
 }
 
 //! Values of a chunk in the units of a metric.
-template <class Element>
-TERSUM_SIMD floats load_values(divided<Element> const& from)
+template <class Element, class Scale>
+TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
   fetch_beyond<false>(from.scales);
-  return load_values(from.from) / raised_scales(load(from.scales), from.least);
+  return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
 }
 
 //! @brief to[i] = from[i] * scale, rounded as a mean is.
-template <class Element>
+template <class Element, class Scale>
 TERSUM_TARGET inline void multiply_by_scales(
-  float const* from, float const* scales, float least, Element* to, std::size_t count)
+  float const* from, Scale const* scales, float least, Element* to, std::size_t count)
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
     fetch_beyond<false>(scales + i);
     fetch_beyond<true>(to + i);
-    floats const v = load(from + i) * raised_scales(load(scales + i), least);
+    floats const v = load(from + i) * raised_scales(load_values(scales + i), least);
     store_values(to + i, within_range<Element>(v));
   }
   for (; i < count; ++i) {
-    to[i] = finite_from_float<Element>(from[i] * raised_scale(scales[i], least));
+    to[i] = finite_from_float<Element>(from[i] * raised_scale(to_float(scales[i]), least));
   }
 }
 
@@ -212,23 +213,38 @@ TERSUM_SIMD floats divide_by(floats v, float divisor, [[maybe_unused]] float inv
 #endif
 }
 
-//! @brief `kept_diagonal::update`, or what was kept where this is not finite; `raised` is what a scale counts as.
+//! @brief `kept_diagonal::update`, or what was kept where this is too large or NaN; `raised` is what a scale counts as.
+template <class Scale>
 TERSUM_SIMD floats average_squares(floats v, floats kept, floats raised, float steps, float inverse)
 {
   floats const one    = broadcast(1.0f);
   floats const change = (v - one) * (v + one);
   floats const next   = raised * square_roots(one + divide_by(change, steps, inverse));
-  return next < broadcast(bits_float(0x7f800000u)) ? next : kept;
+  return next <= broadcast(largest_scale<Scale>) ? next : kept;
+}
+
+//! Stores scales, `kept_scale` of numbers that are not too large.
+TERSUM_SIMD void store_scales(float* to, floats v, std::uint32_t) { store(to, v); }
+
+TERSUM_SIMD void store_scales(bfloat16* to, floats v, std::uint32_t first_draw)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const draw = (lane_index() * draw_stride + first_draw) & 0xffffu;
+  shorts const out = __builtin_convertvector((to_bits(v) + draw) >> 16, shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
 }
 
 //! Stores values in the units of a metric in those of the gradient.
-template <class Element, bool Keeps>
-TERSUM_SIMD void store_values(multiplied<Element, Keeps> const& at, floats v)
+template <class Element, class Scale, bool Keeps>
+TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, floats v)
 {
-  floats const kept   = load(at.scales);
+  floats const kept   = load_values(at.scales);
   floats const raised = raised_scales(kept, at.least);
   store_values(at.to, within_range<Element>(v * raised));
-  if constexpr (Keeps) { store(at.scales, average_squares(v, kept, raised, at.steps, at.inverse)); }
+  if constexpr (Keeps) {
+    floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);
+    store_scales(at.scales, next, at.draw);
+  }
 }
 
 //! @brief to[i] = values[i], rounded as a mean is, for whole vectors.

@@ -58,13 +58,13 @@ TERSUM_HOST_INLINE void fetch_beyond(void const* at)
 }
 
 //! @brief The same beyond a chunk in a metric. What loads scales prefetches them, as some kernels compute with copies.
-template <bool Write, class Element>
-TERSUM_HOST_INLINE void fetch_beyond(divided<Element> const& at)
+template <bool Write, class Element, class Scale>
+TERSUM_HOST_INLINE void fetch_beyond(divided<Element, Scale> const& at)
 {
   fetch_beyond<Write>(static_cast<void const*>(at.from));
 }
-template <bool Write, class Element, bool Keeps>
-TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Keeps> const& at)
+template <bool Write, class Element, class Scale, bool Keeps>
+TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const& at)
 {
   fetch_beyond<Write>(static_cast<void const*>(at.to));
   fetch_beyond<Write && Keeps, tuning{}.cpu.write_ahead>(static_cast<void const*>(at.scales));
@@ -198,15 +198,16 @@ void add_values(
   TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
 }
 
-[[nodiscard]] inline float largest_of(instruction_set set, float const* from, std::size_t count)
+template <class Scale>
+[[nodiscard]] float largest_of(instruction_set set, Scale const* from, std::size_t count)
 {
   TERSUM_DISPATCH(set, true, largest_of(from, count));
 }
 
-template <class Element>
+template <class Element, class Scale>
 void multiply_by_scales(instruction_set set,
                         float const* from,
-                        float const* scales,
+                        Scale const* scales,
                         float least,
                         Element* to,
                         std::size_t count)

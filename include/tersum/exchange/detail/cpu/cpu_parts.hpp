@@ -416,7 +416,7 @@ void cpu_parts<Codec, Element>::decode() const
     bool const sent = scale > 0.0f;
     if constexpr (in_metric<Codec>) {
       auto const fill = [this, scale](auto whole) { this->store_unsent(0.0f * scale, whole); };
-      leave_metric(entry, [&](auto whole) { sent ? decode_to(whole) : fill(whole); });
+      leave_metric(chunk, [&](auto whole) { sent ? decode_to(whole) : fill(whole); });
     } else if (!sent) {
       // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
       fill_chunk(to, entry.length, 0.0f * scale);

@@ -90,14 +90,15 @@ class cpu_stages {
   {
     if constexpr (in_metric<Codec>) {
       chunk_entry const entry   = args_.table[chunk];
-      float const* const scales = args_.metric.scales + entry.offset;
+      using scale               = metric_scale<Codec>;
+      scale const* const scales = args_.metric.scales + entry.offset;
       float const least         = least_scale_of(entry);
       if (entry.length == static_cast<std::uint32_t>(size)) {
-        body(divided<From>{from, scales, least});
+        body(divided<From, scale>{from, scales, least});
       } else {
-        float padded[extent(size)];
-        std::fill(std::copy_n(scales, entry.length, padded), padded + size, 1.0f);
-        body(divided<From>{from, padded, least});
+        scale padded[extent(size)];
+        std::fill(std::copy_n(scales, entry.length, padded), padded + size, scale{});
+        body(divided<From, scale>{from, padded, least});
       }
     } else {
       body(from);
@@ -114,17 +115,17 @@ class cpu_stages {
   // Values in the units of the metric in those of the gradient.
   void to_own_units(chunk_entry const& entry, float* values) const
   {
-    float const* const scales = args_.metric.scales + entry.offset;
+    auto const* const scales = args_.metric.scales + entry.offset;
     multiply_by_scales(set_, values, scales, least_scale_of(entry), values, entry.length);
   }
 
   // Decodes a chunk to the gradient, in its units again, where `decode_to(to)` writes all values of the chunk in those of the
   // metric, to floats or by `multiplied`. Scales that the library keeps follow the values.
   template <class Decode>
-  void leave_metric(chunk_entry const& entry, Decode const& decode_to) const;
+  void leave_metric(std::uint64_t chunk, Decode const& decode_to) const;
 
   // The scales after a chunk was decoded, by the metric's plain form. Overwrites the values.
-  void keep_scales(chunk_entry const& entry,
+  void keep_scales(std::uint64_t chunk,
                    float (&values)[extent(size)],
                    float largest,
                    float least) const;
@@ -342,7 +343,9 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     ++number;
   });
   if constexpr (adds_kept<Codec>) { std::fill_n(args_.residual, residuals_in(plan), 0.0f); }
-  if constexpr (in_metric<Codec>) { std::fill_n(args_.metric.scales, plan.scales(), 0.0f); }
+  if constexpr (in_metric<Codec>) {
+    std::fill_n(args_.metric.scales, plan.scales(), metric_scale<Codec>{});
+  }
   if constexpr (in_shards<Codec>) {
     plan.for_each_shard(
       [to = args_.parts.records](shard_record const& record) mutable { *to++ = record; });
@@ -392,23 +395,24 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
 
 template <class Codec, class Element>
 template <class Decode>
-void cpu_stages<Codec, Element>::leave_metric(chunk_entry const& entry,
-                                              Decode const& decode_to) const
+void cpu_stages<Codec, Element>::leave_metric(std::uint64_t chunk, Decode const& decode_to) const
 {
-  auto const& metric  = args_.codec.metric;
-  float* const scales = args_.metric.scales + entry.offset;
-  Element* const to   = args_.gradient + entry.offset;
-  float const largest = largest_scale_of(entry);
-  float const least   = least_scale(host_group{}, metric, largest);
+  using scale             = metric_scale<Codec>;
+  auto const& metric      = args_.codec.metric;
+  chunk_entry const entry = args_.table[chunk];
+  scale* const scales     = args_.metric.scales + entry.offset;
+  Element* const to       = args_.gradient + entry.offset;
+  float const largest     = largest_scale_of(entry);
+  float const least       = least_scale(host_group{}, metric, largest);
   // What the kernels do, of which those of chunks that are not whole get copies.
-  auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, Keeps> whole) {
+  auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, scale, Keeps> whole) {
     if (entry.length == static_cast<std::uint32_t>(size)) {
       decode_to(whole);
       return;
     }
     Element copy[extent(size)];
-    float padded[extent(size)];
-    std::fill(std::copy_n(scales, entry.length, padded), padded + size, 1.0f);
+    scale padded[extent(size)];
+    std::fill(std::copy_n(scales, entry.length, padded), padded + size, scale{});
     whole.to     = copy;
     whole.scales = padded;
     decode_to(whole);
@@ -416,42 +420,50 @@ void cpu_stages<Codec, Element>::leave_metric(chunk_entry const& entry,
     if constexpr (Keeps) { std::copy_n(padded, entry.length, scales); }
   };
   if constexpr (!keeps_metric<Codec>) {
-    decode_in_kernels(multiplied<Element, false>{to, scales, least});
+    decode_in_kernels(multiplied<Element, scale, false>{to, scales, least, 1.0f, 1.0f, 0});
   } else {
     bool const keeps = !step_is_poisoned(args_);
     if constexpr (has_steps_averaged<typename Codec::metric_type>) {
       float const steps = metric.steps_averaged(static_cast<float>(args_.header->step));
       bool const usual  = steps >= 1.0f && steps < 0x1p60f;
       if (keeps && usual && !is_unknown_scale(largest)) {
-        decode_in_kernels(multiplied<Element, true>{to, scales, least, steps, 1.0f / steps});
+        std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
+        decode_in_kernels(
+          multiplied<Element, scale, true>{to, scales, least, steps, 1.0f / steps, draw});
         return;
       }
     }
     alignas(64) float values[extent(size)];
     decode_to(static_cast<float*>(values));
     multiply_by_scales(set_, values, scales, least, to, entry.length);
-    if (keeps) { keep_scales(entry, values, largest, least); }
+    if (keeps) { keep_scales(chunk, values, largest, least); }
   }
 }
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::keep_scales(chunk_entry const& entry,
+void cpu_stages<Codec, Element>::keep_scales(std::uint64_t chunk,
                                              float (&values)[extent(size)],
                                              float largest,
                                              float least) const
 {
-  float* const scales = args_.metric.scales + entry.offset;
-  if (is_unknown_scale(largest)) {
+  using scale             = metric_scale<Codec>;
+  chunk_entry const entry = args_.table[chunk];
+  scale* const scales     = args_.metric.scales + entry.offset;
+  float const before      = static_cast<float>(args_.header->step);
+  bool const unknown      = is_unknown_scale(largest);
+  float first             = 0.0f;
+  if (unknown) {
     std::fill(values + entry.length, values + size, 0.0f);
-    float const first = first_scale(host_group{}, square_norm<size>(set_, values), entry.length);
-    if (is_finite(first)) { std::fill_n(scales, entry.length, first); }
-    return;
+    first = first_scale(host_group{}, square_norm<size>(set_, +values), entry.length);
   }
-  float const before = static_cast<float>(args_.header->step);
+  std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
   for (std::uint32_t i = 0; i < entry.length; ++i) {
-    float const scale = raised_scale(scales[i], least);
-    float const next  = args_.codec.metric.update(host_group{}, values[i], scale, before);
-    if (is_finite(next)) { scales[i] = next; }
+    float const kept = to_float(scales[i]);
+    float next       = first;
+    if (!unknown) {
+      next = args_.codec.metric.update(host_group{}, values[i], raised_scale(kept, least), before);
+    }
+    scales[i] = from_float<scale>(kept_scale<scale>(next, kept, draw + i * draw_stride));
   }
 }
 
@@ -749,7 +761,7 @@ void cpu_stages<Codec, Element>::decode_codes() const
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
       if constexpr (in_metric<Codec>) {
-        leave_metric(entry, [&](auto whole) {
+        leave_metric(chunk, [&](auto whole) {
           if (selects<Codec> && place.level == 0) {
             store_unsent(0.0f * step.decode, whole);
             return;
