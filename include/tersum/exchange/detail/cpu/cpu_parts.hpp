@@ -259,7 +259,17 @@ void cpu_parts<Codec, Element>::add_shard() const
     chunk_entry const entry   = args_.table[chunk];
     std::uint64_t const first = std::max(entry.offset, begin);
     std::uint64_t const last  = std::min(entry.offset + entry.length, end);
-    if (last - first == static_cast<std::uint64_t>(size)) {
+    if constexpr (in_metric<Codec>) {
+      alignas(64) float values[size];
+      from_rows(chunk, rows, +values);
+      std::uint64_t const skipped = first - entry.offset;
+      multiply_by_scales(set_,
+                         values + skipped,
+                         args_.metric.scales + first,
+                         base::least_scale_of(entry),
+                         args_.gradient + (first - begin),
+                         last - first);
+    } else if (last - first == static_cast<std::uint64_t>(size)) {
       from_rows(chunk, rows, args_.gradient + (first - begin));
     } else {
       Element copy[size];
