@@ -55,7 +55,7 @@ inline constexpr std::uint32_t draw_stride =
 //! The draw of a chunk's first coordinate; that of coordinate i is i `draw_stride` more. Bits above 16 mean nothing.
 [[nodiscard]] TERSUM_INLINE std::uint32_t first_draw(std::uint64_t chunk, std::uint64_t sign_key)
 {
-  return sign_bits(chunk, ~sign_key);
+  return sign_bits(chunk, sign_key ^ 0x9e3779b97f4a7c15u);
 }
 
 //! No scale is larger.
