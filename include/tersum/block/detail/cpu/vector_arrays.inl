@@ -160,6 +160,7 @@ TERSUM_SIMD floats raised_scales(floats kept, float least)
 template <class Element, class Scale>
 TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
+  fetch_beyond<false>(from.from);
   fetch_beyond<false>(from.scales);
   return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
 }
@@ -238,6 +239,8 @@ TERSUM_SIMD void store_scales(bfloat16* to, floats v, std::uint32_t first_draw)
 template <class Element, class Scale, bool Keeps>
 TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, floats v)
 {
+  fetch_beyond<true>(at.to);
+  fetch_beyond<Keeps, tuning{}.cpu.read_ahead>(at.scales);
   floats const kept   = load_values(at.scales);
   floats const raised = raised_scales(kept, at.least);
   store_values(at.to, within_range<Element>(v * raised));

@@ -57,17 +57,14 @@ TERSUM_HOST_INLINE void fetch_beyond(void const* at)
   __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
 }
 
-//! @brief The same beyond a chunk in a metric. What loads scales prefetches them, as some kernels compute with copies.
+//! @brief Nothing beyond a chunk in a metric: what divides and multiplies also prefetches, because it waits for divisions and roots.
 template <bool Write, class Element, class Scale>
-TERSUM_HOST_INLINE void fetch_beyond(divided<Element, Scale> const& at)
+TERSUM_HOST_INLINE void fetch_beyond(divided<Element, Scale> const&)
 {
-  fetch_beyond<Write>(static_cast<void const*>(at.from));
 }
 template <bool Write, class Element, class Scale, bool Keeps>
-TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const& at)
+TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const&)
 {
-  fetch_beyond<Write>(static_cast<void const*>(at.to));
-  fetch_beyond<Write && Keeps, tuning{}.cpu.write_ahead>(static_cast<void const*>(at.scales));
 }
 
 //! @brief Where a chunk comes from. A kernel that computes with a copy of the chunk prefetches what follows there.
