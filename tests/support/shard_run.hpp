@@ -12,6 +12,7 @@
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/single_process/loopback.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -69,8 +70,8 @@ class shard_run {
         // Of three sizes, and zeros; a host's memory.
         auto const scales = metric_scales(plan, state);
         for (std::size_t i = 0; i < scales.size(); ++i) {
-          scales[i] =
-            i % 7 == 0 ? 0.0f : (1.0f + 0.1f * static_cast<float>(i % 5)) / (1 << i % 3 * 4);
+          float const size = std::ldexp(1.0f, -static_cast<int>(i % 3) * 4);
+          scales[i]        = i % 7 == 0 ? 0.0f : size * (1.0f + 0.1f * static_cast<float>(i % 5));
         }
       }
     }
