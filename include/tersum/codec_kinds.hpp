@@ -149,6 +149,10 @@ inline constexpr bool keeps_metric = []() {
   return false;
 }();
 
+//! In what the state keeps these scales: float or bfloat16.
+template <class Codec>
+using metric_scale = typename detail::scale_of<typename Codec::metric_type>::type;
+
 //! The head-room follows the correlation of the ranks in the last exchange.
 template <class Codec>
 inline constexpr bool tracks = []() {

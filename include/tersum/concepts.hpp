@@ -128,6 +128,7 @@ template <class T> concept has_update        = requires(T const m, float v) {
   { m.update(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< Optional: update(arithmetic, decoded mean / scale, scale, steps of training before this one): the scale of the next step. Without it the caller writes scales.
 template <class T> concept has_steps_averaged = requires(T const m, float v) {
   { m.steps_averaged(v) } -> std::same_as<float>; };          //!< Optional, steps_averaged(steps before): `update` is that of `kept_diagonal`, which CPU vectors do.
+template <class T> concept has_stored_scale  = requires { typename T::stored_scale; }; //!< Optional: in what the state keeps scales: float, as without it, or bfloat16, to which new scales are rounded at random.
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
   { q.encode(v, v, r) } -> std::integral; };                  //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
 template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.

@@ -14,6 +14,7 @@
 #include <tersum/detail/shard_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -109,6 +110,7 @@ struct sharded_counts : shard_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
+                        this->section_of_scales(),
                         holds<float>(section::residual, this->residuals())};
   }
 
@@ -147,12 +149,18 @@ struct sharded_counts : shard_counts<Codec> {
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
 //! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
+//! @tparam Metric     `plain_metric` or `given_diagonal`, whose scales every rank has of all shards.
+template <chunker Chunker,
+          rotator Rotator,
+          class Quantizer,
+          feedback Feedback = no_feedback,
+          metric Metric     = plain_metric>
 requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct sharded_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::shards;
   using dither_type    = typename detail::dither_of<Quantizer>::type;
@@ -181,11 +189,17 @@ requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct sharded_codec
     "tersum: sharded_codec takes fixed_chunks: how many bits a shard gets must not depend "
     "on the gradient");
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
+  static_assert(
+    !has_update<Metric>,
+    "tersum: a rank of a sharded_codec decodes its own shard only, so that no rank could "
+    "keep all scales: use given_diagonal");
 
   Chunker chunker{};
   Rotator rotator{};
   Quantizer quantizer{};
   Feedback feedback{};
+  Metric metric{};
 
   //! @brief How chunks on a level are encoded: there is one level.
   template <int Level>

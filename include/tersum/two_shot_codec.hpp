@@ -90,7 +90,7 @@ struct two_shot_counts : chunk_counts<Codec> {
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
-                        holds<float>(section::scales, this->scales()),
+                        this->section_of_scales(),
                         holds<float>(section::owner_residual, owned),
                         holds<float>(section::residual, this->residuals())};
   }

@@ -218,7 +218,71 @@ TEST_CASE("[metric] errors are in units of each coordinate")
   double const lost = 0.13 + 0.13 * 1.13;
   shot<kept_diagonal> const in_units{.metric = {.horizon = 20}};
   CHECK(error_of(in_units) < 2 * lost);
+  shot<kept_diagonal_in<bfloat16>> const in_halves{.metric = {.horizon = 20}};
+  CHECK(error_of(in_halves) < 2 * lost);
   CHECK(error_of(shot<plain_metric>{}) > 0.7 * 455 * lost);
+}
+
+TEST_CASE("[metric] a scale in bfloat16 is the float, over all draws")
+{
+  for (float const scale :
+       {1.0f, 0x1.010002p-20f, 0x1.fffffep3f, 0x1.5a5a5ap-40f, 0x1.fdfffep127f}) {
+    double sum = 0;
+    for (std::uint32_t draw = 0; draw < 1u << 16; ++draw) {
+      sum += static_cast<double>(detail::kept_scale<bfloat16>(scale, 3.0f, draw));
+    }
+    CHECK(sum == 65536.0 * static_cast<double>(scale));
+  }
+  for (float const scale : {0x1.ffp127f,
+                            std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
+    CHECK(detail::kept_scale<bfloat16>(scale, 3.0f, 0xffffu) == 3.0f);
+  }
+}
+
+// The mean square falls by e in 500 steps, a scale by a thousandth in one. Half of the distance of two bfloat16s is 2^-9 of them at
+// least: rounding to the nearest one would change nothing, until 1 - q / s^2 is .39, and leave log s .25 too high.
+//
+// With w = (1 - 1/n) e^(1/500) = .992 the ratio of the squares of both scales, less 1, is in each step w of what it was, and
+// 2 d + d^2 more, d being what rounding does to the scale: its mean is zero, its variance at most 2^-16. So the ratio's variance is
+// 4 2^-16 / (1 - w^2) = .0038 at most and its mean 2^-16 / (1 - w) = .0019; log s has half of these deviations: .031, .001.
+// Draws of several chunks are independent.
+TEST_CASE("[metric] scales in bfloat16 follow a mean square that changes by less than they show")
+{
+  constexpr int size = 256, chunks = 8;
+  constexpr float n = 100;
+  double mean = 0, largest = 0;
+  for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    std::vector<float> first(size), floats(size), v(size), to(size);
+    std::vector<bfloat16> halves(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      first[i] = floats[i] = std::ldexp(1.0f + static_cast<float>(i % 128) / 128, -20);
+      halves[i]            = from_float<bfloat16>(first[i]);
+    }
+    for (std::uint64_t step = 0; step < 800; ++step) {
+      float const root         = std::exp(-static_cast<float>(step) / 1000);
+      std::uint32_t const draw = detail::first_draw(chunk, sign_key(step, seed));
+      auto const follow        = [&](auto& scales) {
+        using scale = typename std::remove_cvref_t<decltype(scales)>::value_type;
+        for (std::size_t i = 0; i < size; ++i) { v[i] = root * first[i] / to_float(scales[i]); }
+        detail::store_whole(best_instruction_set(),
+                            v.data(),
+                            detail::multiplied<float, scale, true>{
+                              to.data(), scales.data(), 0x1p-100f, n, 1 / n, draw},
+                            size);
+      };
+      follow(floats);
+      follow(halves);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      double const error = std::log(static_cast<double>(to_float(halves[i]) / floats[i]));
+      mean += error / (size * chunks);
+      largest = std::max(largest, std::abs(error));
+    }
+  }
+  CHECK(std::abs(mean) < 0.001 + 5 * 0.031 / std::sqrt(chunks));
+  CHECK(largest < 0.001 + 6 * 0.031);
+  CHECK(largest > 0);
 }
 
 TEST_CASE("[metric] what is not finite changes no scale")

@@ -11,6 +11,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/shard_run.hpp"
 
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
 
@@ -129,6 +130,40 @@ TEST_CASE("[sharded] codes, scales and shards of the mean are those of the formu
   check_against_formulas(shards<3>{}, 1000, 4, {0, 10, 300, 301, 1000});
   check_against_formulas(shards<3>{}, 1000, 6, {0, 0, 512, 512, 600, 601, 1000});
   check_against_formulas(shards<3>{}, 1000, 3, {0, 0, 1000, 1000});
+}
+
+TEST_CASE("[sharded] shards in a metric are multiples of those of divided values")
+{
+  constexpr std::size_t d = 1000, size = 256;
+  using in_units = sharded_codec<fixed_chunks<size>,
+                                 partial_hadamard<size>,
+                                 lloyd_max<3>,
+                                 no_feedback,
+                                 given_diagonal>;
+  boundaries const cuts{0, 10, 300, 301, d};
+  auto const in = tests::normal_gradients(4, d, 17);
+  run_of<in_units> run{cpu_executor{}, {.gradient = {d}, .world = 4, .cuts = cuts}};
+  run_of<shards<3>> divided{cpu_executor{}, {.gradient = {d}, .world = 4, .cuts = cuts}};
+  auto const kept = metric_scales(run[0].plan, run[0].state);
+  std::vector<float> raised(d);
+  for (std::size_t i = 0; i < d; ++i) {
+    auto const first = kept.begin() + static_cast<std::ptrdiff_t>(i / size * size);
+    auto const end = kept.begin() + static_cast<std::ptrdiff_t>(std::min(d, (i / size + 1) * size));
+    raised[i]      = std::max(kept[i], 0x1p-8f * *std::max_element(first, end));
+  }
+  auto values = in;
+  for (auto& of_rank : values) {
+    for (std::size_t i = 0; i < d; ++i) { of_rank[i] = of_rank[i] / raised[i]; }
+  }
+  auto const out   = run.exchange(cpu_executor{}, in);
+  auto const means = divided.exchange(cpu_executor{}, values);
+  std::size_t same = 0;
+  for (std::size_t me = 0; me < out.size(); ++me) {
+    for (std::size_t i = 0; i < out[me].size(); ++i) {
+      same += out[me][i] == means[me][i] * raised[cuts[me] + i] ? 1 : 0;
+    }
+  }
+  CHECK(same == d);
 }
 
 TEST_CASE("[sharded] boundaries make no difference to what a mean is")

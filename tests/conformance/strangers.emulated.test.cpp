@@ -137,10 +137,11 @@ TEST_CASE("[conformance] plans tell policies of users apart")
                                         in(given_diagonal{}),
                                         in(given_diagonal{.floor = 0.5f}),
                                         in(kept_diagonal{}),
+                                        in(kept_diagonal_in<bfloat16>{}),
                                         in(kept_diagonal{.prior = 9}),
                                         in(kept_diagonal{.horizon = 1000}),
                                         in(largest_mean{})};
-  CHECK(metrics.size() == 7);
+  CHECK(metrics.size() == 8);
 }
 
 }  // namespace

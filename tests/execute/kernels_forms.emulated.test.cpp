@@ -9,6 +9,7 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
@@ -48,6 +49,15 @@ TEST_CASE("[kernels] shards")
   SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
   {
     compare_shards<bfloat16, float>(shards<256, 3, error_feedback>{});
+  }
+  SUBCASE("256, 2 bits, with feedback, in a metric")
+  {
+    using codec = sharded_codec<fixed_chunks<256>,
+                                partial_hadamard<256>,
+                                lloyd_max<2>,
+                                error_feedback,
+                                given_diagonal>;
+    compare_shards<float, bfloat16>(codec{});
   }
   SUBCASE("2048, 1 bit, of float in half") { compare_shards<float, half>(shards<2048, 1>{}); }
   SUBCASE("blocks with scales of their own")

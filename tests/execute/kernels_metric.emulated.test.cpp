@@ -17,6 +17,12 @@ namespace {
 template <int Size, feedback Feedback = no_feedback>
 using shot =
   two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<2>, Feedback, kept_diagonal>;
+template <feedback Feedback>
+using in_halves = two_shot_codec<fixed_chunks<256>,
+                                 partial_hadamard<256>,
+                                 lloyd_max<2>,
+                                 Feedback,
+                                 kept_diagonal_in<bfloat16>>;
 template <class Range, feedback Feedback = no_feedback>
 using in_lanes = codec<fixed_chunks<256>,
                        partial_hadamard<256>,
@@ -31,6 +37,12 @@ TEST_CASE("[execute] two shots in a metric have the same bytes in kernels")
   tests::compare_sizes<float>(shot<1024>{});
   tests::compare_orders<bfloat16>(shot<256>{}, 3, true);
   tests::compare_buckets<float>(shot<256, error_feedback>{});
+}
+
+TEST_CASE("[execute] scales in bfloat16 have the same bytes in kernels")
+{
+  tests::compare_buckets<float>(in_halves<no_feedback>{});
+  tests::compare_orders<float>(in_halves<error_feedback>{}, 3, true);
 }
 
 TEST_CASE("[execute] codes that are summed in a metric have the same bytes in kernels")

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/group.hpp>
+#include <tersum/metric/diagonal.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -156,6 +159,52 @@ TEST_CASE("[vector_arrays] what was not sent is kept, unless nothing could be se
   SUBCASE("half") { compare_rests<half>(true); }
   SUBCASE("bfloat16") { compare_rests<bfloat16>(true); }
   SUBCASE("nothing sent") { compare_rests<half>(false); }
+}
+
+// Vectors divide by a product and two fused additions; what they should be is said by the metric's plain form.
+TEST_CASE("[vector_arrays] scales follow what was decoded as the plain form says")
+{
+  constexpr int count = 1 << 14;
+  std::mt19937 random{5};
+  std::vector<float> decoded = values(count, 3);
+  for (std::size_t i = 0; i < decoded.size(); i += 2) {
+    decoded[i] = std::ldexp(1.0f + static_cast<float>(random() >> 9) * 0x1p-23f,
+                            static_cast<int>(random() % 16) - 12);
+  }
+  decoded[1] = -1.0f;
+  decoded[3] = 1.0f + 0x1p-23f;
+  decoded[5] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> kept(count);
+  for (float& scale : kept) { scale = std::ldexp(static_cast<float>(random() % 4096), -30); }
+  constexpr float least = 0x1p-26f;
+  kept_diagonal const metric{.prior = 1, .horizon = 0x1p59f};
+  for (float const before : {0.0f, 2.0f, 98.0f, 0x1.36a2b4p9f, 16777212.0f, 0x1.fffffep50f}) {
+    float const steps = metric.steps_averaged(before);
+    std::vector<float> means(count), scales(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      float const raised = std::max(kept[i], least);
+      float const next   = metric.update(host_group{}, decoded[i], raised, before);
+      means[i]           = decoded[i] * raised;
+      scales[i]          = std::isfinite(next) ? next : kept[i];
+    }
+    for (auto const set :
+         {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+      if (set > best_instruction_set()) { continue; }
+      CAPTURE(set);
+      CAPTURE(before);
+      std::vector<float> to(count);
+      std::vector<float> follow = kept;
+      detail::multiplied<float, float, true> const whole{
+        to.data(), follow.data(), least, steps, 1.0f / steps, 0};
+      detail::store_whole(set, decoded.data(), whole, count);
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        bool const same = to[i] == means[i] || (std::isnan(to[i]) && std::isnan(means[i]));
+        wrong += same && detail::float_bits(follow[i]) == detail::float_bits(scales[i]) ? 0 : 1;
+      }
+      CHECK(wrong == 0);
+    }
+  }
 }
 
 }  // namespace

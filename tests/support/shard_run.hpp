@@ -8,9 +8,11 @@
 
 #include "exchange_fixture.hpp"
 
+#include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/single_process/loopback.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -64,6 +66,14 @@ class shard_run {
                         state,
                         workspace});
       require_ok(initialize(exec, plan, state, seed));
+      if constexpr (in_metric<Codec>) {
+        // Of three sizes, and zeros; a host's memory.
+        auto const scales = metric_scales(plan, state);
+        for (std::size_t i = 0; i < scales.size(); ++i) {
+          float const size = std::ldexp(1.0f, -static_cast<int>(i % 3) * 4);
+          scales[i]        = i % 7 == 0 ? 0.0f : size * (1.0f + 0.1f * static_cast<float>(i % 5));
+        }
+      }
     }
   }
 

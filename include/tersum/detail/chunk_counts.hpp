@@ -40,7 +40,10 @@ class chunk_counts : public plan_counts<Codec> {
     }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
     this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
-    if constexpr (in_metric<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 2); }
+    if constexpr (in_metric<Codec>) {
+      bool const in_halves = sizeof(metric_scale<Codec>) == 2;
+      this->fingerprint_   = mix(this->fingerprint_, in_halves ? 3 : 2);
+    }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -178,7 +181,7 @@ class chunk_counts : public plan_counts<Codec> {
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
-                        holds<float>(section::scales, scales()),
+                        section_of_scales(),
                         holds<float>(section::residual, residuals())};
   }
 
@@ -207,13 +210,26 @@ class chunk_counts : public plan_counts<Codec> {
     return words;
   }
 
-  //! Floats of the state's section of scales: one for each coordinate, rounded up so that what follows is aligned.
+  //! Elements of the state's section of scales: one for each coordinate, rounded up so that what follows is aligned.
   [[nodiscard]] constexpr std::uint64_t scales() const noexcept
   {
-    return in_metric<Codec> ? round_up(this->coordinates(), 4) : 0;
+    return section_of_scales().bytes / scale_bytes();
   }
 
  protected:
+  [[nodiscard]] static constexpr std::uint64_t scale_bytes() noexcept
+  {
+    if constexpr (in_metric<Codec>) { return sizeof(metric_scale<Codec>); }
+    return sizeof(float);
+  }
+  [[nodiscard]] constexpr section_entry section_of_scales() const noexcept
+  {
+    if constexpr (in_metric<Codec>) {
+      using scale = metric_scale<Codec>;
+      return holds<scale>(section::scales, round_up(this->coordinates(), 16 / scale_bytes()));
+    }
+    return holds<float>(section::scales, 0);
+  }
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {

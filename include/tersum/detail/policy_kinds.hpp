@@ -8,6 +8,9 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/types.hpp>
+
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -55,12 +58,25 @@ inline constexpr bool of_differences = requires
   requires Feedback::codes_differences;
 };
 
+//! In what a state keeps the scales of a metric.
+template <class Metric>
+struct scale_of {
+  using type = float;
+};
+template <has_stored_scale Metric>
+struct scale_of<Metric> {
+  using type = typename Metric::stored_scale;
+};
+
 //! @brief True, or a sentence of the compiler that says what a metric does not go with.
 template <class Chunker, class Feedback, class Metric>
 [[nodiscard]] constexpr bool suits_metric() noexcept
 {
   static_assert(!Metric::scaled || Chunker::chunk_size <= 1024,
                 "tersum: a metric with scales takes chunks of up to 1024 coordinates");
+  using scale = typename scale_of<Metric>::type;
+  static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
+                "tersum: stored_scale of a metric must be float or bfloat16");
   static_assert(!Metric::scaled || !has_one_step<Feedback>,
                 "tersum: sent_values is for codecs of factors, which take plain_metric");
   return true;

@@ -22,13 +22,14 @@ namespace tersum::inline v0 {
 //! an optimizer's state. Those of coordinates that bypass the codec are not used. Costs nothing.
 //! @param plan   Of this rank.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
-//! @return plan.coordinates() floats of the executor's memory.
+//! @return plan.coordinates() floats of the executor's memory, or bfloat16s where the metric keeps these.
 template <class Codec>
 requires(in_metric<Codec>)
-  [[nodiscard]] std::span<float> metric_scales(plan<Codec> const& plan,
-                                               std::span<std::byte> state) noexcept
+  [[nodiscard]] std::span<metric_scale<Codec>> metric_scales(plan<Codec> const& plan,
+                                                             std::span<std::byte> state) noexcept
 {
-  return {reinterpret_cast<float*>(state.data() + plan.scales_offset()), plan.coordinates()};
+  return {reinterpret_cast<metric_scale<Codec>*>(state.data() + plan.scales_offset()),
+          plan.coordinates()};
 }
 
 }  // namespace tersum::inline v0

@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
 
@@ -34,8 +35,12 @@ struct given_diagonal {
 //! which counts as `prior` means: single means would say too little of each coordinate. From there on every mean counts as
 //! one, and old ones are forgotten in about `horizon` steps. Every rank decodes the same means, so all hold the same scales.
 //! A step in which a rank's gradient is not finite leaves them as they were.
-struct kept_diagonal {
+//! @tparam Scale  float, or bfloat16 for half of the state: what one step changes is often less than its 8 bits show, so a
+//!                scale is rounded at random to one of its neighbours, with its own value as the expected one. All ranks draw the same.
+template <class Scale>
+struct kept_diagonal_in {
   static constexpr bool scaled = true;
+  using stored_scale           = Scale;
 
   float floor   = 0x1p-8f;  //!< As of `given_diagonal`.
   float prior   = 8.0f;     //!< Steps, 1 or above.
@@ -67,7 +72,11 @@ struct kept_diagonal {
   }
 };
 
+//! @brief Scales that the library keeps in float.
+using kept_diagonal = kept_diagonal_in<float>;
+
 static_assert(metric<given_diagonal>, "tersum: must model tersum::metric");
 static_assert(metric<kept_diagonal>, "tersum: must model tersum::metric");
+static_assert(metric<kept_diagonal_in<bfloat16>>, "tersum: must model tersum::metric");
 
 }  // namespace tersum::inline v0

@@ -101,6 +101,7 @@ TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> con
     if (own.mine.active) { finite = finite && is_finite(own.scale_in(part)); }
   }
   own.rotate_back(v);
+  multiply_by_scales<true>(ctx, args, own.mine, v);
   if (!own.mine.active) { return; }
   if (!finite && own.mine.thread == 0) { raise_flag(args); }
   store_in_shard(ctx, args, own.mine, v);

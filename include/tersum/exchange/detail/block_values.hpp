@@ -180,7 +180,7 @@ template <bool Edge, class Codec, class Element, class Context>
   std::uint32_t largest = 0;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    float const* const from = args.metric.scales + mine.offset;
+    auto const* const from = args.metric.scales + mine.offset;
     load_quarter<Edge>(ctx, mine, mine.active, from, r, scales + 8 * r);
   }
   TERSUM_UNROLL
@@ -290,6 +290,7 @@ TERSUM_BODY void leave_metric(Context const& ctx,
   if constexpr (!keeps_metric<Codec>) {
     multiply_by_scales<Edge>(ctx, args, mine, v);
   } else {
+    using scale_type = metric_scale<Codec>;
     context_arithmetic<Context> const math{};
     float scales[32];
     float const largest = load_scales<Edge>(ctx, args, mine, scales);
@@ -306,12 +307,21 @@ TERSUM_BODY void leave_metric(Context const& ctx,
       float const square = block_norm(ctx, mine, existing);
       first              = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
     }
+    [[maybe_unused]] std::uint32_t draw = 0;
+    if constexpr (!std::is_same_v<scale_type, float>) {
+      draw = first_draw(mine.chunk, args.header->sign_key);
+    }
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
       float const scale = raised_scale(scales[i], least);
       float next        = first;
       if (!unknown) { next = args.codec.metric.update(math, v[i], scale, before); }
-      if (is_finite(next)) { scales[i] = next; }
+      if constexpr (std::is_same_v<scale_type, float>) {
+        if (is_finite(next)) { scales[i] = next; }
+      } else {
+        auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
+        scales[i]     = kept_scale<scale_type>(next, scales[i], draw + at * draw_stride);
+      }
       v[i] = Context::multiply(v[i], scale);
     }
     if (!step_is_poisoned(args)) { store_coordinates<Edge>(ctx, args.metric.scales, mine, scales); }

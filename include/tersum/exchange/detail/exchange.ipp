@@ -64,7 +64,7 @@ template <class Codec, class Element>
     .bypassed    = {},
     .metric      = {}};
   if constexpr (in_metric<Codec>) {
-    args.metric.scales = place_in<float>(state, plan.scales_offset());
+    args.metric.scales = place_in<metric_scale<Codec>>(state, plan.scales_offset());
   }
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (selects<Codec>) {

@@ -59,12 +59,24 @@ struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
+struct nothing {};
+
 //! @brief What kernels of a codec in a metric are given besides.
+template <class Scale>
 struct metric_args {
-  float* scales;  // plan.coordinates() values
+  Scale* scales;  // plan.coordinates() values
 };
 
-struct nothing {};
+//! The same of a codec; nothing without a metric.
+template <class Codec>
+[[nodiscard]] constexpr auto metric_args_of()
+{
+  if constexpr (in_metric<Codec>) {
+    return metric_args<metric_scale<Codec>>{};
+  } else {
+    return nothing{};
+  }
+}
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
 //!
@@ -96,7 +108,7 @@ struct exchange_args {
                                         std::conditional_t<has_parts<Codec>, part_args, nothing>>>
     parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
-  std::conditional_t<in_metric<Codec>, metric_args, nothing> metric;
+  decltype(metric_args_of<Codec>()) metric;
 };
 
 //! The codec of what a stage works with: of `cpu_work`, of `launch_list`.

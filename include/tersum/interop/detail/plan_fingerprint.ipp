@@ -158,6 +158,7 @@ void add_metric(fingerprint_hash& hash, Metric const& metric)
   if constexpr (Metric::scaled) {
     hash.add(metric.least(host_group{}, 3.0f));
     hash.add(has_update<Metric>);
+    if constexpr (sizeof(typename scale_of<Metric>::type) == 2) { hash.add(true); }
     if constexpr (has_update<Metric>) {
       for (float const steps : {0.0f, 1e6f}) {
         hash.add(metric.update(host_group{}, 3.0f, 7.0f, steps));

@@ -142,8 +142,8 @@ TERSUM_SIMD words sign_mask(std::uint32_t const* signs, int group, int quarter, 
 
 //! @brief From the order of the gradient to rows: flips signs, then does the butterflies of index bits 0, 1, 2 and of the two
 //! highest.
-template <int Size, bool Rotate, class Element>
-TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, float* rows)
+template <int Size, bool Rotate, chunk_pointer From>
+TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
 {
   using shape           = rows_of<Size>;
   constexpr int quarter = Size / 4;
@@ -155,7 +155,7 @@ TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, floa
       floats eight[shape::split];
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) {
-        eight[s] = load_values(from + q * quarter + o + s * width);
+        eight[s] = load_values(from + (q * quarter + o + s * width));
         if constexpr (Rotate) {
           eight[s] = from_bits(to_bits(eight[s]) ^ sign_mask(signs, o / 8, q, s));
         }
@@ -183,9 +183,10 @@ TERSUM_SIMD void load_rows(Element const* from, std::uint32_t const* signs, floa
 
 //! @brief From rows to the order of the gradient: does the butterflies of index bits 0, 1, 2 and of the two highest, flips
 //! signs, and scales.
-template <int Size, bool Rotate, class Element>
-TERSUM_SIMD void store_rows(Element* to, std::uint32_t const* signs, float scale, float const* rows)
+template <int Size, bool Rotate, chunk_pointer To>
+TERSUM_SIMD void store_rows(To to, std::uint32_t const* signs, float scale, float const* rows)
 {
+  using element         = typename stored_element<To>::type;
   using shape           = rows_of<Size>;
   constexpr int quarter = Size / 4;
   constexpr int step    = width == 16 ? 16 : 8;
@@ -220,7 +221,7 @@ TERSUM_SIMD void store_rows(Element* to, std::uint32_t const* signs, float scale
         if constexpr (Rotate) {
           factor = from_bits(to_bits(factor) ^ sign_mask(signs, o / 8, q, s));
         }
-        store_values(to + q * quarter + o + s * width, within_range<Element>(v[s][q] * factor));
+        store_values(to + (q * quarter + o + s * width), within_range<element>(v[s][q] * factor));
       }
     }
   }
@@ -245,8 +246,8 @@ TERSUM_SIMD void middle_rows(float* rows)
 }
 
 //! @brief Brings a whole chunk into rows, with all butterflies but those of the wire blocks.
-template <class Codec, class Element>
-TERSUM_SIMD void rotate_rows(Element const* from, std::uint32_t const* signs, float* rows)
+template <class Codec, chunk_pointer From>
+TERSUM_SIMD void rotate_rows(From from, std::uint32_t const* signs, float* rows)
 {
   load_rows<Codec::chunk_size, Codec::rotates_chunks>(from, signs, rows);
   if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
@@ -466,13 +467,13 @@ TERSUM_SIMD void encode_block(Codec const& codec,
 }
 
 //! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.
-template <class Codec, class Value, class Element>
+template <class Codec, chunk_pointer From, class Element>
 TERSUM_TARGET inline void encode_chunk(Codec const& codec,
                                        dither_key const& key,
                                        std::uint64_t sign_key,
                                        std::uint64_t chunk,
                                        float scale,
-                                       Value const* from,
+                                       From from,
                                        chunk_source<Element> const& source,
                                        std::uint32_t* chunk_words,
                                        float* own)
@@ -524,12 +525,12 @@ struct decoded_counts {
 };
 
 //! @brief Unpacks one block of rows and begins the inverse transform.
-template <class Codec, class Element>
+template <class Codec, chunk_pointer To>
 TERSUM_SIMD void decode_block(int world,
                               int block,
                               int part,
                               std::uint32_t const* chunk_words,
-                              Element const* to,
+                              To to,
                               float* rows,
                               decoded_counts& counts)
 {
@@ -592,7 +593,7 @@ TERSUM_SIMD void decode_block(int world,
     if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
     TERSUM_UNROLL
     for (int c = 0; c < 4; ++c) {
-      fetch_beyond<true>(to + (first_row - rows) + (4 * m + c) * stride);
+      fetch_beyond<true>(to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride));
       store(first_row + (4 * m + c) * stride, v[c]);
     }
   }
@@ -616,13 +617,13 @@ TERSUM_SIMD void decode_block(int world,
 }
 
 //! @brief Decodes one chunk of summed codes to the mean.
-template <class Codec, class Element>
+template <class Codec, chunk_pointer To>
 TERSUM_TARGET inline void decode_chunk(int world,
                                        std::uint64_t sign_key,
                                        std::uint64_t chunk,
                                        float scale,
                                        std::uint32_t const* chunk_words,
-                                       Element* to,
+                                       To to,
                                        chunk_step& step)
 {
   constexpr int size = Codec::chunk_size;
@@ -662,8 +663,8 @@ TERSUM_SIMD void add_pairs(floats (&sums)[Room])
 }
 
 //! @brief The squared norm of a chunk by the tree of `chunk_norms`.
-template <int Size, class Element>
-TERSUM_SIMD float norm_of(Element const* from)
+template <int Size, chunk_pointer From>
+TERSUM_SIMD float norm_of(From from)
 {
   constexpr int vectors = (Size < 256 ? Size : 256) / width;
   constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
@@ -673,7 +674,7 @@ TERSUM_SIMD float norm_of(Element const* from)
     for (int block = 0; block < Size; block += 256) {
       TERSUM_UNROLL
       for (int i = 0; i < group; ++i) {
-        Element const* const at = from + block + (first + i) * width;
+        From const at = from + (block + (first + i) * width);
         fetch_beyond<false>(at);
         floats const v = load_values(at);
         some[i]        = fma(v, v, some[i]);
@@ -687,17 +688,17 @@ TERSUM_SIMD float norm_of(Element const* from)
 }
 
 //! @brief The squared norm of one chunk.
-template <int Size, class Element>
-TERSUM_TARGET inline float square_norm(Element const* from)
+template <int Size, chunk_pointer From>
+TERSUM_TARGET inline float square_norm(From from)
 {
   return norm_of<Size>(from);
 }
 
 //! @brief The bits of the largest magnitude of one rotated chunk, unnormalized; NaN is above infinity.
-template <class Codec, class Element>
+template <class Codec, chunk_pointer From>
 TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
                                                      std::uint64_t chunk,
-                                                     Element const* from)
+                                                     From from)
 {
   constexpr int size = Codec::chunk_size;
   using shape        = rows_of<size>;

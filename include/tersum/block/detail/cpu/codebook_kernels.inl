@@ -26,8 +26,8 @@ TERSUM_SIMD int first_row_of(int block, int part)
 
 //! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. Meanwhile it prefetches
 //! the gradient beyond the chunk, for reading or for writing.
-template <int Size, bool Write, class Element>
-TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
+template <int Size, bool Write, chunk_pointer Chunk>
+TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
 {
   using shape          = rows_of<Size>;
   constexpr int stride = shape::split * width;
@@ -38,7 +38,7 @@ TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
       floats v[shape::in_block];
       TERSUM_UNROLL
       for (int k = 0; k < shape::in_block; ++k) {
-        fetch_beyond<Write>(gradient + start + k * stride);
+        fetch_beyond<Write>(gradient + (start + k * stride));
         v[k] = load(first + k * stride);
       }
       row_butterflies<0, shape::wire_levels>(v);
@@ -49,10 +49,10 @@ TERSUM_SIMD void wire_rows(float* rows, Element const* gradient)
 }
 
 //! @brief A chunk to rows, signed and rotated without the factor 1 / sqrt(Size), or as it is.
-template <int Size, bool Rotate, class Element>
+template <int Size, bool Rotate, chunk_pointer From>
 TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
                                   std::uint64_t chunk,
-                                  Element const* from,
+                                  From from,
                                   float* rows)
 {
   std::uint32_t signs[sign_room<Size>];
@@ -65,9 +65,9 @@ TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
 }
 
 //! @brief Undoes it, multiplied by `scale`. Overwrites the rows.
-template <int Size, bool Rotate, class Element>
+template <int Size, bool Rotate, chunk_pointer To>
 TERSUM_TARGET void rotate_from_rows(
-  std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, Element* to)
+  std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, To to)
 {
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size, Rotate>(chunk, sign_key, signs);

@@ -134,17 +134,18 @@ TERSUM_TARGET inline void add_values(Element const* a,
 }
 
 //! @brief The largest of the magnitudes, NaN above infinity.
-TERSUM_TARGET inline float largest_of(float const* from, std::size_t count)
+template <class Scale>
+TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
 {
   words largest = {};
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
-    words const size = to_bits(load(from + i)) & 0x7fffffffu;
+    words const size = to_bits(load_values(from + i)) & 0x7fffffffu;
     largest          = size > largest ? size : largest;
   }
   std::uint32_t most = 0;
   for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
-  for (; i < count; ++i) { most = maximum(most, float_bits(from[i]) & 0x7fffffffu); }
+  for (; i < count; ++i) { most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu); }
   return bits_float(most);
 }
 
@@ -155,34 +156,29 @@ TERSUM_SIMD floats raised_scales(floats kept, float least)
   return kept > lowest ? kept : lowest;
 }
 
-//! @brief to[i] = from[i] / scale in float.
-template <class Element>
-TERSUM_TARGET inline void divide_by_scales(
-  Element const* from, float const* scales, float least, float* to, std::size_t count)
+//! Values of a chunk in the units of a metric.
+template <class Element, class Scale>
+TERSUM_SIMD floats load_values(divided<Element, Scale> const& from)
 {
-  std::size_t i = 0;
-  for (; i + width <= count; i += width) {
-    fetch_beyond<false>(from + i);
-    fetch_beyond<false>(scales + i);
-    store(to + i, load_values(from + i) / raised_scales(load(scales + i), least));
-  }
-  for (; i < count; ++i) { to[i] = to_float(from[i]) / raised_scale(scales[i], least); }
+  fetch_beyond<false>(from.from);
+  fetch_beyond<false>(from.scales);
+  return load_values(from.from) / raised_scales(load_values(from.scales), from.least);
 }
 
 //! @brief to[i] = from[i] * scale, rounded as a mean is.
-template <class Element>
+template <class Element, class Scale>
 TERSUM_TARGET inline void multiply_by_scales(
-  float const* from, float const* scales, float least, Element* to, std::size_t count)
+  float const* from, Scale const* scales, float least, Element* to, std::size_t count)
 {
   std::size_t i = 0;
   for (; i + width <= count; i += width) {
     fetch_beyond<false>(scales + i);
     fetch_beyond<true>(to + i);
-    floats const v = load(from + i) * raised_scales(load(scales + i), least);
+    floats const v = load(from + i) * raised_scales(load_values(scales + i), least);
     store_values(to + i, within_range<Element>(v));
   }
   for (; i < count; ++i) {
-    to[i] = finite_from_float<Element>(from[i] * raised_scale(scales[i], least));
+    to[i] = finite_from_float<Element>(from[i] * raised_scale(to_float(scales[i]), least));
   }
 }
 
@@ -203,20 +199,63 @@ TERSUM_SIMD floats square_roots(floats v)
 #endif
 }
 
-//! @brief `kept_diagonal::update` of `steps` averaged, where what it returns is finite. Of whole vectors: it returns how many
-//! coordinates these have.
-TERSUM_TARGET inline std::size_t average_squares(
-  float const* values, float* scales, float least, float steps, std::size_t count)
+//! @brief v / divisor, where `inverse` is 1 / divisor, rounded. The divisor lies between 1 and 2^60, v is zero or at least 2^-30; what
+//! is not finite has a quotient that is not finite.
+//!
+//! A product and two fused additions give the quotient with all bits right (Brisebarre, Muller, Raina: Accelerating correctly
+//! rounded floating-point division when the divisor is known in advance, 2004).
+TERSUM_SIMD floats divide_by(floats v, float divisor, [[maybe_unused]] float inverse)
 {
-  floats const one = broadcast(1.0f);
-  std::size_t i    = 0;
-  for (; i + width <= count; i += width) {
-    floats const v      = load(values + i);
-    floats const kept   = load(scales + i);
-    floats const change = (v - one) * (v + one);
-    floats const root   = square_roots(one + change / broadcast(steps));
-    floats const next   = raised_scales(kept, least) * root;
-    store(scales + i, (to_bits(next) & 0x7f800000u) != 0x7f800000u ? next : kept);
+#if TERSUM_SIMD_WIDTH >= 8
+  floats const quotient = v * broadcast(inverse);
+  return fma(fma(-quotient, broadcast(divisor), v), broadcast(inverse), quotient);
+#else
+  return v / broadcast(divisor);
+#endif
+}
+
+//! @brief `kept_diagonal::update`, or what was kept where this is too large or NaN; `raised` is what a scale counts as.
+template <class Scale>
+TERSUM_SIMD floats average_squares(floats v, floats kept, floats raised, float steps, float inverse)
+{
+  floats const one    = broadcast(1.0f);
+  floats const change = (v - one) * (v + one);
+  floats const next   = raised * square_roots(one + divide_by(change, steps, inverse));
+  return next <= broadcast(largest_scale<Scale>) ? next : kept;
+}
+
+//! Stores scales, `kept_scale` of numbers that are not too large.
+TERSUM_SIMD void store_scales(float* to, floats v, std::uint32_t) { store(to, v); }
+
+TERSUM_SIMD void store_scales(bfloat16* to, floats v, std::uint32_t first_draw)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const draw = (lane_index() * draw_stride + first_draw) & 0xffffu;
+  shorts const out = __builtin_convertvector((to_bits(v) + draw) >> 16, shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
+}
+
+//! Stores values in the units of a metric in those of the gradient.
+template <class Element, class Scale, bool Keeps>
+TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, floats v)
+{
+  fetch_beyond<true>(at.to);
+  fetch_beyond<Keeps, tuning{}.cpu.read_ahead>(at.scales);
+  floats const kept   = load_values(at.scales);
+  floats const raised = raised_scales(kept, at.least);
+  store_values(at.to, within_range<Element>(v * raised));
+  if constexpr (Keeps) {
+    floats const next = average_squares<Scale>(v, kept, raised, at.steps, at.inverse);
+    store_scales(at.scales, next, at.draw);
   }
-  return i;
+}
+
+//! @brief to[i] = values[i], rounded as a mean is, for whole vectors.
+template <chunk_pointer To>
+TERSUM_TARGET inline void store_whole(float const* values, To to, int count)
+{
+  using element = typename stored_element<To>::type;
+  for (int i = 0; i < count; i += width) {
+    store_values(to + i, within_range<element>(load(values + i)));
+  }
 }

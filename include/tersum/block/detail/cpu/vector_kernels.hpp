@@ -57,6 +57,16 @@ TERSUM_HOST_INLINE void fetch_beyond(void const* at)
   __builtin_prefetch(reinterpret_cast<void const*>(beyond), Write ? 1 : 0, 3);
 }
 
+//! @brief Nothing beyond a chunk in a metric: what divides and multiplies also prefetches, because it waits for divisions and roots.
+template <bool Write, class Element, class Scale>
+TERSUM_HOST_INLINE void fetch_beyond(divided<Element, Scale> const&)
+{
+}
+template <bool Write, class Element, class Scale, bool Keeps>
+TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const&)
+{
+}
+
 //! @brief Where a chunk comes from. A kernel that computes with a copy of the chunk prefetches what follows there.
 template <class Element>
 struct chunk_source {
@@ -86,14 +96,14 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
 // Vectors of 16 floats take chunks of at least 256 coordinates, and with codebooks, whose lanes hold 32 positions of the wire,
 // of 512.
 
-template <class Codec, class Value, class Element>
+template <class Codec, chunk_pointer From, class Element>
 void encode_chunk(instruction_set set,
                   Codec const& codec,
                   dither_key const& key,
                   std::uint64_t sign_key,
                   std::uint64_t chunk,
                   float scale,
-                  Value const* from,
+                  From from,
                   chunk_source<Element> const& source,
                   std::uint32_t* chunk_words,
                   float* own)
@@ -103,14 +113,14 @@ void encode_chunk(instruction_set set,
                   encode_chunk(codec, key, sign_key, chunk, scale, from, source, chunk_words, own));
 }
 
-template <class Codec, class Element>
+template <class Codec, chunk_pointer To>
 void decode_chunk(instruction_set set,
                   int world,
                   std::uint64_t sign_key,
                   std::uint64_t chunk,
                   float scale,
                   std::uint32_t const* chunk_words,
-                  Element* to,
+                  To to,
                   chunk_step& step)
 {
   TERSUM_DISPATCH(set,
@@ -118,17 +128,17 @@ void decode_chunk(instruction_set set,
                   decode_chunk<Codec>(world, sign_key, chunk, scale, chunk_words, to, step));
 }
 
-template <int Size, class Element>
-[[nodiscard]] float square_norm(instruction_set set, Element const* from)
+template <int Size, chunk_pointer From>
+[[nodiscard]] float square_norm(instruction_set set, From from)
 {
   TERSUM_DISPATCH(set, true, square_norm<Size>(from));
 }
 
-template <class Codec, class Element>
+template <class Codec, chunk_pointer From>
 [[nodiscard]] std::uint32_t largest_magnitude(instruction_set set,
                                               std::uint64_t sign_key,
                                               std::uint64_t chunk,
-                                              Element const* from)
+                                              From from)
 {
   TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
 }
@@ -185,26 +195,16 @@ void add_values(
   TERSUM_DISPATCH(set, true, add_values(a, b, to, count));
 }
 
-[[nodiscard]] inline float largest_of(instruction_set set, float const* from, std::size_t count)
+template <class Scale>
+[[nodiscard]] float largest_of(instruction_set set, Scale const* from, std::size_t count)
 {
   TERSUM_DISPATCH(set, true, largest_of(from, count));
 }
 
-template <class Element>
-void divide_by_scales(instruction_set set,
-                      Element const* from,
-                      float const* scales,
-                      float least,
-                      float* to,
-                      std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, divide_by_scales(from, scales, least, to, count));
-}
-
-template <class Element>
+template <class Element, class Scale>
 void multiply_by_scales(instruction_set set,
                         float const* from,
-                        float const* scales,
+                        Scale const* scales,
                         float least,
                         Element* to,
                         std::size_t count)
@@ -212,14 +212,11 @@ void multiply_by_scales(instruction_set set,
   TERSUM_DISPATCH(set, true, multiply_by_scales(from, scales, least, to, count));
 }
 
-[[nodiscard]] inline std::size_t average_squares(instruction_set set,
-                                                 float const* values,
-                                                 float* scales,
-                                                 float least,
-                                                 float steps,
-                                                 std::size_t count)
+//! @brief to[i] = values[i] for a whole chunk.
+template <chunk_pointer To>
+void store_whole(instruction_set set, float const* values, To to, int count)
 {
-  TERSUM_DISPATCH(set, true, average_squares(values, scales, least, steps, count));
+  TERSUM_DISPATCH(set, true, store_whole(values, to, count));
 }
 
 template <int Size>
@@ -229,23 +226,16 @@ void flip_signs(
   TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
-template <int Size, bool Rotate = true, class Element>
-void rotate_to_rows(instruction_set set,
-                    std::uint64_t sign_key,
-                    std::uint64_t chunk,
-                    Element const* from,
-                    float* rows)
+template <int Size, bool Rotate = true, chunk_pointer From>
+void rotate_to_rows(
+  instruction_set set, std::uint64_t sign_key, std::uint64_t chunk, From from, float* rows)
 {
   TERSUM_DISPATCH(set, Size >= 512, rotate_to_rows<Size, Rotate>(sign_key, chunk, from, rows));
 }
 
-template <int Size, bool Rotate = true, class Element>
-void rotate_from_rows(instruction_set set,
-                      std::uint64_t sign_key,
-                      std::uint64_t chunk,
-                      float scale,
-                      float* rows,
-                      Element* to)
+template <int Size, bool Rotate = true, chunk_pointer To>
+void rotate_from_rows(
+  instruction_set set, std::uint64_t sign_key, std::uint64_t chunk, float scale, float* rows, To to)
 {
   TERSUM_DISPATCH(
     set, Size >= 512, rotate_from_rows<Size, Rotate>(sign_key, chunk, scale, rows, to));

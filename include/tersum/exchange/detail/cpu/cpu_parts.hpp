@@ -49,6 +49,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   using base::rotate_back;
   using base::set_;
   using base::size;
+  using base::store_unsent;
   using base::threads_;
   using base::to_own_units;
   using base::with_chunk;
@@ -77,10 +78,10 @@ class cpu_parts : public cpu_stages<Codec, Element> {
   //! Brings the values of a chunk into the form in which they are added and encoded: rotated and in rows, or, without a
   //! rotation, as they lie in the gradient.
   template <class From>
-  void to_rows(std::uint64_t chunk, From const* from, float* rows) const
+  void to_rows(std::uint64_t chunk, From from, float* rows) const
   {
     if constexpr (Codec::rotates_chunks || Codec::rotates_in_memory) {
-      with_rotated(chunk, from, [&](auto const* rotated) {
+      with_rotated(chunk, from, [&](auto rotated) {
         rotate_to_rows<size, Codec::rotates_chunks>(
           set_, args_.header->sign_key, chunk, rotated, rows);
       });
@@ -91,17 +92,18 @@ class cpu_parts : public cpu_stages<Codec, Element> {
 
   //! The inverse of that. Overwrites the rows.
   template <class To>
-  void from_rows(std::uint64_t chunk, float* rows, To* to) const
+  void from_rows(std::uint64_t chunk, float* rows, To to) const
   {
     if constexpr (Codec::rotates_in_memory) {
       alignas(64) float x[size];
-      rotate_from_rows<size, false>(set_, args_.header->sign_key, chunk, 1.0f, rows, x);
+      rotate_from_rows<size, false>(set_, args_.header->sign_key, chunk, 1.0f, rows, +x);
       rotate_back(chunk, x);
-      for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(x[i] * unit); }
+      for (float& value : x) { value = value * unit; }
+      store_whole(set_, x, to, size);
     } else if constexpr (Codec::rotates_chunks) {
       rotate_from_rows<size>(set_, args_.header->sign_key, chunk, unit, rows, to);
     } else {
-      for (int i = 0; i < size; ++i) { to[i] = finite_from_float<To>(rows[i]); }
+      store_whole(set_, rows, to, size);
     }
   }
 
@@ -145,7 +147,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
                 std::uint64_t chunk,
                 std::uint32_t const* words,
                 float factor,
-                To* to) const
+                To to) const
   {
     alignas(64) float rows[size];
     add_estimate(map, place, words, factor, rows, true);
@@ -160,7 +162,7 @@ class cpu_parts : public cpu_stages<Codec, Element> {
                std::uint32_t const* words,
                std::uint32_t copies,
                float factor,
-               To* to) const
+               To to) const
   {
     alignas(64) float rows[size]{};
     for (std::uint32_t rank = 0; rank < copies; ++rank) {
@@ -210,7 +212,7 @@ void cpu_parts<Codec, Element>::encode() const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place = find_part(args_, map, chunk);
     if (place.level == 0) { return; }
-    with_values(chunk, [&](auto const* from) {
+    with_values(chunk, [&](auto from) {
       alignas(64) float rows[size];
       to_rows(chunk, from, rows);
       std::uint32_t* const part = args_.payload + map.begin(place.part);
@@ -257,11 +259,21 @@ void cpu_parts<Codec, Element>::add_shard() const
     chunk_entry const entry   = args_.table[chunk];
     std::uint64_t const first = std::max(entry.offset, begin);
     std::uint64_t const last  = std::min(entry.offset + entry.length, end);
-    if (last - first == static_cast<std::uint64_t>(size)) {
+    if constexpr (in_metric<Codec>) {
+      alignas(64) float values[size];
+      from_rows(chunk, rows, +values);
+      std::uint64_t const skipped = first - entry.offset;
+      multiply_by_scales(set_,
+                         values + skipped,
+                         args_.metric.scales + first,
+                         base::least_scale_of(entry),
+                         args_.gradient + (first - begin),
+                         last - first);
+    } else if (last - first == static_cast<std::uint64_t>(size)) {
       from_rows(chunk, rows, args_.gradient + (first - begin));
     } else {
       Element copy[size];
-      from_rows(chunk, rows, copy);
+      from_rows(chunk, rows, +copy);
       std::copy(copy + (first - entry.offset),
                 copy + (last - entry.offset),
                 args_.gradient + (first - begin));
@@ -314,7 +326,7 @@ void cpu_parts<Codec, Element>::publish() const
     if constexpr (feeds_back<Codec>) {
       if (!is_finite(bits_float(own[map.scale_word(place.index)]))) { return; }
       alignas(64) float sent[size];
-      estimate(map, place, chunk, own, 1.0f, sent);
+      estimate(map, place, chunk, own, 1.0f, +sent);
       float* const residual = args_.residual + (entry.offset - args_.parts.begin);
       for (std::uint32_t i = 0; i < entry.length; ++i) {
         residual[i] = args_.codec.feedback.after(
@@ -332,7 +344,7 @@ void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
   if constexpr (owner_feeds_back<Codec>) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
-    with_values(chunk_of(map, place), kept, [&](float const* values) {
+    with_values(chunk_of(map, place), kept, [&](auto values) {
       to_rows(chunk_of(map, place), values, rows);
     });
   }
@@ -398,13 +410,13 @@ void cpu_parts<Codec, Element>::decode() const
       // A difference that is not finite leaves what all ranks hold as it was.
       if (!(scale > 0.0f && is_finite(scale))) { return; }
       alignas(64) float added[size];
-      estimate(map, place, chunk, words, 1.0f, added);
+      estimate(map, place, chunk, words, 1.0f, +added);
       for (std::uint32_t i = 0; i < entry.length; ++i) {
         to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
       }
       return;
     }
-    auto const decode_to = [&](auto* whole) {
+    auto const decode_to = [&](auto whole) {
       if constexpr (copying<Codec>) {
         mean_of(map, place, chunk, words, copies, share, whole);
       } else {
@@ -413,13 +425,8 @@ void cpu_parts<Codec, Element>::decode() const
     };
     bool const sent = scale > 0.0f;
     if constexpr (in_metric<Codec>) {
-      alignas(64) float values[size];
-      if (sent) {
-        decode_to(values);
-      } else {
-        std::fill_n(values, entry.length, 0.0f * scale);
-      }
-      leave_metric(entry, values);
+      auto const fill = [this, scale](auto whole) { this->store_unsent(0.0f * scale, whole); };
+      leave_metric(chunk, [&](auto whole) { sent ? decode_to(whole) : fill(whole); });
     } else if (!sent) {
       // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
       fill_chunk(to, entry.length, 0.0f * scale);
@@ -427,7 +434,7 @@ void cpu_parts<Codec, Element>::decode() const
       decode_to(to);
     } else {
       Element copy[size];
-      decode_to(copy);
+      decode_to(+copy);
       std::copy_n(copy, entry.length, to);
     }
   });
@@ -448,7 +455,7 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
     with_chunk(chunk, [&](float const* whole) {
       alignas(64) float own[size]{};
       if (place.level > 0) {
-        estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, own);
+        estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, +own);
         if constexpr (in_metric<Codec>) { to_own_units(entry, own); }
       }
       for (std::uint32_t i = 0; i < entry.length; ++i) {
@@ -478,7 +485,7 @@ void cpu_parts<Codec, Element>::keep_owner_residual(map_type const& map) const
       }
     } else {
       alignas(64) float lost[size];
-      from_rows(chunk_of(map, place), rows, lost);
+      from_rows(chunk_of(map, place), rows, +lost);
       chunk_entry const entry = args_.table[chunk_of(map, place)];
       float* const sent       = args_.residual + entry.offset;
       for (std::uint32_t i = 0; i < entry.length; ++i) { sent[i] = sent[i] - lost[i]; }

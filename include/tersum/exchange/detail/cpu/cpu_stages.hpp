@@ -89,12 +89,17 @@ class cpu_stages {
   void with_values(std::uint64_t chunk, From const* from, Body const& body) const
   {
     if constexpr (in_metric<Codec>) {
-      chunk_entry const entry = args_.table[chunk];
-      alignas(64) float values[extent(size)];
-      float const* const scales = args_.metric.scales + entry.offset;
-      divide_by_scales(set_, from, scales, least_scale_of(entry), values, entry.length);
-      std::fill(values + entry.length, values + size, 0.0f);
-      body(static_cast<float const*>(values));
+      chunk_entry const entry   = args_.table[chunk];
+      using scale               = metric_scale<Codec>;
+      scale const* const scales = args_.metric.scales + entry.offset;
+      float const least         = least_scale_of(entry);
+      if (entry.length == static_cast<std::uint32_t>(size)) {
+        body(divided<From, scale>{from, scales, least});
+      } else {
+        scale padded[extent(size)];
+        std::fill(std::copy_n(scales, entry.length, padded), padded + size, scale{});
+        body(divided<From, scale>{from, padded, least});
+      }
     } else {
       body(from);
     }
@@ -110,17 +115,33 @@ class cpu_stages {
   // Values in the units of the metric in those of the gradient.
   void to_own_units(chunk_entry const& entry, float* values) const
   {
-    float const* const scales = args_.metric.scales + entry.offset;
+    auto const* const scales = args_.metric.scales + entry.offset;
     multiply_by_scales(set_, values, scales, least_scale_of(entry), values, entry.length);
   }
 
-  // Writes decoded values of a chunk to the gradient, in its units again. Scales that the library keeps follow them.
-  // Overwrites the values.
-  void leave_metric(chunk_entry const& entry, float (&values)[extent(size)]) const;
+  // Decodes a chunk to the gradient, in its units again, where `decode_to(to)` writes all values of the chunk in those of the
+  // metric, to floats or by `multiplied`. Scales that the library keeps follow the values.
+  template <class Decode>
+  void leave_metric(std::uint64_t chunk, Decode const& decode_to) const;
+
+  // The scales after a chunk was decoded, by the metric's plain form. Overwrites the values.
+  void keep_scales(std::uint64_t chunk,
+                   float (&values)[extent(size)],
+                   float largest,
+                   float least) const;
+
+  // All values of a chunk that has not travelled: zeros, or NaN.
+  template <class To>
+  void store_unsent(float value, To to) const
+  {
+    float values[extent(size)];
+    std::fill_n(values, size, value);
+    store_whole(set_, values, to, size);
+  }
 
   // A chunk as `with_chunk` gives it in the basis in which it is quantized; unchanged where vectors rotate as they encode.
   template <class From, class Body>
-  void with_rotated(std::uint64_t chunk, From const* from, Body const& body) const
+  void with_rotated(std::uint64_t chunk, From from, Body const& body) const
   {
     if constexpr (Codec::rotates_in_memory) {
       alignas(64) float x[extent(size)];
@@ -163,7 +184,7 @@ class cpu_stages {
 
   // What the range's plain form measures.
   template <class From>
-  [[nodiscard]] float measure_plainly(std::uint64_t chunk, From const* from) const;
+  [[nodiscard]] float measure_plainly(std::uint64_t chunk, From from) const;
 
   void measure_norms() const;
   void measure_ranges() const;
@@ -322,7 +343,9 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
     ++number;
   });
   if constexpr (adds_kept<Codec>) { std::fill_n(args_.residual, residuals_in(plan), 0.0f); }
-  if constexpr (in_metric<Codec>) { std::fill_n(args_.metric.scales, plan.scales(), 0.0f); }
+  if constexpr (in_metric<Codec>) {
+    std::fill_n(args_.metric.scales, plan.scales(), metric_scale<Codec>{});
+  }
   if constexpr (in_shards<Codec>) {
     plan.for_each_shard(
       [to = args_.parts.records](shard_record const& record) mutable { *to++ = record; });
@@ -371,33 +394,76 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
 }
 
 template <class Codec, class Element>
-void cpu_stages<Codec, Element>::leave_metric(chunk_entry const& entry,
-                                              float (&values)[extent(size)]) const
+template <class Decode>
+void cpu_stages<Codec, Element>::leave_metric(std::uint64_t chunk, Decode const& decode_to) const
 {
-  float* const scales = args_.metric.scales + entry.offset;
-  float const least   = least_scale_of(entry);
-  multiply_by_scales(set_, values, scales, least, args_.gradient + entry.offset, entry.length);
-  if constexpr (keeps_metric<Codec>) {
-    if (step_is_poisoned(args_)) { return; }
-    if (is_unknown_scale(largest_scale_of(entry))) {
-      std::fill(values + entry.length, values + size, 0.0f);
-      float const first = first_scale(host_group{}, square_norm<size>(set_, values), entry.length);
-      if (is_finite(first)) { std::fill_n(scales, entry.length, first); }
+  using scale             = metric_scale<Codec>;
+  auto const& metric      = args_.codec.metric;
+  chunk_entry const entry = args_.table[chunk];
+  scale* const scales     = args_.metric.scales + entry.offset;
+  Element* const to       = args_.gradient + entry.offset;
+  float const largest     = largest_scale_of(entry);
+  float const least       = least_scale(host_group{}, metric, largest);
+  // What the kernels do, of which those of chunks that are not whole get copies.
+  auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, scale, Keeps> whole) {
+    if (entry.length == static_cast<std::uint32_t>(size)) {
+      decode_to(whole);
       return;
     }
-    auto const& metric = args_.codec.metric;
-    float const before = static_cast<float>(args_.header->step);
-    std::uint32_t i    = 0;
+    Element copy[extent(size)];
+    scale padded[extent(size)];
+    std::fill(std::copy_n(scales, entry.length, padded), padded + size, scale{});
+    whole.to     = copy;
+    whole.scales = padded;
+    decode_to(whole);
+    std::copy_n(copy, entry.length, to);
+    if constexpr (Keeps) { std::copy_n(padded, entry.length, scales); }
+  };
+  if constexpr (!keeps_metric<Codec>) {
+    decode_in_kernels(multiplied<Element, scale, false>{to, scales, least, 1.0f, 1.0f, 0});
+  } else {
+    bool const keeps = !step_is_poisoned(args_);
     if constexpr (has_steps_averaged<typename Codec::metric_type>) {
-      float const steps = metric.steps_averaged(before);
-      i                 = static_cast<std::uint32_t>(
-        average_squares(set_, values, scales, least, steps, entry.length));
+      float const steps = metric.steps_averaged(static_cast<float>(args_.header->step));
+      bool const usual  = steps >= 1.0f && steps < 0x1p60f;
+      if (keeps && usual && !is_unknown_scale(largest)) {
+        std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
+        decode_in_kernels(
+          multiplied<Element, scale, true>{to, scales, least, steps, 1.0f / steps, draw});
+        return;
+      }
     }
-    for (; i < entry.length; ++i) {
-      float const next =
-        metric.update(host_group{}, values[i], raised_scale(scales[i], least), before);
-      if (is_finite(next)) { scales[i] = next; }
+    alignas(64) float values[extent(size)];
+    decode_to(static_cast<float*>(values));
+    multiply_by_scales(set_, values, scales, least, to, entry.length);
+    if (keeps) { keep_scales(chunk, values, largest, least); }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_stages<Codec, Element>::keep_scales(std::uint64_t chunk,
+                                             float (&values)[extent(size)],
+                                             float largest,
+                                             float least) const
+{
+  using scale             = metric_scale<Codec>;
+  chunk_entry const entry = args_.table[chunk];
+  scale* const scales     = args_.metric.scales + entry.offset;
+  float const before      = static_cast<float>(args_.header->step);
+  bool const unknown      = is_unknown_scale(largest);
+  float first             = 0.0f;
+  if (unknown) {
+    std::fill(values + entry.length, values + size, 0.0f);
+    first = first_scale(host_group{}, square_norm<size>(set_, +values), entry.length);
+  }
+  std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
+  for (std::uint32_t i = 0; i < entry.length; ++i) {
+    float const kept = to_float(scales[i]);
+    float next       = first;
+    if (!unknown) {
+      next = args_.codec.metric.update(host_group{}, values[i], raised_scale(kept, least), before);
     }
+    scales[i] = from_float<scale>(kept_scale<scale>(next, kept, draw + i * draw_stride));
   }
 }
 
@@ -432,7 +498,7 @@ void cpu_stages<Codec, Element>::measure_norms() const
   using scalar         = typename Codec::norm_scalar;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    with_values(chunk, [&](auto const* from) {
+    with_values(chunk, [&](auto from) {
       agreed[chunk] = to_agreed_norm<scalar>(square_norm<size>(set_, from), args_.world);
     });
   });
@@ -448,12 +514,12 @@ void cpu_stages<Codec, Element>::measure_ranges() const
   constexpr bool norms = norms_travel<Codec> || per_tensor<Codec> || tracks<Codec>;
   scalar* const agreed = static_cast<scalar*>(args_.agreed);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    with_values(chunk, [&](auto const* from) {
+    with_values(chunk, [&](auto from) {
       if constexpr (!has_measurement<range>) {
         agreed[chunk] = to_agreed<range>(measure_plainly(chunk, from));
       } else if constexpr (measures<range, statistic::chunk_magnitude>) {
         float magnitude = 0;
-        with_rotated(chunk, from, [&](auto const* rotated) {
+        with_rotated(chunk, from, [&](auto rotated) {
           magnitude =
             bits_float(largest_magnitude<Codec>(set_, args_.header->sign_key, chunk, rotated));
         });
@@ -479,7 +545,7 @@ void cpu_stages<Codec, Element>::measure_ranges() const
 
 template <class Codec, class Element>
 template <class From>
-float cpu_stages<Codec, Element>::measure_plainly(std::uint64_t chunk, From const* from) const
+float cpu_stages<Codec, Element>::measure_plainly(std::uint64_t chunk, From from) const
 {
   float x[extent(size)];
   float scratch[extent(size)];
@@ -638,8 +704,8 @@ void cpu_stages<Codec, Element>::encode_codes() const
             return chunk_source<From>{from, nullptr};
           }
         }();
-        with_values(chunk, from, [&](auto const* values) {
-          with_rotated(chunk, values, [&](auto const* rotated) {
+        with_values(chunk, from, [&](auto values) {
+          with_rotated(chunk, values, [&](auto rotated) {
             at_level(args_.codec, place.level, [&](auto const& codec) {
               encode_chunk(set_,
                            codec,
@@ -695,21 +761,25 @@ void cpu_stages<Codec, Element>::decode_codes() const
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
       if constexpr (in_metric<Codec>) {
-        alignas(64) float values[extent(size)];
-        if (selects<Codec> && place.level == 0) {
-          std::fill_n(values, entry.length, 0.0f * step.decode);
-        } else {
+        leave_metric(chunk, [&](auto whole) {
+          if (selects<Codec> && place.level == 0) {
+            store_unsent(0.0f * step.decode, whole);
+            return;
+          }
           at_level(args_.codec, place.level, [&](auto const& codec) {
             using level_codec = std::remove_cvref_t<decltype(codec)>;
-            float const by    = Codec::rotates_in_memory ? 1.0f : step.decode;
-            decode_chunk<level_codec>(set_, args_.world, key, chunk, by, words, values, step);
+            if constexpr (Codec::rotates_in_memory) {
+              alignas(64) float sum[extent(size)];
+              decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, +sum, step);
+              rotate_back(chunk, sum);
+              for (float& value : sum) { value = value * step.decode; }
+              store_whole(set_, sum, whole, size);
+            } else {
+              decode_chunk<level_codec>(
+                set_, args_.world, key, chunk, step.decode, words, whole, step);
+            }
           });
-          if constexpr (Codec::rotates_in_memory) {
-            rotate_back(chunk, values);
-            for (float& value : values) { value = value * step.decode; }
-          }
-        }
-        leave_metric(entry, values);
+        });
         return;
       }
       if (selects<Codec> && place.level == 0) {
@@ -721,7 +791,7 @@ void cpu_stages<Codec, Element>::decode_codes() const
         using level_codec = std::remove_cvref_t<decltype(codec)>;
         if constexpr (Codec::rotates_in_memory) {
           alignas(64) float sum[extent(size)];
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, sum, step);
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, 1.0f, words, +sum, step);
           rotate_back(chunk, sum);
           for (std::uint32_t i = 0; i < entry.length; ++i) {
             to[i] = finite_from_float<Element>(sum[i] * step.decode);
@@ -730,7 +800,7 @@ void cpu_stages<Codec, Element>::decode_codes() const
           decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
         } else {
           Element copy[extent(size)];
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, copy, step);
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, +copy, step);
           std::memcpy(to, copy, entry.length * sizeof(Element));
         }
       });
