@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -179,6 +180,17 @@ inline constexpr bool keeps_sent = feeds_back<Codec>&& has_one_step<typename Cod
 //! What is kept of one step is part of what the next one encodes.
 template <class Codec>
 inline constexpr bool adds_kept = feeds_back<Codec> && !keeps_sent<Codec>;
+
+//! What is kept has a weight that depends on the step and on a gain of the caller, which lies in the state.
+template <class Codec>
+inline constexpr bool weighs_kept =
+  adds_kept<Codec>&& has_kept_weight<typename Codec::feedback_type>;
+
+namespace detail {
+//! Floats of the state's section of the gain: as many as keep what follows aligned.
+template <class Codec>
+inline constexpr std::uint64_t gains_of = weighs_kept<Codec> ? 4 : 0;
+}  // namespace detail
 
 //! Owners of parts keep what their encoding lost, too: the owner of a chunk does not change.
 template <class Codec>

@@ -175,6 +175,7 @@ class plan : public Codec::counts_type {
   [[nodiscard]] constexpr std::size_t shards_offset() const noexcept { return kept(name::shards); }
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
+  [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
   [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
   {

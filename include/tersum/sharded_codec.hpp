@@ -109,6 +109,7 @@ struct sharded_counts : shard_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::residual, this->residuals())};
   }
 

@@ -17,9 +17,11 @@
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/check_state.hpp>
+#include <tersum/exchange/feedback_gain.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/gathered_codec.hpp>

@@ -91,6 +91,7 @@ struct two_shot_counts : chunk_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         holds<float>(section::scales, this->scales()),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::owner_residual, owned),
                         holds<float>(section::residual, this->residuals())};
   }

@@ -41,6 +41,7 @@ class chunk_counts : public plan_counts<Codec> {
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
     this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
     if constexpr (in_metric<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 2); }
+    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -179,6 +180,7 @@ class chunk_counts : public plan_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         holds<float>(section::scales, scales()),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::residual, residuals())};
   }
 

@@ -64,6 +64,11 @@ struct metric_args {
   float* scales;  // plan.coordinates() values
 };
 
+//! @brief What kernels of a codec are given besides, the weight of whose residual depends on the step.
+struct gain_args {
+  float* gain;  // four times the same
+};
+
 struct nothing {};
 
 //! @brief Arguments of one rank's kernels. Trivially copyable; pointers are of the executor's memory.
@@ -97,6 +102,7 @@ struct exchange_args {
     parts;
   std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
   std::conditional_t<in_metric<Codec>, metric_args, nothing> metric;
+  std::conditional_t<weighs_kept<Codec>, gain_args, nothing> gains;
 };
 
 //! The codec of what a stage works with: of `cpu_work`, of `launch_list`.
@@ -238,6 +244,41 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE dither_key key_of(exchange_args<Codec, Element> const& args)
 {
   return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
+}
+
+//! @brief By what `weighed` multiplies in this exchange what was kept.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float weight_of_kept(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (weighs_kept<Codec>) {
+    std::uint64_t const step = args.header->step;
+    if constexpr (requires { args.feedback; }) {
+      return args.feedback.kept_weight(step, *args.gains.gain);
+    } else {
+      return args.codec.feedback.kept_weight(step, *args.gains.gain);
+    }
+  }
+  return 1.0f;
+}
+
+//! @brief What feedback is given of what was kept.
+template <class Codec, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&,
+                                          [[maybe_unused]] float weight,
+                                          float kept)
+{
+  if constexpr (weighs_kept<Codec>) { return Arithmetic::multiply(weight, kept); }
+  return kept;
+}
+
+//! Writes the gain of a state before its first exchange.
+template <class Codec, class Element>
+TERSUM_INLINE void first_gain([[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (weighs_kept<Codec>) {
+    for (int i = 0; i < 4; ++i) { args.gains.gain[i] = 1.0f; }
+  }
 }
 
 //! Sets the flag of this exchange: a rank's gradient was found not finite. Threads that race write the same value.

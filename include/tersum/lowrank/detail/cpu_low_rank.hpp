@@ -84,12 +84,15 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   void orthonormalize_warm() const;
   void multiply(int turn, float const* from) const;
 
+  [[nodiscard]] float kept(std::uint64_t i) const
+  {
+    return weighed<codec_type>(host_group{}, weight_of_kept(args_), args_.residual[i]);
+  }
+
   [[nodiscard]] float value(std::uint64_t i) const
   {
     float const v = to_float(args_.gradient[i]);
-    if constexpr (Feedback::enabled) {
-      return args_.feedback.before(host_group{}, v, args_.residual[i]);
-    }
+    if constexpr (Feedback::enabled) { return args_.feedback.before(host_group{}, v, kept(i)); }
     return v;
   }
 

@@ -16,6 +16,7 @@ TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint64_t seed) const
 {
   *args_.header = first_header(args_, seed, plan.coordinates(), 0, plan.state_fingerprint());
+  first_gain(args_);
   tensor_record* record = args_.records;
   plan.for_each_record([&](tensor_record const& r) { *record++ = r; });
   matrix_record* matrix = args_.matrices;
@@ -204,9 +205,8 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
         if constexpr (Feedback::enabled) {
           float const whole = value(c);
           if (keeps) {
-            float const sent = args_.sent != nullptr ? own[row * block + i] : to_float(mean);
-            float const rest =
-              args_.feedback.after(host_group{}, whole, whole - sent, args_.residual[c]);
+            float const sent  = args_.sent != nullptr ? own[row * block + i] : to_float(mean);
+            float const rest  = args_.feedback.after(host_group{}, whole, whole - sent, kept(c));
             args_.residual[c] = minimum(largest_residual, maximum(-largest_residual, rest));
           }
         }
