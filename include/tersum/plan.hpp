@@ -188,6 +188,8 @@ class plan : public Codec::counts_type {
   //! @}
 
  private:
+  static_assert(!has_owners_only<typename Codec::feedback_type> || owner_feeds_back<Codec>,
+                "tersum: kept_by_owners is for two_shot_codec with fixed_chunks");
   using name = detail::section;
   // Every exchange asks for a dozen of offsets, each of which would repeat the list where it is inlined.
   [[nodiscard, gnu::noinline]] constexpr std::size_t work(name section) const noexcept

@@ -7,6 +7,7 @@
 #include "support/compare_kernels.hpp"
 
 #include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 
@@ -35,6 +36,9 @@ TEST_CASE("[feedback] two shots weigh what ranks and owners keep alike in kernel
   shot<decayed_feedback> two{};
   two.feedback = decayed;
   tests::compare_buckets<float>(two);
+  shot<kept_by_owners<decayed_feedback>> owners_only{};
+  owners_only.feedback = {decayed};
+  tests::compare_buckets<float>(owners_only);
   shot<averaged_feedback> ranks_only{};
   ranks_only.feedback = averaged;
   tests::compare_orders<tersum::half>(ranks_only, 3, true);

@@ -338,6 +338,64 @@ TEST_CASE("[feedback] decay 1 without reset keeps the bits of error feedback")
                  cast_codec<half, top_chunks<64>, error_feedback>{});
 }
 
+// Two shots of 1 bit: who keeps what they lose, and what that is in double.
+template <class Feedback>
+void check_keepers(Feedback const& feedback, double weight, bool by_ranks, bool by_owners)
+{
+  constexpr std::size_t padded = 1024;
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, Feedback> codec{};
+  codec.feedback = feedback;
+  tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
+  std::vector<values> e(world, values(padded));
+  values of_owners(padded);
+  for (int step = 0; step < 4; ++step) {
+    auto const in = gradients_of(step);
+    values mean   = combine(weight, of_owners, 0, of_owners);
+    for (std::size_t k = 0; k < world; ++k) {
+      values given = in_double(in[k]);
+      given.resize(padded);
+      auto const p = combine(1, given, weight, e[k]);
+      auto const c = compress<1>(p, static_cast<std::uint64_t>(step));
+      if (by_ranks) { e[k] = combine(1, p, -1, c); }
+      std::fill(e[k].begin() + coordinates, e[k].end(), 0);
+      mean = combine(1, mean, 1. / world, c);
+    }
+    auto const sent = compress<1>(mean, static_cast<std::uint64_t>(step));
+    if (by_owners) { of_owners = combine(1, mean, -1, sent); }
+    auto const& out = run.exchange(in);
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(out[k], sent, sent));
+      // Of four chunks rank 0 owns two, and all have room for as many. Owners keep sums, not means.
+      auto const kept = residuals_of(run.plan(static_cast<int>(k)), run.state(static_cast<int>(k)));
+      REQUIRE(kept.size() == (by_owners ? 2 * size : 0) + (by_ranks ? coordinates : 0));
+      if (by_ranks) { REQUIRE(are_near(kept.last(coordinates), e[k], sent)); }
+      if (by_owners) {
+        auto const begin = of_owners.begin() + static_cast<std::ptrdiff_t>(k * size);
+        values const own(begin, begin + size);
+        REQUIRE(
+          are_near(kept.first(size), combine(world, own, 0, own), combine(world, sent, 0, sent)));
+      }
+    }
+  }
+}
+
+TEST_CASE("[feedback] ranks, owners or both keep what two shots lose")
+{
+  check_keepers(error_feedback{}, 1, true, true);
+  check_keepers(kept_by_ranks<>{}, 1, true, false);
+  check_keepers(kept_by_owners<decayed_feedback>{{.decay = .5f}}, .5, false, true);
+  using both =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, error_feedback>;
+  using owners =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, kept_by_owners<>>;
+  auto const plan = both{}.plan(layout{coordinates}, {.size = world, .rank = 0});
+  auto const less = owners{}.plan(layout{coordinates}, {.size = world, .rank = 0});
+  CHECK(less.state_bytes() == plan.state_bytes() - 4 * coordinates);
+  CHECK(less.workspace_bytes() == plan.workspace_bytes() - plan.payload_bytes());
+  CHECK(less.state_fingerprint() != plan.state_fingerprint());
+}
+
 TEST_CASE("[feedback] the weight of what is kept: decay, gain, and none every few steps")
 {
   constexpr decayed_feedback f{.decay = .5f, .reset_every = 3};

@@ -387,9 +387,9 @@ void cpu_parts<Codec, Element>::decode() const
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
   });
-  if constexpr (feeds_back<Codec> && !publishing<Codec>) {
+  if constexpr ((feeds_back<Codec> || owner_feeds_back<Codec>)&&!publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
-      keep_residual(map);
+      if constexpr (feeds_back<Codec>) { keep_residual(map); }
       if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) { keep_owner_residual(map); }
     }
   }
