@@ -62,13 +62,12 @@ template <class Codec, class Element>
     .selection   = {},
     .parts       = {},
     .bypassed    = {},
-    .metric      = {},
-    .gains       = {}};
+    .metric      = {}};
   if constexpr (in_metric<Codec>) {
     args.metric.scales = place_in<float>(state, plan.scales_offset());
   }
   if constexpr (weighs_kept<Codec>) {
-    args.gains.gain = place_in<float>(state, plan.gain_offset());
+    args.bypassed.gain = place_in<float>(state, plan.gain_offset());
   }
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (selects<Codec>) {

@@ -59,14 +59,15 @@ struct bypass_args {
   std::uint64_t count;  // of bypassed values
 };
 
+//! @brief What kernels of a codec are given in its place if the weight of the residual depends on the step.
+struct weighed_args {
+  std::uint64_t count;  // as above, or unused
+  float* gain;          // four times the same
+};
+
 //! @brief What kernels of a codec in a metric are given besides.
 struct metric_args {
   float* scales;  // plan.coordinates() values
-};
-
-//! @brief What kernels of a codec are given besides, the weight of whose residual depends on the step.
-struct gain_args {
-  float* gain;  // four times the same
 };
 
 struct nothing {};
@@ -100,9 +101,12 @@ struct exchange_args {
                                         values_args,
                                         std::conditional_t<has_parts<Codec>, part_args, nothing>>>
     parts;
-  std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
+  // One member for two things: another empty one would move what kernels have behind the arguments.
+  std::conditional_t<weighs_kept<Codec>,
+                     weighed_args,
+                     std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing>>
+    bypassed;
   std::conditional_t<in_metric<Codec>, metric_args, nothing> metric;
-  std::conditional_t<weighs_kept<Codec>, gain_args, nothing> gains;
 };
 
 //! The codec of what a stage works with: of `cpu_work`, of `launch_list`.
@@ -254,9 +258,9 @@ template <class Codec, class Element>
   if constexpr (weighs_kept<Codec>) {
     std::uint64_t const step = args.header->step;
     if constexpr (requires { args.feedback; }) {
-      return args.feedback.kept_weight(step, *args.gains.gain);
+      return args.feedback.kept_weight(step, *args.bypassed.gain);
     } else {
-      return args.codec.feedback.kept_weight(step, *args.gains.gain);
+      return args.codec.feedback.kept_weight(step, *args.bypassed.gain);
     }
   }
   return 1.0f;
@@ -277,7 +281,7 @@ template <class Codec, class Element>
 TERSUM_INLINE void first_gain([[maybe_unused]] exchange_args<Codec, Element> const& args)
 {
   if constexpr (weighs_kept<Codec>) {
-    for (int i = 0; i < 4; ++i) { args.gains.gain[i] = 1.0f; }
+    for (int i = 0; i < 4; ++i) { args.bypassed.gain[i] = 1.0f; }
   }
 }
 

@@ -44,8 +44,9 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
   int summed;     // how many ranks' factors were added in what arrives: 1 if it is a mean
   Feedback feedback;
+  std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_args, nothing>
+    bypassed;
   float const* sent;  // what this rank sent of the last factor, or null
-  std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, gain_args, nothing> gains;
 };
 
 //! Codes of `quantized_low_rank_codec` carry floats.
@@ -91,10 +92,10 @@ requires is_low_rank<Codec>
                                     : std::numeric_limits<float>::infinity(),
     .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
     .feedback   = plan.codec().feedback,
-    .sent       = sends_codes(plan) ? place_in<float>(workspace, plan.codec().sent_at) : nullptr,
-    .gains      = {}};
+    .bypassed   = {},
+    .sent       = sends_codes(plan) ? place_in<float>(workspace, plan.codec().sent_at) : nullptr};
   if constexpr (weighs_kept<Codec>) {
-    args.gains.gain = place_in<float>(state, plan.gain_offset());
+    args.bypassed.gain = place_in<float>(state, plan.gain_offset());
   }
   return args;
 }
