@@ -9,6 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/detail/policy_kinds.hpp>
 
+#include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0 {
@@ -112,7 +113,8 @@ inline constexpr bool several_bits = []() {
 
 //! What a step lost is kept for the next one, or what it sent until it ends.
 template <class Codec>
-inline constexpr bool feeds_back = Codec::feedback_type::enabled;
+inline constexpr bool feeds_back =
+  Codec::feedback_type::enabled && !has_owners_only<typename Codec::feedback_type>;
 
 //! What is kept is what was sent, in the workspace, and no step needs that of another: `sent_values`.
 template <class Codec>
@@ -122,10 +124,22 @@ inline constexpr bool keeps_sent = feeds_back<Codec>&& has_one_step<typename Cod
 template <class Codec>
 inline constexpr bool adds_kept = feeds_back<Codec> && !keeps_sent<Codec>;
 
-//! Owners of parts keep what their encoding lost, too: the owner of a chunk does not change.
+//! Owners of parts keep what their encoding lost: the owner of a chunk does not change.
 template <class Codec>
-inline constexpr bool owner_feeds_back = scattering<Codec>&& feeds_back<Codec> && !selects<Codec> &&
-                                         has_adds_lost<typename Codec::feedback_type>;
+inline constexpr bool owner_feeds_back =
+  scattering<Codec>&& Codec::feedback_type::enabled && !selects<Codec> &&
+  has_adds_lost<typename Codec::feedback_type> && !has_ranks_only<typename Codec::feedback_type>;
+
+//! What is kept has a weight that depends on the step and on a gain of the caller, which lies in the state.
+template <class Codec>
+inline constexpr bool weighs_kept =
+  (adds_kept<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
+
+namespace detail {
+//! Floats of the state's section of the gain: as many as keep what follows aligned.
+template <class Codec>
+inline constexpr std::uint64_t gains_of = weighs_kept<Codec> ? 4 : 0;
+}  // namespace detail
 
 //! What is coded is the difference to what all ranks hold already.
 template <class Codec>

@@ -120,6 +120,10 @@ template <class T> concept has_before        = requires(T const f, float v) {
 template <class T> concept has_after         = requires(T const f, float v) {
   { f.after(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< after(arithmetic, value, what the rank's own codes lost of it, kept): what is kept for the next step.
 template <class T> concept has_adds_lost     = requires { requires T::adds_lost; }; //!< Optional, true: `before` is gradient + kept and `after` what was lost; CPU vectors and products of matrices do that.
+template <class T> concept has_kept_weight   = requires(T const f, std::uint64_t step, float v) {
+  { f.kept_weight(step, v) } -> std::same_as<float>; };       //!< Optional: kept_weight(exchanges before this one, gain that the caller wrote): what is kept is multiplied by this before `before` and `after` are given it.
+template <class T> concept has_ranks_only    = requires { requires T::ranks_only; };  //!< Optional, true: owners of two shots keep nothing.
+template <class T> concept has_owners_only   = requires { requires T::owners_only; }; //!< Optional, true: of two shots the owners keep what their encoding lost, and ranks nothing.
 template <class T> concept has_one_step      = requires { requires T::one_step; };  //!< Optional, true: what is kept serves this exchange only and lies in the workspace.
 template <class T> concept has_scaled        = requires { typename std::bool_constant<T::scaled>; };     //!< Whether the state keeps a scale of each coordinate, zero at first; if so, the next is asked for.
 template <class T> concept has_least         = requires(T const m, float v) {

@@ -175,6 +175,7 @@ class plan : public Codec::counts_type {
   [[nodiscard]] constexpr std::size_t shards_offset() const noexcept { return kept(name::shards); }
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
+  [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
   [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
   {
@@ -187,6 +188,8 @@ class plan : public Codec::counts_type {
   //! @}
 
  private:
+  static_assert(!has_owners_only<typename Codec::feedback_type> || owner_feeds_back<Codec>,
+                "tersum: kept_by_owners is for two_shot_codec with fixed_chunks");
   using name = detail::section;
   // Every exchange asks for a dozen of offsets, each of which would repeat the list where it is inlined.
   [[nodiscard, gnu::noinline]] constexpr std::size_t work(name section) const noexcept

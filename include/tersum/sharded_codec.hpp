@@ -111,6 +111,7 @@ struct sharded_counts : shard_counts<Codec> {
                         holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::residual, this->residuals())};
   }
 

@@ -91,6 +91,7 @@ struct two_shot_counts : chunk_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::owner_residual, owned),
                         holds<float>(section::residual, this->residuals())};
   }
@@ -122,7 +123,8 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
-//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`). Under `sent_values`
+//! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
+//! `kept_by_owners` leave out one of the two. Under `sent_values`
 //! it takes that loss from what it has sent itself.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.

@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 
 namespace tersum::tests {
 
@@ -24,6 +25,7 @@ namespace tersum::tests {
 //! - Finite numbers give finite numbers.
 //! - Where nothing gets through for a hundred steps, what is kept stays below the sum of the gradients.
 //! - One that says `adds_lost` does that and no more.
+//! - The weight of what is kept is finite and not negative, and with a gain of 1 nothing grows; it is proportional to the gain.
 template <feedback Feedback>
 void check_feedback_laws([[maybe_unused]] Feedback const& feedback = {})
 {
@@ -39,6 +41,13 @@ void check_feedback_laws([[maybe_unused]] Feedback const& feedback = {})
       if constexpr (has_adds_lost<Feedback>) {
         CHECK(feedback.before(math, some[i], more[i]) == some[i] + more[i]);
         CHECK(feedback.after(math, some[i], more[i], some[i]) == more[i]);
+      }
+    }
+    if constexpr (has_kept_weight<Feedback>) {
+      for (std::uint64_t step = 0; step < 100; ++step) {
+        CHECK(feedback.kept_weight(step, 1.0f) >= 0);
+        CHECK(feedback.kept_weight(step, 1.0f) <= 1);
+        CHECK(feedback.kept_weight(step, 2.0f) == 2 * feedback.kept_weight(step, 1.0f));
       }
     }
     float kept = 0;

@@ -65,8 +65,13 @@ TEST_CASE_TEMPLATE(
   check_headroom_laws<Headroom>();
 }
 
-TEST_CASE_TEMPLATE(
-  "[conformance] feedback", Feedback, no_feedback, error_feedback, decaying_feedback)
+TEST_CASE_TEMPLATE("[conformance] feedback",
+                   Feedback,
+                   no_feedback,
+                   error_feedback,
+                   decayed_feedback,
+                   averaged_feedback,
+                   decaying_feedback)
 {
   check_feedback_laws<Feedback>();
 }

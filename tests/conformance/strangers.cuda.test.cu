@@ -56,13 +56,13 @@ TEST_CASE("[conformance] policies of users make the bytes of the CPU on CUDA")
   compare_strangers(
     in_lanes<cosine_transform<128>, rms_range<tracked_correlation>, error_feedback, 128>{});
   compare_strangers(
-    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, decaying_feedback>{});
+    two_shot_codec<fixed_chunks<256>, signed_permutation, even_codebook, decayed_feedback>{});
   compare_strangers(codec<fixed_chunks<256>,
                           partial_hadamard<256>,
                           rms_range<tracked_correlation>,
                           stochastic_quantizer<4>,
                           saturating_sum<4>,
-                          error_feedback,
+                          averaged_feedback,
                           largest_mean>{});
   compare_strangers(cast_codec<tersum::half, every_kth_chunk<128, 2>, decaying_feedback>{});
 }

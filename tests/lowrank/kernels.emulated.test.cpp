@@ -117,8 +117,11 @@ TEST_CASE("[kernels] low-rank exchanges keep what feedback of users says")
   exchange_case<by_operations, float> const mine{.gradient = gradient, .non_finite_step = 1};
   exchange_case<adding, float> const reference{.gradient = gradient, .non_finite_step = 1};
   exchange_case<decaying, float> const forgetting{.gradient = gradient, .non_finite_step = 1};
+  using averaging = low_rank_codec<low_rank<3>, float, alternating, averaged_feedback>;
+  exchange_case<averaging, float> const weighed{.gradient = gradient, .non_finite_step = 1};
   auto const kept = tests::record_reference(reference);
   CHECK(tests::difference(tests::record_reference(mine), kept) == "");
   CHECK(tests::difference(tests::record_reference(forgetting), kept) != "");
   tests::compare_kernels(forgetting);
+  tests::compare_kernels(weighed);
 }

@@ -163,6 +163,14 @@ class exchange_ranks {
     }
   }
 
+  //! Gives every rank the gain of its feedback.
+  void write_gains(float gain) const
+  {
+    for (rank_memory<Buffer> const& mine : memory_) {
+      mine.state.write(std::as_bytes(std::span{&gain, 1}), plan_of(0).gain_offset());
+    }
+  }
+
   //! @name The wires of all ranks
   //! @{
   [[nodiscard]] auto agreed() const
@@ -351,6 +359,7 @@ template <class Buffer, class Executor, class Codec, class Element>
   }
   for (int step = 0; step < c.steps; ++step) {
     ranks.write_gradients(step);
+    if constexpr (weighs_kept<Codec>) { ranks.write_gains(1.5f / static_cast<float>(step + 1)); }
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
       auto const r = ranks[rank];
       require_ok(measure(exec, r.plan, r.gradient, r.state, r.workspace));

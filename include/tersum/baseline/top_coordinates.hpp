@@ -64,6 +64,7 @@ class pair_counts : public plan_counts<Codec> {
     this->chunks_      = d;
     this->compressed_  = d;
     this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 2 : 1);
+    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -102,6 +103,7 @@ class pair_counts : public plan_counts<Codec> {
     return section_list{
       holds<state_header>(section::header, 1),
       holds<tensor_record>(section::records, this->tensors()),
+      holds<float>(section::gain, gains_of<Codec>),
       holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
   }
 

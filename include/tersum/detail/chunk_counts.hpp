@@ -44,6 +44,7 @@ class chunk_counts : public plan_counts<Codec> {
       bool const in_halves = sizeof(metric_scale<Codec>) == 2;
       this->fingerprint_   = mix(this->fingerprint_, in_halves ? 3 : 2);
     }
+    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -182,6 +183,7 @@ class chunk_counts : public plan_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         section_of_scales(),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::residual, residuals())};
   }
 

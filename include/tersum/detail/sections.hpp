@@ -37,6 +37,7 @@ enum class section {
   shards,          //!< Codecs of shards: a `shard_record` per rank.
   table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
   scales,          //!< In a metric: a float32 or bfloat16 per coordinate.
+  gain,            //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.
   residual,    //!< With feedback: a float32 per coordinate; of values per coordinate of the shard.

@@ -173,6 +173,7 @@ struct values_counts : shard_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
+                        holds<float>(section::gain, gains_of<Codec>),
                         holds<float>(section::residual, made ? residuals() : 0)};
   }
 

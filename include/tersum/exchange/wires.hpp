@@ -34,7 +34,8 @@ template <class Codec>
 //! @brief All that feedback keeps, in the unit of the gradient.
 //!
 //! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
-//! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns.
+//! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under
+//! `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
 //! Only the same rank of a world of the same size can use those again. Under `values_codec` there is one float for each
 //! coordinate of the rank's shard.
 //! @param plan   The plan of the state.
@@ -43,14 +44,14 @@ template <class Codec>
 [[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
                                             std::span<std::byte> state) noexcept
 {
-  static_assert(adds_kept<Codec>,
+  static_assert(adds_kept<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
   if constexpr (nesting<Codec>) {
     return residuals_of(plan.factors(), plan.factors_state(state));
   } else {
     std::size_t first = plan.residual_offset();
     if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-    std::uint64_t kept = plan.coordinates();
+    std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
     if constexpr (publishing<Codec>) { kept = plan.residuals(); }
     std::size_t const end = plan.residual_offset() + kept * sizeof(float);
     return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};

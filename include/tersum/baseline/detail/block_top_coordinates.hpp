@@ -52,9 +52,10 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   bool const sent           = place != 0;
   if (!sent && !feeds_back<Codec>) { return; }
   float value = Context::value(ctx.load(args.gradient + i));
-  float kept  = 0.0f;
+  float raw = 0.0f, kept = 0.0f;
   if constexpr (feeds_back<Codec>) {
-    kept  = ctx.load(args.residual + i);
+    raw   = ctx.load(args.residual + i);
+    kept  = weighed<Codec>(context_arithmetic<Context>{}, weight_of_kept(args), raw);
     value = args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
   }
   bool const sendable = is_sendable<half>(value);
@@ -75,7 +76,7 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
     float const lost = sent ? Context::subtract(value, Context::value(rounded)) : value;
     float const rest = args.codec.feedback.after(context_arithmetic<Context>{}, value, lost, kept);
     bool const known = has_adds_lost<typename Codec::feedback_type> || is_finite(rest);
-    ctx.store(args.residual + i, sendable && known ? rest : kept);
+    ctx.store(args.residual + i, sendable && known ? rest : raw);
   }
 }
 

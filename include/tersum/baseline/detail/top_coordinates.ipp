@@ -51,7 +51,7 @@ class cpu_top_coordinates {
       }
       if constexpr (feeds_back<Codec>) {
         float const lost = place != 0 ? whole - to_float(rounded) : whole;
-        float const rest = args_.codec.feedback.after(host_group{}, whole, lost, args_.residual[i]);
+        float const rest = args_.codec.feedback.after(host_group{}, whole, lost, kept(i));
         if (is_sendable<half>(whole) && is_finite(rest)) { args_.residual[i] = rest; }
       }
     });
@@ -76,11 +76,16 @@ class cpu_top_coordinates {
   }
 
  private:
+  [[nodiscard]] float kept(std::uint64_t i) const
+  {
+    return weighed<Codec>(host_group{}, weight_of_kept(args_), args_.residual[i]);
+  }
+
   [[nodiscard]] float value(std::uint64_t i) const
   {
     float const own = to_float(args_.gradient[i]);
     if constexpr (feeds_back<Codec>) {
-      return args_.codec.feedback.before(host_group{}, own, args_.residual[i]);
+      return args_.codec.feedback.before(host_group{}, own, kept(i));
     }
     return own;
   }

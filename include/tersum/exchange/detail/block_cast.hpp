@@ -111,11 +111,13 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   if constexpr (Encode) {
     load_some(ctx, gradient, count, v);
     if constexpr (feeds_back<Codec>) {
+      context_arithmetic<Context> const math{};
+      float const weight = weight_of_kept(args);
       float kept[8];
       load_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, kept);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+        v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
       }
       // What cannot be sent is a NaN from here on, and not kept.
       float sent[8], rest[8];
@@ -129,8 +131,9 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
       round_finite(ctx, sent, elements);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        float const lost = stays ? v[j] : Context::subtract(v[j], sent[j]);
-        rest[j] = args.codec.feedback.after(context_arithmetic<Context>{}, v[j], lost, kept[j]);
+        float const lost   = stays ? v[j] : Context::subtract(v[j], sent[j]);
+        float const before = weighed<Codec>(math, weight, kept[j]);
+        rest[j]            = args.codec.feedback.after(math, v[j], lost, before);
         bool const known =
           has_adds_lost<typename Codec::feedback_type> ? rest[j] == rest[j] : is_finite(rest[j]);
         if (!keeps || !known) { rest[j] = kept[j]; }

@@ -51,6 +51,7 @@ TERSUM_BODY void initialize_tensors(Context const& ctx,
   std::uint64_t const number = batch.first + ctx.block_rank();
   if (number == 0 && ctx.thread_rank() == 0) {
     *args.header = first_header(args, seed, coordinates, sign_key(0, seed), fingerprint);
+    first_gain(args);
   }
   if (number >= args.tensors) { return; }
   tensor_record const& record = batch.records[ctx.block_rank()];

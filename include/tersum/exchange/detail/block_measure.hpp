@@ -45,6 +45,7 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
                                [[maybe_unused]] int left,
                                float* v)
 {
+  [[maybe_unused]] float const weight = weight_of_kept(args);
   if constexpr (Codec::rotates_all) {
     load_eight(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
@@ -55,8 +56,9 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
         std::uint64_t const at = first + static_cast<unsigned>(j);
         v[j]                   = Context::value(ctx.load(args.gradient + at));
         if constexpr (adds_kept<Codec>) {
-          v[j] = args.codec.feedback.before(
-            context_arithmetic<Context>{}, v[j], ctx.load(args.residual + at));
+          context_arithmetic<Context> const math{};
+          float const kept = weighed<Codec>(math, weight, ctx.load(args.residual + at));
+          v[j]             = args.codec.feedback.before(math, v[j], kept);
         }
       }
     }
@@ -67,7 +69,8 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
       load_eight(ctx, args.residual + first, kept);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        v[j] = args.codec.feedback.before(context_arithmetic<Context>{}, v[j], kept[j]);
+        context_arithmetic<Context> const math{};
+        v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
       }
     }
   }
@@ -313,8 +316,10 @@ template <class Codec, class Element, class Context>
   if constexpr (gathering<Codec>) {
     float value = Context::value(ctx.load(args.gradient + chunk));
     if constexpr (feeds_back<Codec>) {
-      value = args.codec.feedback.before(
-        context_arithmetic<Context>{}, value, ctx.load(args.residual + chunk));
+      context_arithmetic<Context> const math{};
+      float const kept =
+        weighed<Codec>(math, weight_of_kept(args), ctx.load(args.residual + chunk));
+      value = args.codec.feedback.before(math, value, kept);
     }
     return magnitude_bits(value);
   } else {

@@ -157,6 +157,11 @@ struct own_part {
       if (mine.active) {
         TERSUM_UNROLL
         for (int r = 0; r < 4; ++r) { load_eight(ctx, kept(r), v + 8 * r); }
+        if constexpr (weighs_kept<Codec>) {
+          float const weight = weight_of_kept(args);
+          TERSUM_UNROLL
+          for (int k = 0; k < 32; ++k) { v[k] = Context::multiply(weight, v[k]); }
+        }
       }
       divide_by_scales<true>(ctx, args, mine, v);
       to_wire(v);

@@ -80,8 +80,10 @@ TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, fl
     load(static_cast<float const*>(args.parts.held + own.mine.offset),
          [](float value, float held) { return Context::subtract(value, held); });
   } else if constexpr (feeds_back<Codec>) {
+    float const weight = weight_of_kept(args);
     load(static_cast<float const*>(args.residual + own.mine.offset), [&](float value, float kept) {
-      return args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
+      context_arithmetic<Context> const math{};
+      return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
     });
   } else {
     load(nullptr, nullptr);
@@ -117,14 +119,15 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   load_published(own, given);
   bool const keeps  = own.mine.active && is_finite(own.scale_in(part));
   float* const kept = args.residual + own.mine.offset;
+  context_arithmetic<Context> const math{};
+  float const weight = weight_of_kept(args);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     int const at = own.mine.coordinate(i);
     if (!keeps || at >= own.mine.length) { continue; }
-    float const lost = Context::subtract(given[i], v[i]);
-    ctx.store(kept + at,
-              args.codec.feedback.after(
-                context_arithmetic<Context>{}, given[i], lost, ctx.load(kept + at)));
+    float const lost   = Context::subtract(given[i], v[i]);
+    float const before = weighed<Codec>(math, weight, ctx.load(kept + at));
+    ctx.store(kept + at, args.codec.feedback.after(math, given[i], lost, before));
   }
 }
 

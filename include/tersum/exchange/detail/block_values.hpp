@@ -142,12 +142,14 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
                                   own_chunk<Codec> const& mine,
                                   float (&v)[32])
 {
+  [[maybe_unused]] float const weight = weight_of_kept(args);
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const load = [&](auto const* from) {
       if constexpr (adds_kept<Codec>) {
         auto const add = [&](float value, float kept) {
-          return args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
+          context_arithmetic<Context> const math{};
+          return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
         };
         load_quarter<Edge>(ctx,
                            mine,
@@ -264,6 +266,7 @@ TERSUM_BODY void keep_lost(Context const& ctx,
 {
   [[maybe_unused]] constexpr int quarter    = Codec::chunk_size / 4;
   [[maybe_unused]] float const* const first = args.residual + mine.offset + mine.thread * 8;
+  [[maybe_unused]] float const weight       = weight_of_kept(args);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     [[maybe_unused]] float const value = v[i];
@@ -272,8 +275,9 @@ TERSUM_BODY void keep_lost(Context const& ctx,
       v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], 0.0f);
     } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
       if (!exists(mine, i / 8, i % 8)) { continue; }
+      context_arithmetic<Context> const math{};
       float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
-      v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], kept);
+      v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
     }
   }
   if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }

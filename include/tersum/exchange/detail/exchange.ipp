@@ -66,6 +66,9 @@ template <class Codec, class Element>
   if constexpr (in_metric<Codec>) {
     args.metric.scales = place_in<metric_scale<Codec>>(state, plan.scales_offset());
   }
+  if constexpr (weighs_kept<Codec>) {
+    args.bypassed.gain = place_in<float>(state, plan.gain_offset());
+  }
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (selects<Codec>) {
     args.selection = {.rule    = plan.selection_rule(),

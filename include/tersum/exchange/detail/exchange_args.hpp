@@ -61,6 +61,12 @@ struct bypass_args {
 
 struct nothing {};
 
+//! @brief What kernels of a codec are given in its place if the weight of the residual depends on the step.
+struct weighed_args {
+  std::uint64_t count;  // as above, or unused
+  float* gain;          // four times the same
+};
+
 //! @brief What kernels of a codec in a metric are given besides.
 template <class Scale>
 struct metric_args {
@@ -107,7 +113,11 @@ struct exchange_args {
                                         values_args,
                                         std::conditional_t<has_parts<Codec>, part_args, nothing>>>
     parts;
-  std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing> bypassed;
+  // One member for two things: another empty one would move what kernels have behind the arguments.
+  std::conditional_t<weighs_kept<Codec>,
+                     weighed_args,
+                     std::conditional_t<moves_with_codes<Codec>, bypass_args, nothing>>
+    bypassed;
   decltype(metric_args_of<Codec>()) metric;
 };
 
@@ -250,6 +260,41 @@ template <class Codec, class Element>
 [[nodiscard]] TERSUM_INLINE dither_key key_of(exchange_args<Codec, Element> const& args)
 {
   return {.seed = args.header->seed, .step = args.header->step, .rank = args.rank};
+}
+
+//! @brief By what `weighed` multiplies in this exchange what was kept.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float weight_of_kept(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (weighs_kept<Codec>) {
+    std::uint64_t const step = args.header->step;
+    if constexpr (requires { args.feedback; }) {
+      return args.feedback.kept_weight(step, *args.bypassed.gain);
+    } else {
+      return args.codec.feedback.kept_weight(step, *args.bypassed.gain);
+    }
+  }
+  return 1.0f;
+}
+
+//! @brief What feedback is given of what was kept.
+template <class Codec, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float weighed(Arithmetic const&,
+                                          [[maybe_unused]] float weight,
+                                          float kept)
+{
+  if constexpr (weighs_kept<Codec>) { return Arithmetic::multiply(weight, kept); }
+  return kept;
+}
+
+//! Writes the gain of a state before its first exchange.
+template <class Codec, class Element>
+TERSUM_INLINE void first_gain([[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (weighs_kept<Codec>) {
+    for (int i = 0; i < 4; ++i) { args.bypassed.gain[i] = 1.0f; }
+  }
 }
 
 //! Sets the flag of this exchange: a rank's gradient was found not finite. Threads that race write the same value.

@@ -149,6 +149,9 @@ void add_feedback(fingerprint_hash& hash, Feedback const& feedback)
     hash.add(feedback.before(host_group{}, 3.0f, 7.0f));
     hash.add(feedback.after(host_group{}, 3.0f, 7.0f, 11.0f));
   }
+  if constexpr (Feedback::enabled && has_kept_weight<Feedback>) {
+    hash.add(feedback.kept_weight(1, 3.0f));
+  }
 }
 
 //! What a metric does to a scale.

@@ -55,9 +55,11 @@ TERSUM_BODY void load_values(Context const& ctx,
   if constexpr (feeds_back<Codec>) {
     float kept[8];
     load_some(ctx, args.residual + at, count, kept);
+    context_arithmetic<Context> const math{};
+    float const weight = weight_of_kept(args);
     TERSUM_UNROLL
     for (int i = 0; i < 8; ++i) {
-      v[i] = args.feedback.before(context_arithmetic<Context>{}, v[i], kept[i]);
+      v[i] = args.feedback.before(math, v[i], weighed<Codec>(math, weight, kept[i]));
     }
   }
 }

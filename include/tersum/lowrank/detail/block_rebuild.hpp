@@ -99,8 +99,9 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
             [[maybe_unused]] float const value = rest[i][j];
             rest[i][j]                         = Context::subtract(value, mean);
             if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-              rest[i][j] =
-                args.feedback.after(context_arithmetic<Context>{}, value, rest[i][j], kept[j]);
+              context_arithmetic<Context> const math{};
+              float const before = weighed<Codec>(math, weight_of_kept(args), kept[j]);
+              rest[i][j]         = args.feedback.after(math, value, rest[i][j], before);
             }
             rest[i][j] = Context::clamp(rest[i][j], largest_residual);
           }

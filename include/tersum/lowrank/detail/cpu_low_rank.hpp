@@ -84,6 +84,11 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   void orthonormalize_warm() const;
   void multiply(int turn, float const* from) const;
 
+  [[nodiscard]] float kept(std::uint64_t i) const
+  {
+    return weighed<codec_type>(host_group{}, weight_of_kept(args_), args_.residual[i]);
+  }
+
   // What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
   void load(std::uint64_t begin, int count, float* to) const;
 

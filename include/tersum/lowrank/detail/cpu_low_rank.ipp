@@ -16,6 +16,7 @@ TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint64_t seed) const
 {
   *args_.header = first_header(args_, seed, plan.coordinates(), 0, plan.state_fingerprint());
+  first_gain(args_);
   tensor_record* record = args_.records;
   plan.for_each_record([&](tensor_record const& r) { *record++ = r; });
   matrix_record* matrix = args_.matrices;
@@ -31,12 +32,11 @@ void TERSUM_LOW_RANK_STAGES::load(std::uint64_t begin, int count, float* to) con
 {
   Element const* const from = args_.gradient + begin;
   auto const size           = static_cast<std::size_t>(count);
-  if constexpr (has_adds_lost<Feedback>) {
+  if constexpr (has_adds_lost<Feedback> && !weighs_kept<codec_type>) {
     add_residual(set_, from, args_.residual + begin, to, size);
   } else if constexpr (Feedback::enabled) {
-    float const* const kept = args_.residual + begin;
     for (std::size_t i = 0; i < size; ++i) {
-      to[i] = args_.feedback.before(host_group{}, to_float(from[i]), kept[i]);
+      to[i] = args_.feedback.before(host_group{}, to_float(from[i]), kept(begin + i));
     }
   } else if constexpr (std::is_same_v<Element, float>) {
     std::copy_n(from, size, to);
@@ -51,14 +51,15 @@ void TERSUM_LOW_RANK_STAGES::keep(std::uint64_t begin,
                                   float const* whole,
                                   float const* sent) const
 {
-  float* const kept = args_.residual + begin;
-  auto const size   = static_cast<std::size_t>(count);
+  float* const residual = args_.residual + begin;
+  auto const size       = static_cast<std::size_t>(count);
   if constexpr (has_adds_lost<Feedback>) {
-    keep_bounded_residual(set_, whole, sent, largest_residual, kept, size);
+    keep_bounded_residual(set_, whole, sent, largest_residual, residual, size);
   } else {
     for (std::size_t i = 0; i < size; ++i) {
-      float const rest = args_.feedback.after(host_group{}, whole[i], whole[i] - sent[i], kept[i]);
-      kept[i]          = minimum(largest_residual, maximum(-largest_residual, rest));
+      float const rest =
+        args_.feedback.after(host_group{}, whole[i], whole[i] - sent[i], kept(begin + i));
+      residual[i] = minimum(largest_residual, maximum(-largest_residual, rest));
     }
   }
 }

@@ -48,6 +48,7 @@ class factor_counts : public plan_counts<Codec> {
     });
     this->fingerprint_ = mix(this->fingerprint_, paired ? 2 : 1);
     this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
+    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
       this->bypassed_ += record.chunks == 0 ? record.size : 0;
@@ -120,6 +121,7 @@ class factor_counts : public plan_counts<Codec> {
       holds<state_header>(section::header, 1),
       holds<tensor_record>(section::records, this->tensors()),
       holds<matrix_record>(section::table, this->chunks()),
+      holds<float>(section::gain, gains_of<Codec>),
       holds<float>(section::warm, factor_elements(1), 16),
       holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0, 16)};
   }

@@ -22,9 +22,16 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 inline constexpr bool has_grouped_products = false;
 template <class LowRank, class Feedback>
-requires(!Feedback::enabled || has_adds_lost<Feedback>) inline constexpr bool has_grouped_products<
-  low_rank_codec<LowRank, float, low_rank_schedule::paired, Feedback>,
-  float> = true;
+requires(
+  !Feedback::enabled ||
+  (has_adds_lost<Feedback> &&
+   !has_kept_weight<
+     Feedback>)) inline constexpr bool has_grouped_products<low_rank_codec<LowRank,
+                                                                           float,
+                                                                           low_rank_schedule::
+                                                                             paired,
+                                                                           Feedback>,
+                                                            float> = true;
 
 //! @brief Some groups of products C = op(A) B of column-major matrices. The products of a group have equal sizes.
 //!

@@ -44,6 +44,8 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
   int summed;     // how many ranks' factors were added in what arrives: 1 if it is a mean
   Feedback feedback;
+  std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_args, nothing>
+    bypassed;
   float const* sent;  // what this rank sent of the last factor, or null
 };
 
@@ -68,7 +70,7 @@ requires is_low_rank<Codec>
 {
   using wire              = typename Codec::wire_element;
   std::size_t const first = agrees<Codec> ? plan.agreed_offset() : plan.payload_offset();
-  return {
+  exchange_args<Codec, Element> args{
     .gradient = gradient,
     .header   = place_in<state_header>(state, 0),
     .records  = place_in<tensor_record>(state, plan.records_offset()),
@@ -90,7 +92,12 @@ requires is_low_rank<Codec>
                                     : std::numeric_limits<float>::infinity(),
     .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
     .feedback   = plan.codec().feedback,
+    .bypassed   = {},
     .sent       = sends_codes(plan) ? place_in<float>(workspace, plan.codec().sent_at) : nullptr};
+  if constexpr (weighs_kept<Codec>) {
+    args.bypassed.gain = place_in<float>(state, plan.gain_offset());
+  }
+  return args;
 }
 
 }  // namespace tersum::inline v0::detail

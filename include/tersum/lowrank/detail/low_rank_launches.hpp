@@ -30,6 +30,7 @@ struct write_header : kernel_of_threads<32, &cuda_tuning::small_blocks> {
 
   TERSUM_RUNS(if (ctx.thread_rank() == 0) {
     *args.header = first_header(args, seed, coordinates, 0, fingerprint);
+    first_gain(args);
   })
 };
 

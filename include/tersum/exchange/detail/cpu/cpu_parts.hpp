@@ -64,6 +64,17 @@ class cpu_parts : public cpu_stages<Codec, Element> {
 
   using map_type = decltype(make_part_map(std::declval<exchange_args<Codec, Element>>()));
 
+  //! Writes what feedback keeps of values of which `own` was sent.
+  void keep_lost(float const* values, float const* own, std::uint32_t count, float* residual) const
+  {
+    [[maybe_unused]] float const weight = weight_of_kept(args_);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      float const kept = weighed<Codec>(host_group{}, weight, residual[i]);
+      float const lost = host_group::subtract(values[i], own[i]);
+      residual[i]      = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
+    }
+  }
+
   //! Clears what lies between the codes and the scales of a part; a tile gets its head.
   void clear_rest(map_type const& map, std::uint32_t part, std::uint32_t* words) const
   {
@@ -294,13 +305,15 @@ template <class Codec, class Element>
 void cpu_parts<Codec, Element>::load_published(chunk_entry const& entry,
                                                float (&values)[extent(size)]) const
 {
-  std::uint64_t const first = entry.offset - args_.parts.begin;
+  std::uint64_t const first           = entry.offset - args_.parts.begin;
+  [[maybe_unused]] float const weight = weight_of_kept(args_);
   for (std::uint32_t i = 0; i < entry.length; ++i) {
     float const value = to_float(args_.gradient[first + i]);
     if constexpr (codes_differences<Codec>) {
       values[i] = host_group::subtract(value, args_.parts.held[first + i]);
     } else if constexpr (feeds_back<Codec>) {
-      values[i] = args_.codec.feedback.before(host_group{}, value, args_.residual[first + i]);
+      float const kept = weighed<Codec>(host_group{}, weight, args_.residual[first + i]);
+      values[i]        = args_.codec.feedback.before(host_group{}, value, kept);
     } else {
       values[i] = value;
     }
@@ -328,10 +341,7 @@ void cpu_parts<Codec, Element>::publish() const
       alignas(64) float sent[size];
       estimate(map, place, chunk, own, 1.0f, +sent);
       float* const residual = args_.residual + (entry.offset - args_.parts.begin);
-      for (std::uint32_t i = 0; i < entry.length; ++i) {
-        residual[i] = args_.codec.feedback.after(
-          host_group{}, values[i], host_group::subtract(values[i], sent[i]), residual[i]);
-      }
+      keep_lost(values, sent, entry.length, residual);
     }
   });
 }
@@ -344,7 +354,8 @@ void cpu_parts<Codec, Element>::add_ranks(map_type const& map,
   if constexpr (owner_feeds_back<Codec>) {
     float const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
-    with_values(chunk_of(map, place), kept, [&](auto values) {
+    alignas(64) float now[weighs_kept<Codec> ? size : 1];
+    with_values(chunk_of(map, place), this->with_weight(kept, size, now), [&](auto values) {
       to_rows(chunk_of(map, place), values, rows);
     });
   }
@@ -388,9 +399,9 @@ void cpu_parts<Codec, Element>::decode() const
       if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
     }
   });
-  if constexpr (feeds_back<Codec> && !publishing<Codec>) {
+  if constexpr ((feeds_back<Codec> || owner_feeds_back<Codec>)&&!publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
-      keep_residual(map);
+      if constexpr (feeds_back<Codec>) { keep_residual(map); }
       if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) { keep_owner_residual(map); }
     }
   }
@@ -458,10 +469,7 @@ void cpu_parts<Codec, Element>::keep_residual(map_type const& map) const
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, +own);
         if constexpr (in_metric<Codec>) { to_own_units(entry, own); }
       }
-      for (std::uint32_t i = 0; i < entry.length; ++i) {
-        residual[i] = args_.codec.feedback.after(
-          host_group{}, whole[i], host_group::subtract(whole[i], own[i]), residual[i]);
-      }
+      keep_lost(whole, own, entry.length, residual);
     });
   });
 }

@@ -112,6 +112,21 @@ class cpu_stages {
     with_chunk(chunk, [&](auto const* from) { with_values(chunk, from, body); });
   }
 
+  // What was kept with the weight of this step: itself, or in `now`.
+  template <std::size_t Size>
+  [[nodiscard]] float const* with_weight(float const* kept, int length, float (&now)[Size]) const
+  {
+    if constexpr (weighs_kept<Codec>) {
+      auto const count = static_cast<std::size_t>(length);
+      static_cast<void>(convert_values(set_, kept, now, weight_of_kept(args_), count));
+      return now;
+    } else {
+      static_cast<void>(length);
+      static_cast<void>(now);
+      return kept;
+    }
+  }
+
   // Values in the units of the metric in those of the gradient.
   void to_own_units(chunk_entry const& entry, float* values) const
   {
@@ -330,6 +345,7 @@ void cpu_stages<Codec, Element>::initialize(plan<Codec> const& plan, std::uint64
 {
   *args_.header =
     first_header(args_, seed, plan.coordinates(), sign_key(0, seed), plan.state_fingerprint());
+  first_gain(args_);
   std::uint32_t number = 0;
   plan.for_each_record([&](tensor_record const& record) {
     args_.records[number] = record;
@@ -375,7 +391,8 @@ void cpu_stages<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     }
     alignas(64) float copy[extent(size)];
     if constexpr (feeds_back<Codec>) {
-      float const* const kept = args_.residual + entry.offset;
+      alignas(64) float now[weighs_kept<Codec> ? size : 1];
+      float const* const kept = with_weight(args_.residual + entry.offset, length, now);
       if constexpr (keeps_sent<Codec>) {
         for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
       } else if constexpr (has_adds_lost<typename Codec::feedback_type>) {
@@ -732,9 +749,11 @@ void cpu_stages<Codec, Element>::encode_codes() const
         int const length        = static_cast<int>(entry.length);
         float const own_step    = -(step.decode * static_cast<float>(args_.world));
         if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+          float const weight = weight_of_kept(args_);
           for (int i = 0; i < length; ++i) {
             float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
-            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, residual[i]);
+            float const kept = weighed<Codec>(host_group{}, weight, residual[i]);
+            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, kept);
           }
         } else if (stays) {
           std::copy_n(from, length, residual);
@@ -848,9 +867,11 @@ void cpu_stages<Codec, Element>::keep_residual(std::uint64_t chunk,
   if constexpr (has_adds_lost<typename Codec::feedback_type>) {
     keep_finite_residual(set_, whole, sent, residual, entry.length);
   } else {
+    float const weight = weight_of_kept(args_);
     for (std::uint32_t i = 0; i < entry.length; ++i) {
       float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, residual[i]);
+      float const kept = weighed<Codec>(host_group{}, weight, residual[i]);
+      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
       if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) { residual[i] = rest; }
     }
   }

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Who keeps what two shots lose: the ranks what the first encoding loses, the owners of chunks what the second one does.
+//! Without these, `error_feedback` and `decayed_feedback` have both do so where chunks are fixed.
+
+#pragma once
+
+#include <tersum/concepts.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+
+namespace tersum::inline v0 {
+
+//! @brief `Feedback` of the ranks alone: the state has no residual of owners, who add up their parts once.
+template <feedback Feedback = error_feedback>
+requires(Feedback::enabled) struct kept_by_ranks : Feedback {
+  static constexpr bool ranks_only = true;
+};
+
+//! @brief `Feedback` of the owners alone, for `two_shot_codec` with `fixed_chunks`: 4 bytes of state for each coordinate of the
+//! chunks that the rank owns, and none for others. The workspace is that of no feedback.
+//!
+//! For ranks whose first encoding loses next to nothing, or whose gradients have had a feedback of their own.
+//! @tparam Feedback  One that adds what was lost: `error_feedback` or `decayed_feedback`.
+template <feedback Feedback = error_feedback>
+requires(Feedback::enabled&& has_adds_lost<Feedback>) struct kept_by_owners : Feedback {
+  static constexpr bool owners_only = true;
+};
+
+static_assert(feedback<kept_by_ranks<>>, "tersum: must model tersum::feedback");
+static_assert(feedback<kept_by_owners<>>, "tersum: must model tersum::feedback");
+
+}  // namespace tersum::inline v0

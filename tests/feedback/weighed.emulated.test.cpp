@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Feedback with decay, gain and reset has the same bytes in kernels as on the CPU.
+
+#include "support/compare_kernels.hpp"
+
+#include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/kept_by.hpp>
+#include <tersum/metric/diagonal.hpp>
+#include <tersum/presets.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+
+namespace {
+
+template <class Feedback, metric Metric = plain_metric>
+using shot =
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, Feedback, Metric>;
+template <class Feedback>
+using in_lanes = codec<fixed_chunks<256>,
+                       partial_hadamard<256>,
+                       rms_range<tracked_correlation>,
+                       stochastic_quantizer<4>,
+                       saturating_sum<4>,
+                       Feedback>;
+
+constexpr decayed_feedback decayed{.decay = .8f, .reset_every = 2};
+constexpr averaged_feedback averaged{.averaging = .6f, .reset_every = 2};
+
+TEST_CASE("[feedback] two shots weigh what ranks and owners keep alike in kernels")
+{
+  shot<decayed_feedback> two{};
+  two.feedback = decayed;
+  tests::compare_buckets<float>(two);
+  shot<kept_by_owners<decayed_feedback>> owners_only{};
+  owners_only.feedback = {decayed};
+  tests::compare_buckets<float>(owners_only);
+  shot<averaged_feedback> ranks_only{};
+  ranks_only.feedback = averaged;
+  tests::compare_orders<tersum::half>(ranks_only, 3, true);
+  shot<decayed_feedback, kept_diagonal> in_metric{};
+  in_metric.feedback = decayed;
+  tests::compare_orders<float>(in_metric, 3, true);
+}
+
+TEST_CASE("[feedback] codes that are summed weigh what is kept alike in kernels")
+{
+  in_lanes<decayed_feedback> lanes{};
+  lanes.feedback = decayed;
+  tests::compare_buckets<float>(lanes);
+  in_lanes<averaged_feedback> average{};
+  average.feedback = averaged;
+  tests::compare_orders<bfloat16>(average, 3, true);
+}
+
+TEST_CASE("[feedback] chosen chunks weigh what is kept alike in kernels")
+{
+  cast_codec<tersum::half, top_chunks<64>, averaged_feedback> top{};
+  top.feedback = averaged;
+  tests::compare_orders<float>(top, 3, true);
+}
+
+}  // namespace

@@ -1,0 +1,507 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Feedback that forgets, and the examples made of it, against their formulas in double: within 1e-6 of the largest value.
+
+#include "../../examples/feedback/clan.hpp"
+#include "../../examples/feedback/dion.hpp"
+#include "../../examples/feedback/ef21.hpp"
+#include "../../examples/feedback/loco.hpp"
+#include "../../examples/feedback/muloco.hpp"
+#include "support/chunk_rotation.hpp"
+#include "support/loopback_run.hpp"
+#include "support/normal_gradients.hpp"
+
+#include <tersum/interop/reduce_over.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/single_process/loopback_transport.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <thread>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+constexpr std::size_t size = 256, coordinates = 1000;
+constexpr int world          = 3;
+constexpr std::uint64_t seed = 5;
+
+using values = std::vector<double>;
+
+// C: the chunks of x, rotated with the signs of a step, on the levels of `lloyd_max<Bits>`, times |x|^2 / <x, levels>.
+template <int Bits>
+[[nodiscard]] values compress(values const& x, std::uint64_t step)
+{
+  using book = lloyd_max<Bits>;
+  values out(x.size());
+  for (std::size_t begin = 0, chunk = 0; begin < x.size(); begin += size, ++chunk) {
+    std::size_t const count = std::min(size, x.size() - begin);
+    tests::chunk_rotation<size> const turn{chunk, sign_key(step, seed)};
+    values padded(size);
+    std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(begin), count, padded.begin());
+    values y      = turn.forward(padded.data());
+    double square = 0, along = 0;
+    for (double const v : y) { square += v * v; }
+    double const rms = std::sqrt(square / size);
+    for (double& v : y) {
+      int level = 0;
+      while (level + 1 < book::magnitudes &&
+             std::abs(v) >= rms * static_cast<double>(book::boundaries()[level])) {
+        ++level;
+      }
+      double const of_level = std::copysign(static_cast<double>(book::levels()[level]), v);
+      along += v * of_level;
+      v = of_level;
+    }
+    for (double& v : y) { v = v * square / along; }
+    y = turn.backward(y);
+    for (std::size_t j = 0; j < count; ++j) { out[begin + j] = y[j] / size; }
+  }
+  return out;
+}
+
+[[nodiscard]] values in_double(std::vector<float> const& x) { return {x.begin(), x.end()}; }
+
+// to = a * x + b * y
+[[nodiscard]] values combine(double a, values const& x, double b, values const& y)
+{
+  values out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) { out[i] = a * x[i] + b * y[i]; }
+  return out;
+}
+
+// `scale` is an array whose largest value counts; of residuals that which was encoded.
+[[nodiscard]] bool are_near(std::span<float const> got, values const& want, values const& scale)
+{
+  double largest = 0, error = 0;
+  for (double const v : scale) { largest = std::max(largest, std::abs(v)); }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    error = std::max(error, std::abs(static_cast<double>(got[i]) - want[i]));
+  }
+  CAPTURE(error);
+  CAPTURE(largest);
+  CHECK(error <= 1e-6 * largest);
+  return error <= 1e-6 * largest;
+}
+[[nodiscard]] bool are_near(std::span<float const> got, values const& want)
+{
+  REQUIRE(got.size() == want.size());
+  return are_near(got, want, want);
+}
+
+// A rank's plan and memory.
+template <class Plan>
+struct memory_of {
+  memory_of(Plan const& p)
+    : plan(p), kept(p.state_bytes() / 16 + 1), work(p.workspace_bytes() / 16 + 1)
+  {
+    REQUIRE(initialize(cpu_executor{}, plan, state(), seed) == status{});
+  }
+  [[nodiscard]] std::span<std::byte> state() { return std::as_writable_bytes(std::span{kept}); }
+  [[nodiscard]] std::span<std::byte> workspace() { return std::as_writable_bytes(std::span{work}); }
+
+  Plan plan;
+  std::vector<word4> kept, work;
+};
+
+// body(rank, reduce) on a thread a rank.
+template <class Body>
+void on_ranks(loopback_group& group, Body const& body)
+{
+  std::vector<std::thread> threads;
+  std::vector<status> outcomes(world);
+  for (int rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      loopback_transport const over{group, rank};
+      cpu_executor const exec;
+      outcomes[static_cast<std::size_t>(rank)] =
+        body(static_cast<std::size_t>(rank), reduce_over(over, exec));
+    });
+  }
+  for (std::thread& thread : threads) { thread.join(); }
+  for (status const& outcome : outcomes) { REQUIRE(outcome == status{}); }
+}
+
+template <class Codec>
+[[nodiscard]] auto memories(Codec const& codec)
+{
+  using plan_type = plan<Codec>;
+  std::vector<memory_of<plan_type>> all;
+  for (int rank = 0; rank < world; ++rank) {
+    all.emplace_back(codec.plan(layout{coordinates}, {.size = world, .rank = rank}));
+  }
+  return all;
+}
+
+[[nodiscard]] auto gradients_of(int step)
+{
+  return tests::normal_gradients(world, coordinates, 100 + static_cast<unsigned>(step));
+}
+
+TEST_CASE("[feedback] CLAN's scheme is that of its formulas")
+{
+  clan_codec codec;
+  codec.feedback = {.decay = .75f, .reset_every = 3};
+  auto ranks     = memories(codec);
+  std::vector<std::vector<float>> momentum(world, std::vector<float>(coordinates));
+  // Owners keep what the padding of the last chunk decodes to, too.
+  constexpr std::size_t padded = 1024;
+  std::vector<values> m(world, values(padded)), e = m, p = m;
+  values of_server(padded);
+  loopback_group group{world};
+  double before = 0.5;
+  for (int step = 0; step < 5; ++step) {
+    double const rate = step < 2 ? 0.5 : 0.5 / (step + 1);
+    auto in           = gradients_of(step);
+    double const gain = step % 3 == 0 ? 0 : .75 * before / rate;
+    values server     = combine(gain, of_server, 0, of_server);
+    for (std::size_t k = 0; k < world; ++k) {
+      values given = in_double(in[k]);
+      given.resize(padded);
+      m[k]         = combine(.9f, m[k], 1, given);
+      p[k]         = combine(1, combine(1, given, .9f, m[k]), gain, e[k]);
+      auto const c = compress<1>(p[k], static_cast<std::uint64_t>(step));
+      e[k]         = combine(1, p[k], -1, c);
+      std::fill(e[k].begin() + coordinates, e[k].end(), 0);
+      server = combine(1, server, 1. / world, c);
+    }
+    auto const sent = compress<1>(server, static_cast<std::uint64_t>(step));
+    of_server       = combine(1, server, -1, sent);
+    on_ranks(group, [&](std::size_t k, auto const& reduce) {
+      return clan_step(ranks[k].plan,
+                       in[k],
+                       momentum[k],
+                       .9f,
+                       static_cast<float>(before),
+                       static_cast<float>(rate),
+                       ranks[k].state(),
+                       ranks[k].workspace(),
+                       reduce);
+    });
+    before = rate;
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(in[k], sent, sent));
+      REQUIRE(
+        are_near(residuals_of(ranks[k].plan, ranks[k].state()).last(coordinates), e[k], p[k]));
+    }
+  }
+}
+
+TEST_CASE("[feedback] LoCo's average of what was lost is that of its formulas")
+{
+  std::uint64_t const boundaries[] = {0, 300, 300, coordinates};
+  auto const codec                 = loco(.8f, 3);
+  std::vector<memory_of<plan<loco_codec>>> ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    ranks.emplace_back(codec.plan(layout{coordinates}, {.size = world, .rank = rank}, boundaries));
+  }
+  std::vector<values> e(world, values(coordinates)), h = e;
+  loopback_group group{world};
+  for (int step = 0; step < 5; ++step) {
+    auto const in = gradients_of(step);
+    values mean(coordinates);
+    for (std::size_t k = 0; k < world; ++k) {
+      if (step % 3 == 0) { e[k] = values(coordinates); }
+      h[k]         = combine(1, in_double(in[k]), 1, e[k]);
+      auto const c = compress<4>(h[k], static_cast<std::uint64_t>(step));
+      e[k]         = combine(.8f, e[k], 1 - double{.8f}, combine(1, h[k], -1, c));
+      mean         = combine(1, mean, 1. / world, c);
+    }
+    std::vector<std::vector<float>> shards(world);
+    on_ranks(group, [&](std::size_t k, auto const& reduce) {
+      shards[k].resize(ranks[k].plan.shard_size());
+      return reduce_scatter_mean(cpu_executor{},
+                                 ranks[k].plan,
+                                 std::span<float const>{in[k]},
+                                 std::span{shards[k]},
+                                 ranks[k].state(),
+                                 ranks[k].workspace(),
+                                 reduce);
+    });
+    CAPTURE(step);
+    std::vector<float> whole;
+    for (auto const& shard : shards) { whole.insert(whole.end(), shard.begin(), shard.end()); }
+    REQUIRE(are_near(whole, mean));
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), e[k], h[k]));
+    }
+  }
+}
+
+TEST_CASE("[feedback] MuLoCo's outer step is that of its formulas")
+{
+  muloco_codec codec;
+  codec.feedback.decay = .9f;
+  auto ranks           = memories(codec);
+  values x             = in_double(tests::normal_gradients(1, coordinates, 3)[0]);
+  std::vector<std::vector<float>> shared(world, {x.begin(), x.end()}), local = shared,
+                                                                       velocity(world), moved;
+  for (auto& v : velocity) { v.resize(coordinates); }
+  moved = velocity;
+  std::vector<values> e(world, values(coordinates));
+  values u(coordinates);
+  loopback_group group{world};
+  for (int step = 0; step < 4; ++step) {
+    auto const in = gradients_of(step);
+    values psi(coordinates);
+    for (std::size_t k = 0; k < world; ++k) {
+      for (std::size_t i = 0; i < coordinates; ++i) { local[k][i] -= in[k][i]; }
+      e[k] = combine(.9f, e[k], 1, combine(1, in_double(shared[k]), -1, in_double(local[k])));
+      auto const c = compress<2>(e[k], static_cast<std::uint64_t>(step));
+      e[k]         = combine(1, e[k], -1, c);
+      psi          = combine(1, psi, 1. / world, c);
+    }
+    u = combine(.6f, u, 1, psi);
+    x = combine(1, x, -double{.7f}, combine(1, psi, .6f, u));
+    on_ranks(group, [&](std::size_t k, auto const& reduce) {
+      return muloco_step(ranks[k].plan,
+                         local[k],
+                         shared[k],
+                         velocity[k],
+                         moved[k],
+                         .6f,
+                         .7f,
+                         ranks[k].state(),
+                         ranks[k].workspace(),
+                         reduce);
+    });
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(shared[k], x));
+      REQUIRE(local[k] == shared[0]);
+      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), e[k]));
+    }
+  }
+}
+
+TEST_CASE("[feedback] EF21's estimates are those of its formulas")
+{
+  auto ranks = memories(ef21_codec{});
+  std::vector<std::vector<float>> estimate(world, std::vector<float>(coordinates));
+  std::vector<values> h(world, values(coordinates));
+  values g(coordinates);
+  loopback_group group{world};
+  for (int step = 0; step < 5; ++step) {
+    auto in = gradients_of(0);  // of which EF21's estimates become the mean
+    for (std::size_t k = 0; k < world; ++k) {
+      auto const c =
+        compress<1>(combine(1, in_double(in[k]), -1, h[k]), static_cast<std::uint64_t>(step));
+      h[k] = combine(1, h[k], 1, c);
+      g    = combine(1, g, 1. / world, c);
+    }
+    on_ranks(group, [&](std::size_t k, auto const& reduce) {
+      return ef21_step(
+        ranks[k].plan, in[k], estimate[k], ranks[k].state(), ranks[k].workspace(), reduce);
+    });
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(estimate[k], g));
+      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), h[k]));
+    }
+  }
+}
+
+// Columns of a factor, each of so many elements, made orthonormal one after the other.
+[[nodiscard]] values orthonormal(values columns, std::size_t length)
+{
+  auto const along = [&](std::size_t a, std::size_t b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < length; ++i) {
+      sum += columns[a * length + i] * columns[b * length + i];
+    }
+    return sum;
+  };
+  for (std::size_t k = 0; k < columns.size() / length; ++k) {
+    for (std::size_t l = 0; l < k; ++l) {
+      double const part = along(k, l);
+      for (std::size_t i = 0; i < length; ++i) {
+        columns[k * length + i] -= part * columns[l * length + i];
+      }
+    }
+    double const norm = std::sqrt(along(k, k));
+    for (std::size_t i = 0; i < length; ++i) { columns[k * length + i] /= norm; }
+  }
+  return columns;
+}
+
+TEST_CASE("[feedback] Dion's steps and momenta are those of its formulas")
+{
+  constexpr std::size_t rows = 48, columns = 40, rank = 2;
+  tensor const matrix[] = {{.rows = rows, .columns = columns}};
+  dion_codec<rank> codec;
+  codec.feedback.mu = .9f;
+  tests::loopback_run<dion_codec<rank>> run{
+    codec, layout{.coordinates = rows * columns, .tensors = matrix}, world, seed};
+  auto const* const first =
+    reinterpret_cast<float const*>(run.state().data() + run.plan().warm_offset());
+  values q(first, first + rank * columns), x(rows * columns);
+  std::vector<values> momentum(world, values(rows * columns));
+  std::vector<float> weights(rows * columns);
+  for (int step = 0; step < 4; ++step) {
+    auto const in =
+      tests::normal_gradients(world, rows * columns, 100 + static_cast<unsigned>(step));
+    values b(rows * columns);
+    for (std::size_t k = 0; k < world; ++k) {
+      momentum[k] = combine(1, momentum[k], 1, in_double(in[k]));
+      b           = combine(1, b, 1. / world, momentum[k]);
+    }
+    values p(rank * rows), r(rank * columns);
+    for (std::size_t k = 0; k < rank; ++k) {
+      for (std::size_t i = 0; i < b.size(); ++i) {
+        p[k * rows + i / columns] += b[i] * q[k * columns + i % columns];
+      }
+    }
+    p = orthonormal(p, rows);
+    values sent(b.size());
+    for (std::size_t k = 0; k < rank; ++k) {
+      double square = 0;
+      for (std::size_t i = 0; i < b.size(); ++i) {
+        r[k * columns + i % columns] += b[i] * p[k * rows + i / columns];
+      }
+      for (std::size_t j = 0; j < columns; ++j) {
+        square += r[k * columns + j] * r[k * columns + j];
+      }
+      for (std::size_t i = 0; i < b.size(); ++i) {
+        sent[i] += p[k * rows + i / columns] * r[k * columns + i % columns];
+      }
+      for (std::size_t j = 0; j < columns; ++j) {
+        q[k * columns + j] = r[k * columns + j] / std::sqrt(square);
+      }
+      for (std::size_t i = 0; i < b.size(); ++i) {
+        x[i] -= double{.02f} * std::sqrt(1. * rows / columns) * p[k * rows + i / columns] *
+                q[k * columns + i % columns];
+      }
+    }
+    for (values& m : momentum) { m = combine(1, m, double{.9f} - 1, sent); }
+    run.exchange(in);
+    dion_update(run.plan(), run.workspace(), .02f, weights.data());
+    CAPTURE(step);
+    REQUIRE(are_near(weights, x));
+    for (int k = 0; k < world; ++k) {
+      REQUIRE(are_near(run.residual(k), momentum[static_cast<std::size_t>(k)]));
+    }
+  }
+}
+
+// With decay 1, gain 1 and no reset all that is sent and kept has the bits of `error_feedback`.
+template <class Mine, class Reference>
+void check_defaults(Mine const& mine, Reference const& reference)
+{
+  tests::loopback_run<Mine> own{mine, layout{coordinates}, 2, seed};
+  tests::loopback_run<Reference> other{reference, layout{coordinates}, 2, seed};
+  CHECK(own.plan().state_bytes() == other.plan().state_bytes() + 16);
+  CHECK(own.plan().state_fingerprint() != other.plan().state_fingerprint());
+  for (int step = 0; step < 3; ++step) {
+    auto const in = tests::normal_gradients(2, coordinates, 100 + static_cast<unsigned>(step));
+    CHECK(own.exchange(in) == other.exchange(in));
+    for (int rank = 0; rank < 2; ++rank) {
+      auto const kept   = residuals_of(own.plan(rank), own.state(rank));
+      auto const wanted = residuals_of(other.plan(rank), other.state(rank));
+      CHECK(std::equal(kept.begin(), kept.end(), wanted.begin(), wanted.end()));
+      CHECK(feedback_gain(own.plan(rank), own.state(rank))[0] == 1.0f);
+    }
+  }
+}
+
+TEST_CASE("[feedback] decay 1 without reset keeps the bits of error feedback")
+{
+  check_defaults(
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>{},
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, error_feedback>{});
+  check_defaults(cast_codec<half, top_chunks<64>, decayed_feedback>{},
+                 cast_codec<half, top_chunks<64>, error_feedback>{});
+}
+
+// Two shots of 1 bit: who keeps what they lose, and what that is in double.
+template <class Feedback>
+void check_keepers(Feedback const& feedback, double weight, bool by_ranks, bool by_owners)
+{
+  constexpr std::size_t padded = 1024;
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, Feedback> codec{};
+  codec.feedback = feedback;
+  tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
+  std::vector<values> e(world, values(padded));
+  values of_owners(padded);
+  for (int step = 0; step < 4; ++step) {
+    auto const in = gradients_of(step);
+    values mean   = combine(weight, of_owners, 0, of_owners);
+    for (std::size_t k = 0; k < world; ++k) {
+      values given = in_double(in[k]);
+      given.resize(padded);
+      auto const p = combine(1, given, weight, e[k]);
+      auto const c = compress<1>(p, static_cast<std::uint64_t>(step));
+      if (by_ranks) { e[k] = combine(1, p, -1, c); }
+      std::fill(e[k].begin() + coordinates, e[k].end(), 0);
+      mean = combine(1, mean, 1. / world, c);
+    }
+    auto const sent = compress<1>(mean, static_cast<std::uint64_t>(step));
+    if (by_owners) { of_owners = combine(1, mean, -1, sent); }
+    auto const& out = run.exchange(in);
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(out[k], sent, sent));
+      // Of four chunks rank 0 owns two, and all have room for as many. Owners keep sums, not means.
+      auto const kept = residuals_of(run.plan(static_cast<int>(k)), run.state(static_cast<int>(k)));
+      REQUIRE(kept.size() == (by_owners ? 2 * size : 0) + (by_ranks ? coordinates : 0));
+      if (by_ranks) { REQUIRE(are_near(kept.last(coordinates), e[k], sent)); }
+      if (by_owners) {
+        auto const begin = of_owners.begin() + static_cast<std::ptrdiff_t>(k * size);
+        values const own(begin, begin + size);
+        REQUIRE(
+          are_near(kept.first(size), combine(world, own, 0, own), combine(world, sent, 0, sent)));
+      }
+    }
+  }
+}
+
+TEST_CASE("[feedback] ranks, owners or both keep what two shots lose")
+{
+  check_keepers(error_feedback{}, 1, true, true);
+  check_keepers(kept_by_ranks<>{}, 1, true, false);
+  check_keepers(kept_by_owners<decayed_feedback>{{.decay = .5f}}, .5, false, true);
+  using both =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, error_feedback>;
+  using owners =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, kept_by_owners<>>;
+  auto const plan = both{}.plan(layout{coordinates}, {.size = world, .rank = 0});
+  auto const less = owners{}.plan(layout{coordinates}, {.size = world, .rank = 0});
+  CHECK(less.state_bytes() == plan.state_bytes() - 4 * coordinates);
+  CHECK(less.workspace_bytes() == plan.workspace_bytes() - plan.payload_bytes());
+  CHECK(less.state_fingerprint() != plan.state_fingerprint());
+}
+
+TEST_CASE("[feedback] the weight of what is kept: decay, gain, and none every few steps")
+{
+  constexpr decayed_feedback f{.decay = .5f, .reset_every = 3};
+  for (std::uint64_t step = 0; step < 9; ++step) {
+    CHECK(f.kept_weight(step, 4.0f) == (step % 3 == 0 ? 0.0f : 2.0f));
+    CHECK(decayed_feedback{}.kept_weight(step, 4.0f) == 4.0f);
+    CHECK(averaged_feedback{.reset_every = 4}.kept_weight(step, 3.0f) ==
+          (step % 4 == 0 ? 0.0f : 3.0f));
+  }
+}
+
+TEST_CASE("[feedback] a step that is not finite leaves what is kept without decay or reset")
+{
+  clan_codec codec;
+  codec.feedback = {.decay = .5f, .reset_every = 1};
+  tests::loopback_run<clan_codec> run{codec, layout{coordinates}, 2, seed};
+  auto in = tests::normal_gradients(2, coordinates, 7);
+  run.exchange(in);
+  auto const all = residuals_of(run.plan(), run.state());
+  std::vector<float> const before(all.begin(), all.end());
+  in[1][5] = std::nanf("");
+  run.exchange(in);
+  CHECK(std::equal(all.begin(), all.end(), before.begin()));
+}
+
+}  // namespace
