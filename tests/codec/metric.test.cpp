@@ -218,8 +218,8 @@ TEST_CASE("[metric] errors are in units of each coordinate")
   double const lost = 0.13 + 0.13 * 1.13;
   shot<kept_diagonal> const in_units{.metric = {.horizon = 20}};
   CHECK(error_of(in_units) < 2 * lost);
-  shot<kept_diagonal_in<bfloat16>> const in_halves{.metric = {.horizon = 20}};
-  CHECK(error_of(in_halves) < 2 * lost);
+  shot<kept_diagonal_in<bfloat16>> const in_16_bits{.metric = {.horizon = 20}};
+  CHECK(error_of(in_16_bits) < 2 * lost);
   CHECK(error_of(shot<plain_metric>{}) > 0.7 * 455 * lost);
 }
 
@@ -254,10 +254,10 @@ TEST_CASE("[metric] scales in bfloat16 follow a mean square that changes by less
   double mean = 0, largest = 0;
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
     std::vector<float> first(size), floats(size), v(size), to(size);
-    std::vector<bfloat16> halves(size);
+    std::vector<bfloat16> rounded(size);
     for (std::size_t i = 0; i < size; ++i) {
       first[i] = floats[i] = std::ldexp(1.0f + static_cast<float>(i % 128) / 128, -20);
-      halves[i]            = from_float<bfloat16>(first[i]);
+      rounded[i]           = from_float<bfloat16>(first[i]);
     }
     for (std::uint64_t step = 0; step < 800; ++step) {
       float const root         = std::exp(-static_cast<float>(step) / 1000);
@@ -272,10 +272,10 @@ TEST_CASE("[metric] scales in bfloat16 follow a mean square that changes by less
                             size);
       };
       follow(floats);
-      follow(halves);
+      follow(rounded);
     }
     for (std::size_t i = 0; i < size; ++i) {
-      double const error = std::log(static_cast<double>(to_float(halves[i]) / floats[i]));
+      double const error = std::log(static_cast<double>(to_float(rounded[i]) / floats[i]));
       mean += error / (size * chunks);
       largest = std::max(largest, std::abs(error));
     }

@@ -20,17 +20,17 @@ TEST_CASE("[cuda_executor] two shots in a metric equal the CPU executor")
 
 TEST_CASE("[cuda_executor] scales in bfloat16 equal those of the CPU executor")
 {
-  using in_halves = two_shot_codec<fixed_chunks<256>,
-                                   partial_hadamard<256>,
-                                   lloyd_max<2>,
-                                   no_feedback,
-                                   kept_diagonal_in<bfloat16>>;
-  compare_executors<in_halves, float>({.codec           = {},
-                                       .gradient        = {.coordinates = 3 * 256 + 77},
-                                       .world           = 2,
-                                       .steps           = 3,
-                                       .misaligned      = true,
-                                       .non_finite_step = 1});
+  using in_16_bits = two_shot_codec<fixed_chunks<256>,
+                                    partial_hadamard<256>,
+                                    lloyd_max<2>,
+                                    no_feedback,
+                                    kept_diagonal_in<bfloat16>>;
+  compare_executors<in_16_bits, float>({.codec           = {},
+                                        .gradient        = {.coordinates = 3 * 256 + 77},
+                                        .world           = 2,
+                                        .steps           = 3,
+                                        .misaligned      = true,
+                                        .non_finite_step = 1});
 }
 
 TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")

@@ -18,11 +18,11 @@ template <int Size, feedback Feedback = no_feedback>
 using shot =
   two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<2>, Feedback, kept_diagonal>;
 template <feedback Feedback>
-using in_halves = two_shot_codec<fixed_chunks<256>,
-                                 partial_hadamard<256>,
-                                 lloyd_max<2>,
-                                 Feedback,
-                                 kept_diagonal_in<bfloat16>>;
+using in_16_bits = two_shot_codec<fixed_chunks<256>,
+                                  partial_hadamard<256>,
+                                  lloyd_max<2>,
+                                  Feedback,
+                                  kept_diagonal_in<bfloat16>>;
 template <class Range, feedback Feedback = no_feedback>
 using in_lanes = codec<fixed_chunks<256>,
                        partial_hadamard<256>,
@@ -41,8 +41,8 @@ TEST_CASE("[execute] two shots in a metric have the same bytes in kernels")
 
 TEST_CASE("[execute] scales in bfloat16 have the same bytes in kernels")
 {
-  tests::compare_buckets<float>(in_halves<no_feedback>{});
-  tests::compare_orders<float>(in_halves<error_feedback>{}, 3, true);
+  tests::compare_buckets<float>(in_16_bits<no_feedback>{});
+  tests::compare_orders<float>(in_16_bits<error_feedback>{}, 3, true);
 }
 
 TEST_CASE("[execute] codes that are summed in a metric have the same bytes in kernels")

@@ -41,8 +41,8 @@ class chunk_counts : public plan_counts<Codec> {
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
     this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
     if constexpr (in_metric<Codec>) {
-      bool const in_halves = sizeof(metric_scale<Codec>) == 2;
-      this->fingerprint_   = mix(this->fingerprint_, in_halves ? 3 : 2);
+      bool const in_16_bits = sizeof(metric_scale<Codec>) == 2;
+      this->fingerprint_    = mix(this->fingerprint_, in_16_bits ? 3 : 2);
     }
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
   }

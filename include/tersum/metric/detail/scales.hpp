@@ -49,8 +49,7 @@ template <class Arithmetic>
 //! @name What rounds scales to bfloat16
 //! The draw of a coordinate is of 16 bits, each value alike over the steps, new in each step, the same on every rank.
 //! @{
-inline constexpr std::uint32_t draw_stride =
-  0x9e37u;  // odd, 2^16 times the golden ratio: neighbours lie apart
+inline constexpr std::uint32_t draw_stride = 0x9e37u;  // 2^16 times the golden ratio, odd
 
 //! The draw of a chunk's first coordinate; that of coordinate i is i `draw_stride` more. Bits above 16 mean nothing.
 [[nodiscard]] TERSUM_INLINE std::uint32_t first_draw(std::uint64_t chunk, std::uint64_t sign_key)
