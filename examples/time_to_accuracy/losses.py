@@ -36,7 +36,8 @@ LAST_PHASE = 0.3  # of all steps: those in which the second of two presets is us
 
 
 class Ranks:
-    """The exchange of all ranks: `mean` averages a list of flat gradients, one a rank, or momenta since `send_momenta`."""
+    """The exchange of all ranks: `mean` averages a list of flat gradients, one a rank, or momenta since `send_momenta`. With two
+    presets, "sharded_2,gathered_4", the first one gives each rank a shard of the mean, and the second one codes the mean."""
 
     def __init__(self, preset, parameters, world, seed):
         self.parameters, self.world, self.seed = parameters, world, seed
@@ -46,6 +47,8 @@ class Ranks:
     def open(self, preset):
         """From the next exchange on they use this preset, with new states."""
         parameters, world, seed = self.parameters, self.world, self.seed
+        preset, _, down = preset.partition(",")
+        self.down = Ranks(down, parameters, 1, seed) if down else None
         records, at = (library.Tensor * len(parameters))(), 0
         for record, p in zip(records, parameters):
             record.rows = p.shape[0] if p.dim() > 1 else 1
@@ -65,15 +68,17 @@ class Ranks:
             self.states.append(torch.zeros(lib.tersum_state_bytes(codec), dtype=torch.uint8))
             self.workspaces.append(torch.empty(lib.tersum_workspace_bytes(codec), dtype=torch.uint8))
             lib.tersum_initialize(codec, self.states[rank].data_ptr(), seed, None)
-        self.steps = []
+        self.rounds = []  # of each, how the ranks see it: where things lie differs under sharded_*
         for index in range(lib.tersum_step_count(self.codecs[0])):
-            self.steps.append(library.Step())
-            lib.tersum_get_step(self.codecs[0], index, self.steps[-1])
+            self.rounds.append([library.Step() for _ in self.codecs])
+            for codec, step in zip(self.codecs, self.rounds[-1]):
+                lib.tersum_get_step(codec, index, step)
 
     @property
     def bits(self):
-        """What a rank gives to its collectives, per coordinate."""
-        return lib.tersum_bits_per_coordinate(self.codecs[0])
+        """What a rank gives to its collectives, per coordinate; of two presets the mean, as each goes one of the two ways."""
+        bits = lib.tersum_bits_per_coordinate(self.codecs[0])
+        return bits if self.down is None else (bits + self.down.bits) / 2
 
     def send_momenta(self, preset, momentum_of, beta):
         """As DDPHook.send_momenta."""
@@ -87,33 +92,54 @@ class Ranks:
     def mean(self, gradients):
         summands = self.summands(gradients)
         self._exchange(summands)
+        if self.down is not None:
+            return self.down.mean([torch.cat([values[self._shard(k)] for k, values in enumerate(summands)])])
         if self.momentum is not None:
             self.momentum = summands[0].clone()
         return summands[0]
 
     def _exchange(self, gradients):
-        for index, step in enumerate(self.steps):
-            size = step.count * step.element_bytes
-            if step.kind == library.CALL:
+        for index, steps in enumerate(self.rounds):
+            kind = steps[0].kind
+            if kind == library.CALL:
                 for codec, values, state, work in zip(self.codecs, gradients, self.states, self.workspaces):
                     lib.tersum_run(codec, index, values.data_ptr(), state.data_ptr(), work.data_ptr(), None)
-            elif step.kind == library.REDUCE:
-                first = self.workspaces[0]
-                for work in self.workspaces[1:]:
-                    lib.tersum_add(self.codecs[0], index, first.data_ptr(), first.data_ptr() + step.offset,
-                                   first.data_ptr() + step.offset, work.data_ptr() + step.offset, 0, step.count, None)
-                for work in self.workspaces[1:]:
-                    work[step.offset:step.offset + size] = first[step.offset:step.offset + size]
+            elif kind == library.REDUCE:
+                self._reduce(index, steps)
+            elif kind == library.SHARDS:
+                self._move_shards(index, steps)
             else:
-                self._move(step, size)
+                self._move(steps)
 
-    def _move(self, step, size):
+    def _reduce(self, index, steps):
+        count, size = steps[0].count, steps[0].count * steps[0].element_bytes
+        first, total = self.workspaces[0], self.workspaces[0].data_ptr() + steps[0].offset
+        for step, work in zip(steps[1:], self.workspaces[1:]):
+            lib.tersum_add(self.codecs[0], index, first.data_ptr(), total, total, work.data_ptr() + step.offset, 0, count, None)
+        for step, work in zip(steps[1:], self.workspaces[1:]):
+            work[step.offset:step.offset + size] = first[steps[0].offset:steps[0].offset + size]
+
+    def _move(self, steps):
+        step, size = steps[0], steps[0].count * steps[0].element_bytes
         for r, to in enumerate(self.workspaces):
             for k, work in enumerate(self.workspaces):
                 part, begin = (k, step.offset) if step.kind == library.GATHER else (r, step.received_offset)
                 if step.kind == library.SCATTER or k != r:
                     sent = work[step.offset + part * size:step.offset + (part + 1) * size]
                     to[begin + k * size:begin + (k + 1) * size] = sent
+
+    def _move_shards(self, index, steps):
+        for r, to in enumerate(self.workspaces):
+            at = steps[r].received_offset
+            for codec, work in zip(self.codecs, self.workspaces):
+                offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+                lib.tersum_get_part(codec, index, r, offset, size)
+                to[at:at + size.value] = work[offset.value:offset.value + size.value]
+                at += size.value
+
+    def _shard(self, rank):
+        begin = lib.tersum_shard_begin(self.codecs[rank])
+        return slice(begin, begin + lib.tersum_shard_size(self.codecs[rank]))
 
 
 def flat(tensors):
@@ -206,8 +232,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--task", default="transformer", choices=list(TASKS))
     parser.add_argument("--codecs", nargs="+", required=True,
-                        help=f"presets, also as PRESET+by_tensor, or PRESET>PRESET with the "
-                             f"second one in the last {LAST_PHASE} of the steps, or {', '.join(MOMENTA)}; {BASELINE} is always there")
+                        help=f"presets, also as PRESET+by_tensor; SHARDED,GATHERED, which go one way each; PRESET>PRESET, the second "
+                             f"one in the last {LAST_PHASE} of the steps; {', '.join(MOMENTA)}; {BASELINE} is always there")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--batch", type=int, default=0, help="of each rank in a step; of transformers, whose is 16")
