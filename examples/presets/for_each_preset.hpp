@@ -163,6 +163,7 @@ void for_each_other_sharded_preset(Visitor visit)
 {
   namespace p = tersum::presets;
   visit("sharded_8", "sharded_4 with 8 bits", p::sharded_8);
+  visit("sharded_half", "halves with a scale for each chunk, added in float", p::sharded_half);
   visit("sharded_2_ef", "sharded_2 with error feedback", p::sharded_2_ef);
   visit("sharded_4_ef", "sharded_4 with error feedback", p::sharded_4_ef);
 }

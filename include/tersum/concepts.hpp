@@ -226,6 +226,12 @@ template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is
 template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
                                             && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T> && has_distortion<T>;
 
+//! No codes: coordinates travel as `element`, of `bits` bits: `cast`.
+template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
+
+//! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.
+template <class T> concept part_quantizer = codebook<T> || group_quantizer<T> || conversion<T>;
+
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;
 

@@ -77,16 +77,16 @@ struct gathered_counts : chunk_counts<Codec> {
 //!
 //! Feedback keeps what a rank's own codes lost.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
-//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
-//! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`; under `allocated_chunks` any width of it.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
+//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
-          class Quantizer,
+          part_quantizer Quantizer,
           feedback Feedback = no_feedback,
           metric Metric     = plain_metric>
-requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct gathered_codec {
+struct gathered_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;

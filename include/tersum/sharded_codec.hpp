@@ -147,16 +147,16 @@ struct sharded_counts : shard_counts<Codec> {
 //!
 //! Feedback keeps what a rank's own codes lost, of all shards.
 //! @tparam Chunker    `fixed_chunks<C>`, C from 256.
-//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
-//! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
+//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric` or `given_diagonal`, whose scales every rank has of all shards.
 template <chunker Chunker,
           rotator Rotator,
-          class Quantizer,
+          part_quantizer Quantizer,
           feedback Feedback = no_feedback,
           metric Metric     = plain_metric>
-requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct sharded_codec {
+struct sharded_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;

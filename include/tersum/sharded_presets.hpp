@@ -9,7 +9,9 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/sharded_codec.hpp>
 #include <tersum/values_codec.hpp>
@@ -30,6 +32,8 @@ inline constexpr sharded<4> sharded_4{};
 inline constexpr sharded<8> sharded_8{};
 inline constexpr sharded<2, error_feedback> sharded_2_ef{};
 inline constexpr sharded<4, error_feedback> sharded_4_ef{};
+//! Halves on the wire, with a scale for every 1024; sums in float.
+inline constexpr sharded_codec<fixed_chunks<1024>, no_rotation, cast<half>> sharded_half{};
 //! @}
 
 //! @name Values: each rank's shard in codes, for all ranks
@@ -40,6 +44,7 @@ using values = values_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_ma
 inline constexpr values<4> values_4{};
 inline constexpr values<8> values_8{};
 inline constexpr values<4, error_feedback> values_4_ef{};
+inline constexpr values_codec<fixed_chunks<1024>, no_rotation, cast<half>> values_half{};
 inline constexpr values<2, difference_feedback> differences_2{};
 inline constexpr values<4, difference_feedback> differences_4{};
 //! @}

@@ -37,11 +37,14 @@ namespace tersum::inline v0 {
 //! With `error_feedback` the owner of a shard adds what its codes lost to the next values. With `difference_feedback` codes
 //! are of the difference to what all ranks hold.
 //! @tparam Chunker    `fixed_chunks<C>`, C from 256.
-//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks.
-//! @tparam Quantizer  `lloyd_max<q>` or `group_absmax<q, B>`.
+//! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
+//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`.
 //! @tparam Feedback   `no_feedback`, `error_feedback` or `difference_feedback`.
-template <chunker Chunker, rotator Rotator, class Quantizer, feedback Feedback = no_feedback>
-requires(codebook<Quantizer> || group_quantizer<Quantizer>) struct values_codec {
+template <chunker Chunker,
+          rotator Rotator,
+          part_quantizer Quantizer,
+          feedback Feedback = no_feedback>
+struct values_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;

@@ -35,6 +35,10 @@ void compare_shards(Codec const& codec)
 TEST_CASE("[cuda_executor] shards equal the CPU executor")
 {
   SUBCASE("sharded_4") { compare_shards<float, float>(presets::sharded_4); }
+  SUBCASE("sharded_half of bfloat16 in float")
+  {
+    compare_shards<tersum::bfloat16, float>(presets::sharded_half);
+  }
   SUBCASE("sharded_2_ef of bfloat16 in float")
   {
     compare_shards<tersum::bfloat16, float>(presets::sharded_2_ef);

@@ -35,6 +35,7 @@ void compare_values(Codec const& codec)
 TEST_CASE("[cuda_executor] values equal the CPU executor")
 {
   SUBCASE("values_4") { compare_values<float, float>(presets::values_4); }
+  SUBCASE("values_half") { compare_values<float, float>(presets::values_half); }
   SUBCASE("values_4_ef of half")
   {
     compare_values<tersum::half, tersum::half>(presets::values_4_ef);

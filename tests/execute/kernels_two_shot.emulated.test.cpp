@@ -27,6 +27,10 @@ TEST_CASE("[kernels] two shots of fixed chunks")
   SUBCASE("1024, 4 bits") { compare_all<float>(presets::two_shot_4); }
   SUBCASE("256, 1 bit") { compare_all<half>(shot<256, 1>{}); }
   SUBCASE("512, 5 bits") { compare_all<bfloat16>(shot<512, 5>{}); }
+  SUBCASE("512, bfloat16")
+  {
+    compare_all<float>(two_shot_codec<fixed_chunks<512>, no_rotation, cast<bfloat16>>{});
+  }
   SUBCASE("2048, 6 bits") { compare_all<float>(shot<2048, 6>{}); }
 }
 

@@ -56,6 +56,7 @@ TEST_CASE("[kernels] values")
   {
     compare_values<float, half>(values_of<2048, 1, difference_feedback>{});
   }
+  SUBCASE("halves of bfloat16 in float") { compare_values<bfloat16, float>(presets::values_half); }
   SUBCASE("blocks with scales of their own, differences")
   {
     using quantizer = group_absmax<4, 32, linear_levels, byte_scale>;

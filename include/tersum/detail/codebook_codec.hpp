@@ -15,12 +15,13 @@
 namespace tersum::inline v0::detail {
 
 //! @brief True, or a sentence of the compiler that says which policy does not fit.
-template <chunker Chunker, rotator Rotator, class Quantizer>
+template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
 [[nodiscard]] constexpr bool suits_codebook_codec() noexcept
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
-  static_assert(Quantizer::bits >= 1 && Quantizer::bits <= 8, "tersum: a code has 1 to 8 bits");
+  static_assert(conversion<Quantizer> || (Quantizer::bits >= 1 && Quantizer::bits <= 8),
+                "tersum: a code has 1 to 8 bits");
   if constexpr (has_magnitudes<Quantizer>) {
     static_assert(
       Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
@@ -45,9 +46,10 @@ template <chunker Chunker, rotator Rotator, class Quantizer>
                   !has_packed_rotation<Rotator, Chunker::chunk_size>,
                 "tersum: two_shot_codec and per_hop_codec rotate whole chunks for a codebook: use "
                 "partial_hadamard of the chunk size");
-  static_assert(codebook<Quantizer> || Rotator::rotation_size == 1,
-                "tersum: two_shot_codec and per_hop_codec leave blocks with scales of their own "
-                "where they are: use no_rotation");
+  static_assert(
+    codebook<Quantizer> || Rotator::rotation_size == 1,
+    "tersum: two_shot_codec and per_hop_codec leave blocks with scales of their own, and casts, "
+    "where they are: use no_rotation");
   static_assert(scale_words<Quantizer>(Chunker::chunk_size) % 4 == 0,
                 "tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a "
                 "chunk needs 16 blocks or a multiple");

@@ -7,17 +7,47 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
 
-//! @brief Converts each coordinate to `T`, which the transport sums natively. Round to nearest even.
+//! @brief Converts each coordinate to `T`. Round to nearest even.
 //!
-//! The sum is divided by the number of ranks after the exchange, so the sum itself must fit `T`. Above 65504 a half
-//! overflows, which the flag of values that are not finite reports. With feedback a rank sends +-65504 at most, and keeps the
-//! rest.
+//! Under `cast_codec` the transport sums the elements natively. The sum is divided by the number of ranks after the exchange, so
+//! the sum itself must fit `T`. Above 65504 a half overflows, which the flag of values that are not finite reports. With
+//! feedback a rank sends +-65504 at most, and keeps the rest.
+//!
+//! Codecs that decode before they add (`sharded_codec`, `values_codec`, `gathered_codec`, `two_shot_codec`, all with
+//! `no_rotation`) take it as their quantizer. Sums are then made in float. Of 16-bit elements each chunk has a scale, the
+//! power of two that brings its largest magnitude to 2^14 or above, below 2^15: halves neither overflow, nor lose bits of
+//! values above 2^-28 of the largest one. Floats travel as they are.
 template <gradient_element T>
 struct cast {
-  using element = T;
+  using element             = T;
+  static constexpr int bits = 8 * static_cast<int>(sizeof(T));  //!< On the wire.
 };
+
+namespace detail {
+
+//! @brief The scale of a chunk whose coordinates travel as `T`: 1 for floats, otherwise a power of two. 0 where 16 bits would
+//! hold next to nothing, NaN where a coordinate is not finite.
+//! @param largest  The largest magnitude, NaN above infinity.
+template <gradient_element T>
+[[nodiscard]] TERSUM_INLINE float scale_of_elements(float largest)
+{
+  if (!is_finite(largest)) { return bits_float(0x7fffffffu); }
+  if constexpr (sizeof(T) == 4) { return 1.0f; }
+  return largest < 0x1p-100f ? 0.0f : bits_float((float_bits(largest) & 0x7f800000u) - (14u << 23));
+}
+
+//! @brief One over a scale of these; 0 where nothing travels.
+[[nodiscard]] TERSUM_INLINE float inverse_of_scale(float scale)
+{
+  return scale > 0.0f ? bits_float(0x7f000000u - float_bits(scale)) : 0.0f;
+}
+
+}  // namespace detail
 
 }  // namespace tersum::inline v0

@@ -6,10 +6,12 @@
 
 #pragma once
 
+#include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/dither.hpp>
 
@@ -75,6 +77,64 @@ struct part_codes<Quantizer> {
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(scale, share_of)));
     }
+  }
+};
+
+//! @brief Elements in the order of the gradient, sixteen bytes at a time.
+template <conversion Quantizer>
+struct part_codes<Quantizer> {
+  using element = typename Quantizer::element;
+
+  template <class Part>
+  TERSUM_BODY static void add(Part const& own,
+                              std::uint32_t const* codes,
+                              float scale,
+                              float (&v)[32])
+  {
+    using context = typename Part::context_type;
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      float values[8];
+      load_eight(own.ctx, reinterpret_cast<element const*>(codes) + first_of<Part>(own, r), values);
+      TERSUM_UNROLL
+      for (int i = 0; i < 8; ++i) { v[8 * r + i] = context::fma(values[i], scale, v[8 * r + i]); }
+    }
+  }
+
+  template <class Dither, class Part>
+  TERSUM_BODY static void encode(
+    Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
+  {
+    using context      = typename Part::context_type;
+    std::uint32_t most = 0;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) { most = maximum(most, context::bits(v[k]) & 0x7fffffffu); }
+    float const scale = scale_of_elements<element>(
+      context::from_bits(chunk_maximum(own.ctx, most, own.mine, own.storage)));
+    if (!own.mine.active || own.place.level == 0) { return; }
+    if (own.mine.thread == 0) {
+      own.ctx.store(part + own.map.scale_word(own.place.index),
+                    context::bits(context::multiply(scale, share_of)));
+    }
+    float const inverse = inverse_of_scale(scale);
+    auto* const to      = reinterpret_cast<element*>(part + own.place.word);
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      float values[8];
+      TERSUM_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        values[i] = scale > 0.0f ? context::multiply(v[8 * r + i], inverse) : 0.0f;
+      }
+      store_eight(own.ctx, to + first_of<Part>(own, r), values);
+    }
+  }
+
+ private:
+  //! The first of a thread's coordinates in quarter r.
+  template <class Part>
+  [[nodiscard]] TERSUM_BODY static unsigned first_of(Part const& own, int r)
+  {
+    return static_cast<unsigned>(r * (Part::size / 4)) + own.mine.thread * 8;
   }
 };
 

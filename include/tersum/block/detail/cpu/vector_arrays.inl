@@ -15,6 +15,20 @@ TERSUM_TARGET inline void fused_add(
   for (; i < count; ++i) { to[i] = ::fmaf(factor, a[i], b[i]); }
 }
 
+//! @brief to[i] += factor * from[i] with one rounding.
+template <class Element>
+TERSUM_TARGET inline void add_scaled(Element const* from,
+                                     float factor,
+                                     float* to,
+                                     std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width) {
+    store(to + i, fma_of_few_bits(load_values(from + i), broadcast(factor), load(to + i)));
+  }
+  for (; i < count; ++i) { to[i] = ::fmaf(to_float(from[i]), factor, to[i]); }
+}
+
 //! @brief to[i] = from[i] + residual[i] in float.
 template <class Element>
 TERSUM_TARGET inline void add_residual(Element const* from,

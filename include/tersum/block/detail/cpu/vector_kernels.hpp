@@ -162,6 +162,13 @@ inline void fused_add(
 }
 
 template <class Element>
+void add_scaled(
+  instruction_set set, Element const* from, float factor, float* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, add_scaled(from, factor, to, count));
+}
+
+template <class Element>
 void add_residual(
   instruction_set set, Element const* from, float const* residual, float* to, std::size_t count)
 {

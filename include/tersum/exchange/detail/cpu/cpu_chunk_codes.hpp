@@ -11,9 +11,11 @@
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -88,6 +90,35 @@ struct chunk_codes<Quantizer, Size> {
     instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
   {
     add_levels<Quantizer, Size, Rounded>(set, from, scale, rows, fresh);
+  }
+};
+
+//! @brief Elements in the order of the gradient.
+template <conversion Quantizer, int Size>
+struct chunk_codes<Quantizer, Size> {
+  using element = typename Quantizer::element;
+
+  template <class Dither>
+  [[nodiscard]] static float encode(
+    instruction_set set, dither_key const&, std::uint64_t, float const* values, std::uint32_t* to)
+  {
+    float const scale = scale_of_elements<element>(largest_of(set, values, Size));
+    if (scale > 0.0f) {
+      float const inverse = inverse_of_scale(scale);
+      static_cast<void>(convert_values(set, values, reinterpret_cast<element*>(to), inverse, Size));
+    } else {
+      std::fill_n(to, code_words<Quantizer>(Size), 0u);
+    }
+    return scale;
+  }
+
+  template <bool Rounded = false>
+  static void add(
+    instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
+  {
+    static_assert(!Rounded, "tersum: hops take codebooks with tables");
+    if (fresh) { std::fill_n(values, Size, 0.0f); }
+    add_scaled(set, reinterpret_cast<element const*>(from), scale, values, Size);
   }
 };
 
