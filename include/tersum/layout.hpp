@@ -57,6 +57,29 @@ struct layout {
   bool bypass_vectors        = true;
   //! Where a chunker's budget does not pay for a single chunk, all coordinates bypass the codec. If false they become zeros.
   bool bypass_unpaid = true;
+  std::uint64_t first =
+    0;  //!< Where the gradient is a part of a bucket: its first coordinate in it.
+  std::uint64_t whole =
+    0;  //!< And the bucket's length, which the tensors cover. 0: the gradient is all of the bucket.
+
+  //! @brief A part of this gradient, such as a rank's shard: with the pieces that it has of the tensors, of which those bypass
+  //! that would bypass whole.
+  //! @param begin  Its first coordinate.
+  //! @param end    The coordinate after its last one, at most `coordinates`.
+  [[nodiscard]] constexpr layout part(std::uint64_t begin, std::uint64_t end) const noexcept
+  {
+    layout piece      = *this;
+    piece.coordinates = end - begin;
+    piece.first       = first + begin;
+    piece.whole       = bucket();
+    return piece;
+  }
+
+  //! Coordinates of the bucket.
+  [[nodiscard]] constexpr std::uint64_t bucket() const noexcept
+  {
+    return whole != 0 ? whole : coordinates;
+  }
 
   //! Whether a tensor of this bucket is summed uncompressed.
   [[nodiscard]] constexpr bool bypasses(tensor const& t) const noexcept

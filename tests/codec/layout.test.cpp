@@ -4,6 +4,7 @@
 //! @file
 //! Buckets of several tensors: what bypasses is summed exactly, what does not is compressed tensor by tensor.
 
+#include "support/bad_input.hpp"
 #include "support/flush_subnormals.hpp"
 #include "support/loopback_run.hpp"
 
@@ -199,4 +200,38 @@ TEST_CASE("[layout] a bucket of vectors alone sends no codes and changes nothing
                                            std::vector<float>(42, 2.0f)};
   CHECK(run.exchange(in)[1] == std::vector<float>(42, 1.75f));
   CHECK(run.header().step == 1);
+}
+
+TEST_CASE(
+  "[layout] a part of a bucket has the pieces of its tensors, which bypass if the whole ones do")
+{
+  // Pieces of the first, all of the second, which is a vector, and of the third; nothing of the last.
+  std::array<tensor, 4> const whole{
+    {{"a", 50, 40, 0}, {"b", 1, 300, 2000}, {"c", 700, 2, 2300, 3.0f}, {"d", 9, 9, 3700}}};
+  layout const part = layout{.coordinates = 3781, .tensors = whole}.part(1990, 3000);
+  auto const plan   = presets::rotated_sat4.plan(part, {2, 0});
+  REQUIRE(plan.check().ok());
+  CHECK(plan.coordinates() == 1010);
+  CHECK(plan.bypassed() == 300);
+  std::vector<tensor_record> got;
+  plan.for_each_record([&](tensor_record const& record) { got.push_back(record); });
+  REQUIRE(got.size() == 3);
+  std::array<std::array<std::uint64_t, 3>, 3> const want{{{0, 10, 1}, {10, 300, 0}, {310, 700, 1}}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(got[i].offset == want[i][0]);
+    CHECK(got[i].size == want[i][1]);
+    CHECK(got[i].chunks == want[i][2]);
+  }
+  CHECK(got[2].weight == 3.0f);
+
+  // A part of a part, and parts that hold nothing or all.
+  CHECK(part.part(10, 20).first == 2000);
+  CHECK(presets::rotated_sat4.plan(part.part(10, 20), {2, 0}).bypassed() == 10);
+  CHECK(presets::rotated_sat4.plan(part.part(5, 5), {2, 0}).check().ok());
+  CHECK(presets::rotated_sat4.plan(part.part(0, 1010), {2, 0}).chunks() == plan.chunks());
+
+  CHECK(tests::mentions(
+    presets::rotated_sat4.plan({.coordinates = 20, .first = 3770, .whole = 3781}, {2, 0}).check(),
+    "layout.first"));
+  CHECK(presets::powersgd_r4.plan(part, {2, 0}).check().code == error_code::unsupported);
 }

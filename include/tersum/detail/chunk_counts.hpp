@@ -151,8 +151,17 @@ class chunk_counts : public plan_counts<Codec> {
     if (this->layout_.tensors.empty()) {
       visit_tensor({{}, this->layout_.coordinates}, all_bypass_);
     }
+    std::uint64_t const first = this->layout_.first;
+    std::uint64_t const last  = first + this->layout_.coordinates;
     for (tensor const& t : this->layout_.tensors) {
-      visit_tensor(t, all_bypass_ || this->layout_.bypasses(t));
+      std::uint64_t const begin = maximum(t.offset, first);
+      std::uint64_t const end   = minimum(t.offset + t.size(), last);
+      if (begin >= end) { continue; }
+      tensor piece  = t;
+      piece.rows    = end - begin;
+      piece.columns = 1;
+      piece.offset  = begin - first;
+      visit_tensor(piece, all_bypass_ || this->layout_.bypasses(t));
     }
   }
 

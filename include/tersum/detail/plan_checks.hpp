@@ -28,7 +28,8 @@ namespace tersum::inline v0::detail {
   return {};
 }
 
-//! Whether the tensors of a gradient cover it without gaps, in ascending order. Sizes that wrap cover nothing.
+//! @brief Whether the tensors of a gradient, or of the bucket that it is a part of, cover it without gaps, in ascending order.
+//! Sizes that wrap cover nothing.
 [[nodiscard]] constexpr bool is_covered(layout const& gradient) noexcept
 {
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -38,7 +39,7 @@ namespace tersum::inline v0::detail {
     if (t.offset != end) { return false; }
     end = t.offset + t.size();
   }
-  return gradient.tensors.empty() || end == gradient.coordinates;
+  return gradient.tensors.empty() || end == gradient.bucket();
 }
 
 //! @brief Whether tensors cover a gradient of a length whose bytes can be counted: what bypasses, or lies in matrices, has no
@@ -48,6 +49,10 @@ namespace tersum::inline v0::detail {
   if (!is_covered(gradient)) {
     return {error_code::invalid_argument,
             "layout.tensors must cover layout.coordinates without gaps, in ascending order"};
+  }
+  if (gradient.first > gradient.bucket() ||
+      gradient.coordinates > gradient.bucket() - gradient.first) {
+    return {error_code::invalid_argument, "layout.first and coordinates lie beyond layout.whole"};
   }
   if (gradient.coordinates > std::uint64_t{1} << 48) {
     return {error_code::invalid_argument, "layout.coordinates is above 2^48"};

@@ -68,6 +68,11 @@ class factor_counts : public plan_counts<Codec> {
         "layout.tensors is empty, so that there is no matrix to compress: low-rank codecs need the tensors "
         "of the gradient"};
     }
+    if (this->layout_.whole != 0) {
+      return {
+        error_code::unsupported,
+        "layout is a part of a bucket, which may cut matrices: low-rank codecs take whole ones"};
+    }
     if (this->chunks_ > std::numeric_limits<std::uint32_t>::max() / 2) {
       return {error_code::invalid_argument, "layout.tensors has more than 2^31 matrices"};
     }
