@@ -45,6 +45,8 @@ struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordin
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
 struct exchanges {
 };  //!< Factors whose rounds are exchanges of another codec: `quantized_low_rank_codec`.
+struct levels {
+};  //!< Three exchanges, within hosts, between them, and within again: `two_level_codec`.
 
 }  // namespace payload
 
@@ -80,6 +82,10 @@ concept gathering = sends<Codec, payload::coordinates>;
 //! Rounds are exchanges of another codec.
 template <class Codec>
 concept nesting = sends<Codec, payload::exchanges>;
+
+//! Exchanges within hosts and between them.
+template <class Codec>
+concept on_two_levels = sends<Codec, payload::levels>;
 
 //! Codecs and reductions that decode, add and encode again at every hop.
 template <class T>

@@ -30,7 +30,8 @@ enum class section {
   odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
-  inner,       //!< Quantized low rank: the workspace of the factors' codec.
+  inner,  //!< Quantized low rank: the workspace of the factors' codec. Two levels: of each exchange.
+  shard,  //!< Two levels: the mean of this rank's shard, in float32.
   // State
   header,          //!< The `state_header`.
   records,         //!< A `tensor_record` per tensor.
@@ -42,7 +43,9 @@ enum class section {
   warm,            //!< Low rank: what the next exchange starts from.
   residual,    //!< With feedback: a float32 per coordinate; of values per coordinate of the shard.
   even_inner,  //!< Quantized low rank: the state of the codec of P.
-  odd_inner    //!< Quantized low rank: the state of the codec of Q, or of the one factor.
+  odd_inner,   //!< Quantized low rank: the state of the codec of Q, or of the one factor.
+  scatter_state,  //!< Two levels: the state of the first exchange within hosts; that of the last one is `header`.
+  between_state  //!< Two levels: the state of the exchange between hosts.
 };
 
 //! One section: an array, or another name for a section that is listed before it.

@@ -145,7 +145,12 @@ template <class Codec>
 template <class Codec, class Bytes>
 [[nodiscard]] status check_bytes(plan<Codec> const& plan, Bytes& state, std::size_t begin) noexcept
 {
-  if constexpr (nesting<Codec>) {
+  if constexpr (on_two_levels<Codec>) {
+    if (status const s = check_bytes(plan.gather(), state, begin); !s.ok()) { return s; }
+    std::size_t const scatter = begin + plan.state_offset(section::scatter_state);
+    if (status const s = check_bytes(plan.scatter(), state, scatter); !s.ok()) { return s; }
+    return check_bytes(plan.between(), state, begin + plan.state_offset(section::between_state));
+  } else if constexpr (nesting<Codec>) {
     if (status const s = check_bytes(plan.factors(), state, begin); !s.ok()) { return s; }
     for (int turn = 0; turn < 2; ++turn) {
       std::size_t const inner = begin + plan.inner_state_offset(turn);

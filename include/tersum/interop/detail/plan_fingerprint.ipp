@@ -291,6 +291,10 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
   hash.add(gradient.bypass_below);
   hash.add(gradient.bypass_vectors);
   hash.add(gradient.tensors.size());
+  if (gradient.whole != 0) {
+    hash.add(gradient.first);
+    hash.add(gradient.whole);
+  }
   for (tensor const& t : gradient.tensors) {
     hash.add(t.rows);
     hash.add(t.columns);
@@ -317,6 +321,24 @@ status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t se
        outcome.native});
   }
   return outcome;
+}
+
+template <transport Within, transport Between, on_two_levels Codec>
+status agree_on(Within const& within,
+                Between const& between,
+                plan<Codec> const& plan,
+                std::uint64_t seed)
+{
+  status on_host = agree_on(within, plan.scatter(), seed);
+  if (on_host.ok()) { on_host = agree_on(within, plan.gather(), seed); }
+  if (on_host.ok()) { on_host = plan.check(); }
+  // Ranks of a host that has a fault send a number that other hosts do not have, so that these notice.
+  auto const host            = static_cast<std::uint64_t>(plan.hosts().rank) + 1;
+  std::uint64_t const own    = on_host.ok() ? seed : seed + 0x9e3779b97f4a7c15ull * host;
+  status const between_hosts = agree_on(between, plan.between(), own);
+  if (on_host.ok()) { return between_hosts; }
+  detail::refuse(between, on_host);
+  return on_host;
 }
 
 template <transport Transport, class Codec>

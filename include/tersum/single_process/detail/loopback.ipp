@@ -86,6 +86,136 @@ template <class Executor, class Ranks>
   });
 }
 
+//! @brief An exchange of shards among all ranks.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_shards(Executor const& exec, Ranks const& ranks)
+{
+  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (status const s = for_each_rank(ranks,
+                                     [](auto const& r) -> status {
+                                       if (status const given = check_arguments(
+                                             r.plan, r.gradient, r.state, r.workspace);
+                                           !given.ok()) {
+                                         return given;
+                                       }
+                                       return check_shard(r.plan, r.shard, r.state, r.workspace);
+                                     });
+      !s.ok()) {
+    return s;
+  }
+  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (std::is_same_v<Entry, rounds::scatter_shards>) {
+      return scatter_loopback_shards(exec, ranks);
+    } else if constexpr (is_round<Entry>) {
+      return loopback_round(exec, entry, ranks, reduction_order::direct);
+    } else {
+      return for_each_rank(ranks, [&](auto const& r) {
+        if constexpr (Entry::part == exchange_part::decode) {
+          return exec.perform(
+            entry, r.plan, make_args(r.plan, r.shard.data(), r.state, r.workspace));
+        } else {
+          return exec.perform(
+            entry, r.plan, make_args(r.plan, r.gradient.data(), r.state, r.workspace));
+        }
+      });
+    }
+  });
+}
+
+//! @brief An exchange of values among all ranks.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_published(Executor const& exec, Ranks const& ranks)
+{
+  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
+  if (status const s = exec.check(); !s.ok()) { return s; }
+  if (status const s =
+        for_each_rank(ranks,
+                      [](auto const& r) {
+                        return check_published(r.plan, r.shard, r.values, r.state, r.workspace);
+                      });
+      !s.ok()) {
+    return s;
+  }
+  return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
+    if constexpr (is_round<Entry>) {
+      return publish_loopback_round(
+        exec, ranks, [&](auto const& r) { return wire_of(entry, r.plan, r.workspace); });
+    } else {
+      return for_each_rank(ranks, [&](auto const& r) {
+        return perform_published(exec, entry, r.plan, r.shard, r.values, r.state, r.workspace);
+      });
+    }
+  });
+}
+
+//! @brief Some of the ranks, evenly spaced, as view(rank) shows them.
+template <class Ranks, class View>
+struct loopback_part {
+  Ranks const& ranks;
+  std::size_t first, step, count;
+  View view;
+
+  [[nodiscard]] std::size_t size() const { return count; }
+  [[nodiscard]] auto operator[](std::size_t i) const { return view(ranks[first + i * step]); }
+};
+
+//! @brief The three exchanges of ranks on hosts.
+template <class Executor, class Ranks>
+[[nodiscard]] status loopback_levels(Executor const& exec,
+                                     Ranks const& ranks,
+                                     reduction_order order)
+{
+  using rank_type = std::remove_cvref_t<decltype(ranks[0])>;
+  using codec     = typename rank_type::codec_type;
+  using element   = typename rank_type::element_type;
+  using shards    = loopback_shard<typename codec::scatter_type, element, float>;
+  using means     = loopback_rank<typename codec::between_type, float>;
+  using values    = loopback_values<typename codec::gather_type, float, element>;
+
+  auto const per_host = static_cast<std::size_t>(ranks[0].plan.within().size);
+  auto const hosts    = ranks.size() / per_host;
+  // Calls exchange(part) for the ranks of each host.
+  auto const on_each_host = [&](auto const& view, auto const& exchange) {
+    for (std::size_t host = 0; host < hosts; ++host) {
+      loopback_part<Ranks, std::remove_cvref_t<decltype(view)>> const part{
+        ranks, host * per_host, 1, per_host, view};
+      if (status const s = exchange(part); !s.ok()) { return s; }
+    }
+    return status{};
+  };
+  auto const of_scatter = [](auto const& r) {
+    return shards{r.plan.scatter(),
+                  r.gradient,
+                  r.plan.shard(r.workspace),
+                  r.plan.scatter_state(r.state),
+                  r.plan.inner_workspace(r.workspace)};
+  };
+  auto const of_means = [](auto const& r) {
+    return means{r.plan.between(),
+                 r.plan.shard(r.workspace),
+                 r.plan.between_state(r.state),
+                 r.plan.inner_workspace(r.workspace)};
+  };
+  auto const of_gather = [](auto const& r) {
+    return values{r.plan.gather(),
+                  r.plan.shard(r.workspace),
+                  r.gradient,
+                  r.plan.gather_state(r.state),
+                  r.plan.inner_workspace(r.workspace)};
+  };
+  if (status const s =
+        on_each_host(of_scatter, [&](auto const& part) { return loopback_shards(exec, part); });
+      !s.ok()) {
+    return s;
+  }
+  for (std::size_t number = 0; number < per_host; ++number) {
+    loopback_part<Ranks, decltype(of_means)> const part{ranks, number, per_host, hosts, of_means};
+    if (status const s = loopback_exchange(exec, part, order); !s.ok()) { return s; }
+  }
+  return on_each_host(of_gather, [&](auto const& part) { return loopback_published(exec, part); });
+}
+
 template <class Executor, class Ranks>
 status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
 {
@@ -96,7 +226,9 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
       !s.ok()) {
     return s;
   }
-  if constexpr (nesting<codec>) {
+  if constexpr (on_two_levels<codec>) {
+    return loopback_levels(exec, ranks, order);
+  } else if constexpr (nesting<codec>) {
     return loopback_factors(exec, ranks, order);
   } else {
     if (status const s = exec.check(); !s.ok()) { return s; }
@@ -146,33 +278,7 @@ status loopback_reduce_scatter_mean(
   Executor const& exec, std::span<loopback_shard<Codec, Element, ShardElement> const> ranks)
 {
   if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  for (auto const& r : ranks) {
-    if (status const s = detail::check_arguments(r.plan, r.gradient, r.state, r.workspace);
-        !s.ok()) {
-      return s;
-    }
-    if (status const s = detail::check_shard(r.plan, r.shard, r.state, r.workspace); !s.ok()) {
-      return s;
-    }
-  }
-  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (std::is_same_v<Entry, rounds::scatter_shards>) {
-      return detail::scatter_loopback_shards(exec, ranks);
-    } else if constexpr (is_round<Entry>) {
-      return detail::loopback_round(exec, entry, ranks, reduction_order::direct);
-    } else {
-      return detail::for_each_rank(ranks, [&](auto const& r) {
-        if constexpr (Entry::part == exchange_part::decode) {
-          return exec.perform(
-            entry, r.plan, detail::make_args(r.plan, r.shard.data(), r.state, r.workspace));
-        } else {
-          return exec.perform(
-            entry, r.plan, detail::make_args(r.plan, r.gradient.data(), r.state, r.workspace));
-        }
-      });
-    }
-  });
+  return detail::loopback_shards(exec, ranks);
 }
 
 template <class Executor, class Codec, class ShardElement, class Element>
@@ -180,24 +286,7 @@ status loopback_all_gather_values(
   Executor const& exec, std::span<loopback_values<Codec, ShardElement, Element> const> ranks)
 {
   if (status const s = detail::check_loopback(ranks); !s.ok()) { return s; }
-  if (status const s = exec.check(); !s.ok()) { return s; }
-  for (auto const& r : ranks) {
-    if (status const s = detail::check_published(r.plan, r.shard, r.values, r.state, r.workspace);
-        !s.ok()) {
-      return s;
-    }
-  }
-  return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (is_round<Entry>) {
-      return detail::publish_loopback_round(
-        exec, ranks, [&](auto const& r) { return detail::wire_of(entry, r.plan, r.workspace); });
-    } else {
-      return detail::for_each_rank(ranks, [&](auto const& r) {
-        return detail::perform_published(
-          exec, entry, r.plan, r.shard, r.values, r.state, r.workspace);
-      });
-    }
-  });
+  return detail::loopback_published(exec, ranks);
 }
 
 }  // namespace tersum::inline v0
