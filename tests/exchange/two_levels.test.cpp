@@ -5,8 +5,10 @@
 //! Exchanges on two levels, among ranks that are threads: what they have in common with an exchange of the hosts' means, and what
 //! they refuse.
 
+#include "../../examples/two_levels/recipe.hpp"
 #include "support/bad_input.hpp"
 #include "support/mismatches.hpp"
+#include "support/sample_gradients.hpp"
 
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/two_levels.hpp>
@@ -330,6 +332,32 @@ TEST_CASE("[two levels] what bypasses is exact, and every tensor has chunks of i
   // Two encodings of 4 bits lose .0095 each of what they encode; the hosts' means have at most twice the mean's energy.
   CHECK(lost < .04 * energy);
   for (values const& got : gradients) { CHECK(are_equal(got, gradients[0])); }
+}
+
+TEST_CASE(
+  "[two levels] allocated widths lose less than half of what SDP4Bit's recipe loses, at fewer bits")
+{
+  using codec = two_level_codec<std::remove_const_t<decltype(presets::allocated_4)>>;
+  for (char const* const set : {"step20", "step300"}) {
+    CAPTURE(set);
+    auto const in       = tests::sample_gradients(set);
+    std::size_t const d = in[0].size();
+    auto const error_of = [&](values const& estimate) {
+      double lost = 0;
+      for (std::size_t i = 0; i < d; ++i) {
+        double mean = 0;
+        for (values const& gradient : in) { mean += static_cast<double>(gradient[i]) / 4; }
+        lost += std::pow(mean - static_cast<double>(estimate[i]), 2);
+      }
+      return lost;
+    };
+    one_thread<codec> ranks{codec{presets::allocated_4}, {d}, 2, 2};
+    double const ours = error_of(ranks.exchange(in)[0]);
+    CHECK(ours > 0);
+    CHECK(ours < error_of(sdp4bit::recipe_mean(in, 2, true)) / 2);
+    auto const plan = codec{presets::allocated_4}.plan({d}, {.size = 4, .rank = 1}, 2);
+    CHECK(2 * plan.bits_per_coordinate() < sdp4bit::recipe_bits);  // two ranks of a host
+  }
 }
 
 TEST_CASE("[two levels] all ranks of all hosts learn of a value that is not finite")

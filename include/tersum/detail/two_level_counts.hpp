@@ -33,9 +33,9 @@ class two_level_counts : public plan_counts<Codec> {
                              world const& ranks,
                              int ranks_per_host)
     : plan_counts<Codec>(codec, gradient, ranks), ranks_per_host_(ranks_per_host),
-      scatter_(codec.scatter.plan(gradient, within())),
-      between_(codec.between.plan(gradient.part(begin(), end()), hosts())),
-      gather_(codec.gather.plan(gradient, within()))
+      scatter_(this->codec_.scatter.plan(gradient, within())),
+      between_(this->codec_.between.plan(gradient.part(begin(), end()), hosts())),
+      gather_(this->codec_.gather.plan(gradient, within()))
   {
     this->tensors_     = between_.tensors();
     this->chunks_      = between_.chunks();

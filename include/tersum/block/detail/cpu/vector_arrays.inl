@@ -26,7 +26,9 @@ TERSUM_TARGET inline void add_scaled(Element const* from,
   for (; i + width <= count; i += width) {
     store(to + i, fma_of_few_bits(load_values(from + i), broadcast(factor), load(to + i)));
   }
-  for (; i < count; ++i) { to[i] = ::fmaf(to_float(from[i]), factor, to[i]); }
+  for (std::size_t left = count % width; left > 0; --left, ++i) {
+    to[i] = ::fmaf(to_float(from[i]), factor, to[i]);
+  }
 }
 
 //! @brief to[i] = from[i] + residual[i] in float.
@@ -159,7 +161,9 @@ TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
   }
   std::uint32_t most = 0;
   for (int lane = 0; lane < width; ++lane) { most = maximum(most, largest[lane]); }
-  for (; i < count; ++i) { most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu); }
+  for (std::size_t left = count % width; left > 0; --left, ++i) {
+    most = maximum(most, float_bits(to_float(from[i])) & 0x7fffffffu);
+  }
   return bits_float(most);
 }
 
