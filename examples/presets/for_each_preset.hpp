@@ -129,7 +129,9 @@ void for_each_two_shot_preset(Visitor visit)
   visit("allocated_2", "two-shot, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);
   visit("allocated_4", "the same, 4 bits", p::allocated_4);
-  visit("balanced_1", "the same, energies weighted by 1/4, 1 bit", p::balanced_1);
+  visit("allocated_6", "the same, up to 16 bits for a chunk, 6 bits", p::allocated_6);
+  visit("allocated_8", "the same, 8 bits", p::allocated_8);
+  visit("balanced_1", "allocated, energies weighted by 1/4, 1 bit", p::balanced_1);
   visit("balanced_2", "the same, 2 bits", p::balanced_2);
   visit("balanced_3", "the same, 3 bits", p::balanced_3);
   visit("floored_2", "allocated_2 with at least 1 bit for each chunk", p::floored_2);

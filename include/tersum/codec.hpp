@@ -156,6 +156,14 @@ struct codec {
     !detail::has_several_bits<Chunker>() || !detail::has_widths_of<Chunker, Reducer>() ||
       std::is_same_v<typename Reducer::op, saturating_add<Reducer::lane_bits>>,
     "tersum: codes of allocated_chunks are added in saturating lanes: use saturating_sum");
+  static_assert(
+    [] {
+      if constexpr (detail::has_several_bits<Chunker>()) {
+        return Chunker::widths[Chunker::level_count - 1] <= 8;
+      }
+      return true;
+    }(),
+    "tersum: lanes of several widths have 2, 4 or 8 bits");
   static_assert(gradient_element<norm_scalar> && !std::is_same_v<norm_scalar, half> &&
                   std::is_same_v<typename agreed_op::element, norm_scalar>,
                 "tersum: a range's scalar is float or bfloat16, and the element of its op");

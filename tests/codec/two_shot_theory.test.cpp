@@ -131,7 +131,7 @@ TEST_CASE("[two_shot] the errors on real gradients are those of the design")
 {
   struct wanted {
     std::string set;
-    double four, allocated4, allocated2;
+    double four, allocated4, allocated2, allocated6, allocated8;
   };
   // The mean error of ten exchanges.
   auto const error = [](auto const& codec, std::string const& set, double bits) {
@@ -149,11 +149,13 @@ TEST_CASE("[two_shot] the errors on real gradients are those of the design")
     }
     return sum / 10;
   };
-  for (wanted const& want :
-       {wanted{"step20", .0150, .0009, .009}, wanted{"step300", .0180, .0060, .085}}) {
+  for (wanted const& want : {wanted{"step20", .0150, .0009, .009, 3e-5, 5e-6},
+                             wanted{"step300", .0180, .0060, .085, 4.5e-4, 4.5e-5}}) {
     CAPTURE(want.set);
     CHECK(error(presets::two_shot_4, want.set, 4.07) <= want.four);
     CHECK(error(presets::allocated_4, want.set, 4) <= want.allocated4);
     CHECK(error(presets::allocated_2, want.set, 2) <= want.allocated2);
+    CHECK(error(presets::allocated_6, want.set, 6) <= want.allocated6);
+    CHECK(error(presets::allocated_8, want.set, 8) <= want.allocated8);
   }
 }

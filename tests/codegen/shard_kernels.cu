@@ -18,6 +18,9 @@ void compile_shards()
   compile(&detail::exchange_kernel<detail::initialize_shards_kernel, codec, float>,
           &detail::exchange_kernel<detail::share_cut_kernel, codec, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, codec, float>);
+  using in_halves = codec_of<presets::sharded_half>;
+  compile(&detail::chunk_kernel<detail::encode_parts_kernel<false>, in_halves, float>,
+          &detail::exchange_kernel<detail::add_shard_kernel, in_halves, float>);
 }
 
 void compile_values()
@@ -29,4 +32,7 @@ void compile_values()
           &detail::exchange_kernel<detail::keep_published_kernel, kept, float>,
           &detail::exchange_kernel<detail::recall_kernel, difference, float>,
           &detail::exchange_kernel<detail::publish_kernel, difference, float>);
+  using in_halves = codec_of<presets::values_half>;
+  compile(&detail::exchange_kernel<detail::publish_kernel, in_halves, float>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);
 }

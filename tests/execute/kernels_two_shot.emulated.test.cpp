@@ -54,6 +54,12 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
 {
   SUBCASE("4 bits") { compare_all<float>(presets::allocated_4); }
   SUBCASE("2 bits with feedback") { compare_all<float>(presets::allocated_2_ef); }
+  SUBCASE("up to 16 bits, with feedback")
+  {
+    using chunker = allocated_chunks<256, 2, 8, 16>;
+    compare_all<half>(two_shot_codec<chunker, partial_hadamard<256>, lloyd_max<8>, error_feedback>{
+      .chunker = {.bits = 9}});
+  }
 }
 
 template <class Codec>

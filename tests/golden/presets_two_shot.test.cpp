@@ -27,6 +27,8 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, metric_4);
   TERSUM_DESCRIBE(golden, allocated_2);
   TERSUM_DESCRIBE(golden, allocated_3);
+  TERSUM_DESCRIBE(golden, allocated_6);
+  TERSUM_DESCRIBE(golden, allocated_8);
   TERSUM_DESCRIBE(golden, allocated_4);
   // The budget pays for the norms of five ranks' parts only where they are longer than usual.
   golden.describe("balanced_1", presets::balanced_1, 529);

@@ -111,6 +111,22 @@ TEST_CASE("[lloyd_max] a value takes the level that is nearest, ties the larger 
   });
 }
 
+TEST_CASE("[lloyd_max] 16 bits are halves, whose error is that of rounding normal values to them")
+{
+  // In [2^e, 2^(e + 1)) halves are 2^(e - 10) apart, and the error is alike everywhere between two of them.
+  double lost = 0;
+  for (int e = -14; e < 5; ++e) {
+    double const inside = 2 * (beyond(std::exp2(e)) - beyond(std::exp2(e + 1)));
+    lost += inside * std::exp2(2 * (e - 10)) / 12;
+  }
+  CHECK(static_cast<double>(lloyd_max<16>::distortion()) == doctest::Approx(lost).epsilon(1e-5));
+  lloyd_max<16> const book{};
+  CHECK(book.encode(1.0f) == 0x3c00);
+  CHECK(book.encode(-2.5f) == 0xc100);
+  CHECK(book.decode(0x3555) == 0x1.554p-2f);
+  CHECK(book.encode(1.0f + 0x1p-11f) == 0x3c00);  // ties to even
+}
+
 static_assert(lloyd_max<4>{}.encode(-10.0f) == 15 && lloyd_max<1>{}.decode(1) < -.79f);
 
 }  // namespace

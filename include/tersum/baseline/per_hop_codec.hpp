@@ -175,6 +175,14 @@ requires(table_codebook<Quantizer> || group_quantizer<Quantizer>) struct per_hop
   static_assert(
     !detail::has_several_bits<Chunker>() || detail::is_allocated<Chunker>,
     "tersum: tiles know the widths of allocated_chunks, not those of a chunker of one's own");
+  static_assert(
+    [] {
+      if constexpr (detail::has_several_bits<Chunker>()) {
+        return Chunker::widths[Chunker::level_count - 1] <= 8;
+      }
+      return true;
+    }(),
+    "tersum: per_hop_codec has codes of up to 8 bits");
 
   Chunker chunker{};
   Rotator rotator{};

@@ -20,7 +20,8 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
-  static_assert(conversion<Quantizer> || (Quantizer::bits >= 1 && Quantizer::bits <= 8),
+  static_assert(conversion<Quantizer> || has_in_halves<Quantizer> ||
+                  (Quantizer::bits >= 1 && Quantizer::bits <= 8),
                 "tersum: a code has 1 to 8 bits");
   if constexpr (has_magnitudes<Quantizer>) {
     static_assert(

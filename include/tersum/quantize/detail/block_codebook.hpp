@@ -61,20 +61,28 @@ template <class Codec, int Level>
 using level_quantizer =
   typename std::remove_cvref_t<decltype(Codec{}.template at_level<Level>())>::quantizer_type;
 
-//! @brief Words of shared memory for the codebooks of a codec.
-template <class Codec>
+//! @brief Words of shared memory for the codebooks of a codec: as many as the widest level with tables needs.
+template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
-  constexpr int levels = [] {
+  constexpr int level = [] {
+    if constexpr (Level > 0) { return Level; }
     if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
     return 1;
   }();
-  using widest = level_quantizer<Codec, levels>;
-  if constexpr (has_tables_of<widest>) {
-    return codebook_words<widest>::first + codebook_words<widest>::count;
+  using quantizer = level_quantizer<Codec, level>;
+  if constexpr (has_tables_of<quantizer>) {
+    return codebook_words<quantizer>::first + codebook_words<quantizer>::count;
+  } else if constexpr (level > 1) {
+    return codebook_room<Codec, level - 1>();
+  } else {
+    return 0;
   }
-  return 0;
 }
+
+//! @brief Whether any level looks up.
+template <class Codec>
+inline constexpr bool has_codebooks = codebook_room<Codec>() > 0;
 
 //! @brief Copies the tables of the codebooks of all levels to shared memory, if they have any. All threads of the block must
 //! call; ends with a barrier.
@@ -82,13 +90,13 @@ template <class Codec, int Level = 1, class Context>
 TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 {
   using quantizer = level_quantizer<Codec, Level>;
-  if constexpr (!has_tables_of<quantizer>) {
-    return;
-  } else {
-    using words                   = codebook_words<quantizer>;
-    static constexpr words source = codebook_of<quantizer>;
-    for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
-      tables[static_cast<unsigned>(words::first) + i] = source.word[i];
+  if constexpr (has_codebooks<Codec>) {
+    if constexpr (has_tables_of<quantizer>) {
+      using words                   = codebook_words<quantizer>;
+      static constexpr words source = codebook_of<quantizer>;
+      for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
+        tables[static_cast<unsigned>(words::first) + i] = source.word[i];
+      }
     }
     if constexpr (several_bits<Codec>) {
       if constexpr (Level < Codec::chunker_type::level_count) {
@@ -184,6 +192,13 @@ struct codebook_lanes {
   }
 };
 
+//! @brief The lower or the upper half of a word as a float.
+template <int Which, class Context>
+[[nodiscard]] TERSUM_BODY float half_in(std::uint32_t word)
+{
+  return Context::value(half{static_cast<std::uint16_t>(word >> 16 * Which)});
+}
+
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
 //! @tparam InStep  All lanes of the warp call.
@@ -240,9 +255,28 @@ TERSUM_BODY float code_values(Context const& ctx,
   return product;
 }
 
+//! @brief The same in halves, two in a word.
+template <codebook Quantizer, bool InStep = false, class Context>
+requires(has_in_halves<Quantizer>) TERSUM_BODY float code_values(Context const&,
+                                                                 std::uint32_t const*,
+                                                                 float scale,
+                                                                 float const (&v)[32],
+                                                                 std::uint32_t (&words)[16])
+{
+  float product = 0.0f;
+  TERSUM_UNROLL
+  for (int w = 0; w < 16; ++w) {
+    words[w] = Context::template pack<half>(Context::multiply(v[2 * w], scale),
+                                            Context::multiply(v[2 * w + 1], scale));
+    product  = Context::fma(v[2 * w], half_in<0, Context>(words[w]), product);
+    product  = Context::fma(v[2 * w + 1], half_in<1, Context>(words[w]), product);
+  }
+  return product;
+}
+
 //! @brief The same by the plain form of a codebook. Values that are not finite are not shown to it; no code of theirs travels.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer>) TERSUM_BODY
+requires(!table_codebook<Quantizer> && !has_in_halves<Quantizer>) TERSUM_BODY
   float code_values(Context const&,
                     std::uint32_t const*,
                     float scale,
@@ -308,9 +342,23 @@ TERSUM_BODY void add_codes(Context const& ctx,
   }
 }
 
+//! @brief The same in halves.
+template <codebook Quantizer, bool InStep = false, class Context>
+requires(has_in_halves<Quantizer>) TERSUM_BODY void add_codes(
+  Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
+{
+  std::uint32_t words[16];
+  load_codes(ctx, from, words);
+  TERSUM_UNROLL
+  for (int w = 0; w < 16; ++w) {
+    v[2 * w]     = Context::fma(half_in<0, Context>(words[w]), scale, v[2 * w]);
+    v[2 * w + 1] = Context::fma(half_in<1, Context>(words[w]), scale, v[2 * w + 1]);
+  }
+}
+
 //! @brief The same by the plain form of a codebook.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer>) TERSUM_BODY void add_codes(
+requires(!table_codebook<Quantizer> && !has_in_halves<Quantizer>) TERSUM_BODY void add_codes(
   Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
 {
   std::uint32_t words[Quantizer::bits];

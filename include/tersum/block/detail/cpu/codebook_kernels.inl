@@ -212,6 +212,27 @@ TERSUM_SIMD float square_rows(float const* rows)
   return add_groups<Size>(sums);
 }
 
+//! @name Halves as words
+//! @{
+TERSUM_SIMD words half_codes(floats v)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  half halves[width];
+  store_values(halves, v);
+  shorts codes;
+  __builtin_memcpy(&codes, halves, sizeof(codes));
+  return __builtin_convertvector(codes, words);
+}
+TERSUM_SIMD floats of_half_codes(words codes)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  shorts const lower = __builtin_convertvector(codes & 0xffffu, shorts);
+  half halves[width];
+  __builtin_memcpy(halves, &lower, sizeof(lower));
+  return load_any_nan(halves);
+}
+//! @}
+
 //! @brief Encodes rows. Returns the chunk's scale, |v|^2 / <v, levels>, with which the estimate is unbiased. If the energy
 //! is next to nothing the scale is zero, if it is not finite NaN; the codes are then zeros.
 template <class Quantizer, int Size>
@@ -234,12 +255,18 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
       words codes[32];
       floats product{};
       for (int k = 0; k < 32; ++k) {
-        words const v          = to_bits(load(first + k * stride));
-        floats const magnitude = from_bits(v & 0x7fffffffu);
-        words const cell       = cell_of<Quantizer>(magnitude * scale);
-        product =
-          fma(magnitude, look_up<Quantizer::magnitudes>(Quantizer::levels(), cell), product);
-        codes[k] = cell | (v >> 31) << (bits - 1);
+        if constexpr (has_in_halves<Quantizer>) {
+          floats const v = load(first + k * stride);
+          codes[k]       = half_codes(v * scale);
+          product        = fma(v, of_half_codes(codes[k]), product);
+        } else {
+          words const v          = to_bits(load(first + k * stride));
+          floats const magnitude = from_bits(v & 0x7fffffffu);
+          words const cell       = cell_of<Quantizer>(magnitude * scale);
+          product =
+            fma(magnitude, look_up<Quantizer::magnitudes>(Quantizer::levels(), cell), product);
+          codes[k] = cell | (v >> 31) << (bits - 1);
+        }
       }
       words packed[extent(bits)] = {};
       TERSUM_UNROLL
@@ -279,10 +306,15 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
         if (shift + bits > 32) { codes[k] |= packed[word + 1] << (32 - shift); }
       }
       for (int k = 0; k < 32; ++k) {
-        floats const level = look_up<Quantizer::magnitudes>(
-          Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
-        words const sign    = codes[k] >> (bits - 1) << 31;
-        floats const value  = from_bits(to_bits(level) ^ sign);
+        floats value;
+        if constexpr (has_in_halves<Quantizer>) {
+          value = of_half_codes(codes[k]);
+        } else {
+          floats const level = look_up<Quantizer::magnitudes>(
+            Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
+          words const sign = codes[k] >> (bits - 1) << 31;
+          value            = from_bits(to_bits(level) ^ sign);
+        }
         floats const before = load(fresh ? zeros : first + k * stride);
         if constexpr (Rounded) {
           store(first + k * stride, fma(value, broadcast(scale), floats{}) + before);
