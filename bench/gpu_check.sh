@@ -36,8 +36,10 @@ read -ra presets <<<"${PRESETS:-${twelve[*]} fp16 dynamiq_hop_4}"
 # A test of each kind for compute-sanitizer: lanes that saturate, two shots, chosen chunks, graphs, calls on arrays, factors.
 kinds=(execute.cuda_presets execute.cuda_two_shots execute.cuda_choosing execute.cuda_executor device.arrays lowrank.low_rank)
 largest=268435456 smaller='6553600|16777216|67108864' patience=1
+of_smaller=(encode decode norms reduce encode_feedback local)
 if [ -n "${TERSUM_SMALL:-}" ]; then # to show that all parts run, on a simulated device: what benchmarks take then
   largest=32768 smaller=32768 patience=10
+  of_smaller=(encode_feedback)
 fi
 
 builds=1 runs=1
@@ -468,7 +470,7 @@ measure householder low_rank 15 '/householder_'
 measure select select 15 '^select/'
 measure sort select 15 '^sort/'
 measure rotate rotate 15 "/n:$largest/"
-for operation in encode decode norms reduce encode_feedback local; do
+for operation in "${of_smaller[@]}"; do
   measure "$operation.smaller" cuda 20 "^$operation/.*/n:($smaller)/"
 done
 save

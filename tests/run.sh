@@ -44,6 +44,9 @@ if command -v ccache >/dev/null; then
   export CCACHE_DEPEND=1                           # what is not there yet is not preprocessed first
 fi
 
+# Tests run beside others: threads that wait must not take a processor from them.
+export OMP_WAIT_POLICY=passive
+
 # Runs a command as one check.
 check() {
   local name=$1

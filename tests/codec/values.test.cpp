@@ -9,6 +9,7 @@
 #include "support/coded_chunk.hpp"
 #include "support/mismatches.hpp"
 #include "support/normal_gradients.hpp"
+#include "support/sanitized.hpp"
 #include "support/values_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
@@ -173,7 +174,8 @@ TEST_CASE(
   "[values] the error is that of one encoding; of differences it shrinks by that factor in every step")
 {
   // D of the codebooks for normal values. A difference is rotated by other signs than the one before, so that what was lost
-  // looks normal again. Over 2^18 coordinates five deviations of a sum of squares are about .02 of it.
+  // looks normal again. Over 2^18 coordinates five deviations of a sum of squares are about .02 of it: too many for sanitizers.
+  if constexpr (tests::sanitized) { return; }
   auto const in = tests::normal_gradients<std::mt19937_64>(1, std::size_t{1} << 18, 23)[0];
   CHECK(errors_of<decltype(values_of<4, 1024>{}), float>({}, in, 1)[0] ==
         doctest::Approx(.0095921).epsilon(.02));

@@ -5,6 +5,7 @@
 //! Orthogonalizers keep the span of a factor and make its columns orthonormal or zero, whatever they were.
 
 #include "support/known_matrix.hpp"
+#include "support/sanitized.hpp"
 
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
@@ -186,12 +187,13 @@ TEST_CASE_TEMPLATE("[lowrank] factors of every step since the start become ortho
     }
   };
   for (double const power : {1.0, 2.0, 3.0, 4.0}) {
+    if (tests::sanitized && power != 4) { continue; }
     CAPTURE(power);
     tests::known_matrix const known(n, m, tests::power_law(m, power), 11);
     check(known.dense(), {1, 2, 4, 8, 16, 32, 64});
     check(known.dense(1e-3), {4, 64});
   }
-  std::vector<int> every(max_rank);
+  std::vector<int> every(tests::sanitized ? 9 : max_rank);
   std::iota(every.begin(), every.end(), 1);
   check(tests::known_matrix(n, m, tests::power_law(m, 2), 13).dense(1e-4), every);
   for (std::size_t const rank : {2u, 32u}) {

@@ -49,8 +49,9 @@ TEST_CASE("[interop] loopback transports carry every preset")
 {
   for (int const ranks : {1, 2, 3, 4, 8}) {
     CAPTURE(ranks);
-    CHECK(on_all_ranks(ranks, [](loopback_transport const& transport) {
-            return tests::check_presets(tests::forget_type(transport));
+    // Many ranks take as long as all others.
+    CHECK(on_all_ranks(ranks, [&](loopback_transport const& transport) {
+            return tests::check_presets(tests::forget_type(transport), ranks == 8);
           }) == 0);
   }
 }

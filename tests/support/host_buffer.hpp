@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "sanitized.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,18 +22,8 @@ namespace tersum::tests {
 
 using byte_string = std::vector<std::byte>;
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t guard_bytes = 0;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr std::size_t guard_bytes = 0;
-#else
-inline constexpr std::size_t guard_bytes = 4096;
-#endif
-#else
 //! Bytes before and behind the memory of a rank that must not change. ASan needs none, and sees what is read, too.
-inline constexpr std::size_t guard_bytes = 4096;
-#endif
+inline constexpr std::size_t guard_bytes = sanitized ? 0 : 4096;
 
 //! @brief Host memory that ends where its contents end, so that an overrun is one of the heap, which ASan sees. Without
 //! ASan it lies between bytes that must not change.
