@@ -74,8 +74,8 @@ class PyTorch(unittest.TestCase):
     def test_two_ranks(self):
         self.of_world(2, ("allocated_2_ef", "powersgd_r4_sat8", "topk_b8_ef"), ("rotated_sat4_ef", "powersgd_r4"))
 
-    def test_three_ranks(self):
-        self.of_world(3, ("rotated_sat4", "balanced_2", "topkc_b2_ef"), ("two_shot_4_ef",))
+    def test_four_ranks(self):
+        self.of_world(4, ("rotated_sat4", "balanced_2", "topkc_b2_ef"), ("two_shot_4_ef",))
 
     def test_the_ten_lines(self):
         """The program of the README, as it stands there."""
