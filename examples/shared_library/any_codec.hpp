@@ -53,15 +53,17 @@ class any_codec {
   [[nodiscard]] virtual std::uint64_t state_fingerprint() const             = 0;
   [[nodiscard]] virtual std::size_t step_count() const                      = 0;
   [[nodiscard]] virtual tersum_step step(std::size_t index) const           = 0;
-  [[nodiscard]] virtual std::uint64_t shard_begin() const                   = 0;
-  [[nodiscard]] virtual std::uint64_t shard_size() const                    = 0;
-  [[nodiscard]] virtual part_place part(std::size_t index, int rank) const  = 0;
+  //! Of the gradient: all coordinates, or those of the part that is exchanged.
+  [[nodiscard]] virtual std::uint64_t coordinates() const                  = 0;
+  [[nodiscard]] virtual std::uint64_t shard_begin() const                  = 0;
+  [[nodiscard]] virtual std::uint64_t shard_size() const                   = 0;
+  [[nodiscard]] virtual part_place part(std::size_t index, int rank) const = 0;
   [[nodiscard]] virtual tersum::status initialize(std::span<std::byte> state,
                                                   std::uint64_t seed,
-                                                  void* stream) const       = 0;
+                                                  void* stream) const      = 0;
   [[nodiscard]] virtual tersum::status run(std::size_t index,
                                            arrays const& memory,
-                                           void* stream) const              = 0;
+                                           void* stream) const             = 0;
   [[nodiscard]] virtual tersum::status add(std::size_t index,
                                            std::span<std::byte> workspace,
                                            void* to,
@@ -69,7 +71,7 @@ class any_codec {
                                            void const* b,
                                            std::size_t first,
                                            std::size_t count,
-                                           void* stream) const              = 0;
+                                           void* stream) const             = 0;
   //! A state in the memory of the executor. `seal` may be null.
   [[nodiscard]] virtual tersum::status check_state(std::span<std::byte const> state,
                                                    tersum::state_seal const* seal,

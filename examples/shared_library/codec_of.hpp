@@ -263,6 +263,7 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] std::size_t step_count() const override { return steps_.size(); }
   [[nodiscard]] tersum_step step(std::size_t index) const override { return steps_[index]; }
+  [[nodiscard]] std::uint64_t coordinates() const override { return plan_.coordinates(); }
   [[nodiscard]] std::uint64_t shard_begin() const override
   {
     if constexpr (tersum::sharding<Codec>) {
@@ -368,10 +369,9 @@ class codec_of final : public any_codec {
  private:
   [[nodiscard]] static std::vector<std::uint64_t> boundaries_of(tersum_options const& options)
   {
-    if (!tersum::sharding<Codec> || options.boundaries == nullptr || options.world < 1) {
-      return {};
-    }
-    return {options.boundaries, options.boundaries + options.world + 1};
+    if (options.boundaries == nullptr || options.world < 1) { return {}; }
+    return {options.boundaries,
+            options.boundaries + (tersum::sharding<Codec> ? options.world + 1 : 2)};
   }
 
   //! Of the tensors and boundaries that this codec keeps.
@@ -384,6 +384,8 @@ class codec_of final : public any_codec {
     tersum::world const ranks{.size = options.world, .rank = options.rank};
     if constexpr (tersum::sharding<Codec>) {
       return codec.plan(layout, ranks, boundaries_);
+    } else if (!boundaries_.empty()) {
+      return codec.plan(layout.part(boundaries_[0], boundaries_[1]), ranks);
     } else {
       return codec.plan(layout, ranks);
     }

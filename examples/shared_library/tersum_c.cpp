@@ -187,7 +187,7 @@ int run_at(tersum_codec const& codec,
   any_codec const& of         = *codec.codec;
   bool const sixteen_bits     = codec.options.element != TERSUM_FLOAT;
   std::size_t const alignment = sixteen_bits ? 2 : 4;
-  if (codec.options.coordinates > 0 && gradient == nullptr) {
+  if (of.coordinates() > 0 && gradient == nullptr) {
     return fail(TERSUM_INVALID_ARGUMENT, "gradient is a null pointer");
   }
   if (reinterpret_cast<std::uintptr_t>(gradient) % alignment != 0) {

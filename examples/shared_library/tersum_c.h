@@ -116,7 +116,9 @@ typedef struct tersum_options {
   uint64_t bypass_below; /**< Tensors of fewer coordinates are summed uncompressed. */
   int bypass_vectors;    /**< Whether tensors of one row or one column are; 1 by default. */
   uint64_t const* boundaries; /**< Of presets sharded_*: world + 1 ascending coordinates, from 0 to `coordinates`, between which
-                                   the ranks' shards lie; copied. NULL: equal parts. */
+                                   the ranks' shards lie; copied. NULL: equal parts. Of other presets: two, between which the
+                                   part lies that is exchanged, such as the shard of a rank: the gradient is this part, of
+                                   whose pieces of tensors those bypass that would bypass whole. NULL: all. */
   int element;           /**< TERSUM_FLOAT (default), TERSUM_HALF or TERSUM_BFLOAT16. The latter two are converted to float in the
                               workspace, 4 bytes per coordinate. */
   int world;             /**< Ranks; 1 by default. */

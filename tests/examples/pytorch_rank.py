@@ -395,6 +395,63 @@ def momenta(rank, world, folder, codec):
     assert digest(other) == digest(module), "a frozen training that was resumed has other bits"
 
 
+def two_levels(rank, world, folder):
+    """Hosts of two ranks: equal bits and the mean everywhere, after two encodings of 4 bits; all learn of an Inf; and a training
+    goes on with its checkpoint."""
+    within, between = tersum_torch.ddp._groups_of_hosts(2, {})
+    shapes = [((60, 256), True, None), ((33,), True, None), ((7, 300), False, None), ((4, 5, 101), True, 2.0)]
+    size = 60 * 256 + 33 + 2100 + 2020
+    for dtype in (torch.float32, torch.float16):
+        exchange = tersum_torch.TwoLevelExchange("two_shot_4", shapes, dtype, "cpu", within, between, seed=9)
+        exchange.agree()
+        gradients = [torch.randn(size, generator=torch.Generator().manual_seed(k)).to(dtype) for k in range(world)]
+        mean = torch.stack([g.double() for g in gradients]).mean(0)
+        for spoiled in (False, True, False):
+            values = gradients[rank].clone()
+            if spoiled and rank == 0:
+                values[3] = float("inf")
+            exchange(values)
+            same_everywhere(hashlib.sha256(values.float().numpy().tobytes()).hexdigest())
+            assert exchange.was_non_finite() == spoiled, "not every rank knows"
+            error = (values.double() - mean) ** 2
+            if spoiled:
+                # An Inf spoils its chunk of the first shard alone.
+                error, mean_of = error[3072:], mean[3072:]
+                assert not torch.isfinite(values[3])
+            else:
+                mean_of = mean
+            # Twice the distortion .0095 of Lloyd-Max codes of 4 bits, of the hosts' means, which here have the mean's energy.
+            assert float(error.sum() / (mean_of ** 2).sum()) < 0.025, error
+            part = slice(60 * 256, 60 * 256 + 33 + 2100)
+            assert torch.allclose(values[part].double(), mean[part], rtol=2 * float(torch.finfo(dtype).eps),
+                                  atol=max(1e-6, float(torch.finfo(dtype).eps)))
+        bits = torch.tensor(exchange.bits_per_coordinate)
+        dist.all_reduce(bits, group=within)
+        # Codes and scales of 4 bits, and floats of what bypasses; chunks end where a shard does.
+        assert 4 < float(bits) * size / (size - 2133) - 32 * 2133 / (size - 2133) < 4.5, bits
+    saved = exchange.save()
+    exchange.load(saved)
+    saved[1][-3] ^= 16
+    expect(tersum_torch.TersumError, "its bytes have changed", exchange.load, saved)
+    expect(tersum_torch.TersumError, "of one level", exchange.load, saved[0])
+    expect(tersum_torch.TersumError, "part of a bucket", tersum_torch.TwoLevelExchange, "powersgd_r4", shapes, dtype, "cpu", within,
+           between)
+
+    hooks = []
+    plain = train(*make(hook_of("fp32"))[1:], range(6), rank)
+    module, model, optimizer = make(lambda m: hooks.append(hook_of("allocated_4", ranks_per_host=2)(m)) or hooks[0])
+    assert abs(train(model, optimizer, range(6), rank) - plain) < 0.05 * plain
+    same_everywhere(digest(module))
+    saved = [copy.deepcopy(of.state_dict()) for of in (module, optimizer, hooks[0])]
+    train(model, optimizer, range(6, 8), rank)
+    other, model, optimizer = make(lambda m: hooks.append(hook_of("allocated_4", ranks_per_host=2)(m)) or hooks[1])
+    for of, state in zip((other, optimizer, hooks[1]), saved):
+        of.load_state_dict(state)
+    train(model, optimizer, range(6, 8), rank)
+    assert digest(other) == digest(module), "the resumed training has other bits"
+    expect(ValueError, "must divide", hook_of("allocated_4", ranks_per_host=3), module)
+
+
 def rules(rank, world, folder):
     """Codecs by name: what is not compressed is the exact mean, and the rest is not."""
     configuration = {"version": 1, "default": "rotated_sat4",

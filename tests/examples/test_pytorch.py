@@ -62,6 +62,8 @@ class PyTorch(unittest.TestCase):
         """Trainings, then such as go on with their checkpoints in other processes, of which at last one dies."""
         tasks = ["presets", "shards", *[f"training:{codec}" for codec in ("fp32", *codecs)], "accumulation", "not_finite", "rules",
                  "momenta:fp32", "momenta:two_shot_1_ef"]
+        if world == 4:
+            tasks.append("two_levels")
         if int(importlib.metadata.version("torch").split(".")[0]) >= 2:
             # Gloo of torch 1 cannot broadcast bfloat16, which DDP does before the first step, and there is no FSDP2.
             tasks += ["bfloat16", "fsdp2"]

@@ -9,6 +9,7 @@ from .exchange import Exchange
 from .fsdp import fsdp2_reduce_scatter
 from .library import TersumError, presets, version
 from .momentum import MomentumAdamW
+from .two_levels import TwoLevelExchange
 
-__all__ = ["Configuration", "DDPHook", "Exchange", "MomentumAdamW", "Rule", "TersumError", "ddp_hook",
-           "fsdp2_reduce_scatter", "presets", "version"]
+__all__ = ["Configuration", "DDPHook", "Exchange", "MomentumAdamW", "Rule", "TersumError", "TwoLevelExchange",
+           "ddp_hook", "fsdp2_reduce_scatter", "presets", "version"]

@@ -21,12 +21,13 @@ import torch.distributed as dist
 
 from .configuration import NONE, Configuration
 from .exchange import Exchange, _size, check_saved
+from .two_levels import TwoLevelExchange
 
 STATE_VERSION = 1
 
 
 def ddp_hook(codec="rotated_sat4", *, module=None, process_group=None, seed=0, bucket_mb=25, bypass_below=0, threads=1,
-             timeout=None):
+             timeout=None, ranks_per_host=None):
     """A hook for `DistributedDataParallel.register_comm_hook(None, hook)`. Every rank makes it, at the same point.
 
     codec          A preset, or whatever Configuration.of takes: a configuration by names, or the path of one.
@@ -38,14 +39,19 @@ def ddp_hook(codec="rotated_sat4", *, module=None, process_group=None, seed=0, b
     bypass_below   Parameters of fewer elements are averaged uncompressed; those of one dimension always are.
     threads        Of the CPU, for encoding and decoding.
     timeout        A datetime.timedelta for each collective of a new group.
+    ranks_per_host On how many consecutive ranks of all a host has, such as its GPUs: they add their gradients among themselves in
+                   16 bits, and each sends codes of its shard only to other hosts. The hook makes the groups, of all ranks.
+                   Low-rank presets, which take whole matrices, do not go with it.
     """
-    return DDPHook(Configuration.of(codec), module, process_group, seed, bucket_mb, bypass_below, threads, timeout)
+    return DDPHook(Configuration.of(codec), module, process_group, seed, bucket_mb, bypass_below, threads, timeout,
+                   ranks_per_host)
 
 
 class DDPHook:
     """What `ddp_hook` makes."""
 
-    def __init__(self, configuration, module, process_group, seed, bucket_mb, bypass_below, threads, timeout):
+    def __init__(self, configuration, module, process_group, seed, bucket_mb, bypass_below, threads, timeout,
+                 ranks_per_host=None):
         if configuration.rules and module is None:
             raise ValueError("module is None, but the configuration has rules: parameters have their names from it")
         self.__name__ = self.__qualname__ = "tersum_hook"  # DDP asks for both
@@ -57,7 +63,10 @@ class DDPHook:
         self._seed, self._threads, self._bypass_below = seed, threads, bypass_below
         self._unit_bytes = int(bucket_mb * (1 << 20))
         options = {} if timeout is None else {"timeout": timeout}
+        if ranks_per_host is not None and process_group is not None:
+            raise ValueError("process_group and ranks_per_host are both given: with the latter the hook makes its groups")
         self._group = dist.new_group(**options) if process_group is None else process_group
+        self._levels = None if ranks_per_host is None else _groups_of_hosts(ranks_per_host, options)
         self._units, self._places = None, {}
         self._saved = None
         self._momenta = None  # the codec and the beta of momenta, where they travel in place of gradients
@@ -237,8 +246,9 @@ class DDPHook:
 
     def _exchange_of(self, unit, seed):
         def make(preset, **parameters):
-            return Exchange(preset, unit.tensors, unit.dtype, unit.device, self._group, seed=seed % (1 << 64),
-                            bypass_below=self._bypass_below, threads=self._threads, **parameters)
+            kind, groups = (Exchange, (self._group,)) if self._levels is None else (TwoLevelExchange, self._levels)
+            return kind(preset, unit.tensors, unit.dtype, unit.device, *groups, seed=seed % (1 << 64),
+                        bypass_below=self._bypass_below, threads=self._threads, **parameters)
         rule = unit.rule
         if rule.codec == NONE:
             return make("fp32")
@@ -320,6 +330,21 @@ class _Unit:
             gradient.copy_(self.values[begin:begin + gradient.numel()].view(gradient.shape))
             job.left -= 1
         self._filled = []
+
+
+def _groups_of_hosts(ranks_per_host, options):
+    """The group of the ranks of this host, and that of the ranks of the same number on all hosts."""
+    world, rank = dist.get_world_size(), dist.get_rank()
+    if ranks_per_host < 1 or world % ranks_per_host != 0:
+        raise ValueError(f"ranks_per_host is {ranks_per_host}, which must divide the number of ranks, {world}")
+    within = between = None
+    for first in range(0, world, ranks_per_host):  # every rank makes all groups, in one order
+        group = dist.new_group(list(range(first, first + ranks_per_host)), **options)
+        within = group if rank // ranks_per_host == first // ranks_per_host else within
+    for number in range(ranks_per_host):
+        group = dist.new_group(list(range(number, world, ranks_per_host)), **options)
+        between = group if rank % ranks_per_host == number else between
+    return within, between
 
 
 def _future(device):

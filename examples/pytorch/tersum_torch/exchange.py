@@ -29,14 +29,15 @@ class Exchange:
 
     All ranks make it with the same arguments and call it in the same order. `tensors` are the shapes that the flat tensor
     is made of, with a flag whether each is compressed and a weight: (shape, compressed, weight). With `whole` it is one
-    vector, which is compressed whatever its shape.
+    vector, which is compressed whatever its shape. With `part` the exchange is of the values from part[0] to part[1] of
+    what the tensors make up.
 
     On a GPU all of it works in torch's current stream of that device, in which it was made, or in another one that waits for
     what was done before. `save`, `load`, `check` and `was_non_finite` wait for theirs.
     """
 
     def __init__(self, preset, tensors, dtype, device, group, *, seed=0, bypass_below=0, bits=None, weighting=None,
-                 clip=None, threads=1, whole=False):
+                 clip=None, threads=1, whole=False, part=None):
         if dtype not in _elements:
             raise TypeError(f"gradients of {dtype} cannot be compressed: float32, float16 and bfloat16 can")
         self.preset, self.dtype, self.device = preset, dtype, with_index(torch.device(device))
@@ -56,6 +57,10 @@ class Exchange:
         options.preset, options.coordinates = preset.encode(), self.coordinates
         if not whole:
             options.tensors, options.tensor_count = records, len(tensors)
+        if part is not None:
+            boundaries = (ctypes.c_uint64 * 2)(*part)
+            options.boundaries = boundaries
+            self.coordinates = part[1] - part[0]
         options.bypass_below, options.element = bypass_below, _elements[dtype]
         options.world, options.rank, options.threads = self.world, self.rank, threads
         options.device = library.CUDA if self.device.type == "cuda" else library.HOST
@@ -176,6 +181,16 @@ class Exchange:
             return None
         return self._state[offset:offset + 4 * self.coordinates].view(torch.float32)
 
+    @property
+    def header(self):
+        """The first bytes of the state: what `was_non_finite` reads."""
+        return self._state[:64]
+
+    @property
+    def handle(self):
+        """The codec, for calls of tersum_c.h."""
+        return self._codec
+
     # Rounds.
 
     def _stream(self):
@@ -235,7 +250,11 @@ class Exchange:
 
 
 def check_saved(saved):
-    """Raises if a saved state is of another version or any bit has changed, whatever exchange it is of."""
+    """Raises if a saved state, or any of a list, is of another version or any bit has changed, whatever exchange it is of."""
+    if isinstance(saved, (list, tuple)):
+        for part in saved:
+            check_saved(part)
+        return
     saved = saved.cpu().contiguous()
     lib.tersum_check_saved(None, saved.data_ptr(), saved.numel())
 

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+# SPDX-License-Identifier: Apache-2.0
+
+"""One gradient that ranks on several hosts average: halves within a host, a codec between hosts."""
+
+import torch
+import torch.distributed as dist
+
+from . import library
+from .exchange import Exchange
+from .library import lib
+
+_HEADER = 64  # bytes of a state's first section
+
+
+class TwoLevelExchange:
+    """`Exchange` for ranks of which some share a host. It has the same calls.
+
+    The ranks of a host add their gradients among themselves, as halves with a scale for each 1024, in float; each then exchanges
+    its shard of the host's mean with the ranks of the same number on the other hosts, by the preset; at last the host gathers
+    the shards, in the gradients' type. So a host sends each value once, however many ranks it has.
+
+    `within` is the group of the ranks of this host, `between` that of the ranks of the same number on all hosts.
+    """
+
+    def __init__(self, preset, tensors, dtype, device, within, between, *, seed=0, bypass_below=0, bits=None, weighting=None,
+                 clip=None, threads=1):
+        self._within = Exchange("sharded_half", tensors, dtype, device, within, seed=seed, bypass_below=bypass_below,
+                                threads=threads)
+        self._shard = self._within.shard
+        self._between = Exchange(preset, tensors, dtype, device, between, seed=seed, bypass_below=bypass_below, bits=bits,
+                                 weighting=weighting, clip=clip, threads=threads,
+                                 part=(self._shard.start, self._shard.stop))
+        self.preset, self.coordinates = preset, self._within.coordinates
+        n = self.coordinates
+        cuts = [n // self._within.world * r + n % self._within.world * r // self._within.world
+                for r in range(self._within.world + 1)]
+        assert (cuts[self._within.rank], cuts[self._within.rank + 1]) == (self._shard.start, self._shard.stop)
+        self._cuts = cuts
+        self._headers = []
+
+    @property
+    def bits_per_coordinate(self):
+        """What this rank gives to the exchange between hosts, over all values."""
+        return self._between.bits_per_coordinate * self._between.coordinates / max(self.coordinates, 1)
+
+    @property
+    def travels(self):
+        return self._between.travels
+
+    def agree(self):
+        self._within.agree()
+        self._between.agree()
+
+    def __call__(self, values):
+        self._within(values)
+        shard = values[self._shard]
+        self._between(shard)
+        # The header goes along, for a rank learns only of its own shard whether a value was not finite.
+        mine = torch.cat([self._between.header, shard.view(torch.uint8)])
+        sizes = [_HEADER + (end - begin) * values.element_size() for begin, end in zip(self._cuts, self._cuts[1:])]
+        gathered = torch.empty(sum(sizes), dtype=torch.uint8, device=values.device)
+        if len(sizes) == 1:
+            gathered.copy_(mine)
+        else:
+            dist.all_to_all_single(gathered, mine.repeat(len(sizes)), output_split_sizes=sizes,
+                                   input_split_sizes=[mine.numel()] * len(sizes), group=self._within.group)
+        self._headers = []
+        for part, begin, end in zip(gathered.split(sizes), self._cuts, self._cuts[1:]):
+            self._headers.append(part[:_HEADER])
+            values[begin:end].view(torch.uint8).copy_(part[_HEADER:])
+
+    def save(self):
+        """The states of both exchanges."""
+        return [self._within.save(), self._between.save()]
+
+    def load(self, saved):
+        self.check_saved(saved)  # both, before the first one is taken
+        self._within.load(saved[0])
+        self._between.load(saved[1])
+
+    def check_saved(self, saved):
+        if not isinstance(saved, (list, tuple)) or len(saved) != 2:
+            raise library.TersumError("what was saved is of one level, and this exchange has two")
+        self._within.check_saved(saved[0])
+        self._between.check_saved(saved[1])
+
+    def check(self):
+        self._within.check()
+        self._between.check()
+
+    def was_non_finite(self):
+        """Whether a gradient of any rank held NaN or Inf in the last exchange: the same answer on every rank."""
+        headers = [header.cpu().contiguous() for header in self._headers]
+        return any([bool(lib.tersum_was_non_finite(self._between.handle, header.data_ptr())) for header in headers])
+
+    @property
+    def residual(self):
+        """What feedback keeps of the host's mean of this rank's shard, or None: a view, in their unit."""
+        return self._between.residual
