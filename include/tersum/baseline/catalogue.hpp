@@ -41,6 +41,11 @@ inline constexpr two_shot_groups<group_absmax<4, 128, linear_levels, bfloat16_sc
 inline constexpr two_shot_groups<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048> natural_4{};  //!< the same with powers of two
 //! @}
 
+//! @name Two shots of rotated chunks, as `two_shot_4`, in levels of NF4
+//! @{
+inline constexpr two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, normal_float<4>> nf4_rotated{};
+//! @}
+
 //! @name Sums of signs and of ternary codes, exact in lanes of 4 bits for up to 7 ranks
 //! @{
 using ternary_lanes = guard_lanes<4>;

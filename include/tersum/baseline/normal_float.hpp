@@ -17,6 +17,39 @@
 
 namespace tersum::inline v0 {
 
+namespace detail {
+
+//! @brief Where the last level of 2, 3 ... 8 bits has the least error of normal values, in root mean squares.
+inline constexpr std::array normal_float_largest{
+  1.381f, 2.165f, 2.863f, 3.508f, 4.061f, 4.536f, 4.957f};
+
+template <int Bits>
+struct normal_float_table {
+  float value[1u << Bits];
+};
+
+//! @brief Levels in root mean squares.
+template <int Bits>
+inline constexpr normal_float_table<Bits> normal_float_in_rms = [] {
+  normal_float_table<Bits> out{};
+  for (unsigned i = 0; i < 1u << Bits; ++i) {
+    out.value[i] = normal_float_largest[Bits - 2] * normal_float_levels[(1u << Bits) - 4 + i];
+  }
+  return out;
+}();
+
+//! @brief Where their cells end, midway between levels; the last is not used.
+template <int Bits>
+inline constexpr normal_float_table<Bits> normal_float_ends = [] {
+  normal_float_table<Bits> out = normal_float_in_rms<Bits>;
+  for (unsigned i = 0; i + 1 < 1u << Bits; ++i) {
+    out.value[i] = 0.5f * (out.value[i] + out.value[i + 1]);
+  }
+  return out;
+}();
+
+}  // namespace detail
+
 //! @brief The codebook NF<Bits>: of normal values each level is taken about equally often, and zero is one of them.
 //!
 //! Codes number the levels in ascending order. There is one level more above zero than below, so the codebook is not
@@ -34,17 +67,16 @@ struct normal_float {
   static constexpr bool unbiased = true;
 
   //! Root mean squares from zero to the last level.
-  static constexpr float largest =
-    std::array{1.381f, 2.165f, 2.863f, 3.508f, 4.061f, 4.536f, 4.957f}[Bits - 2];
+  static constexpr float largest = detail::normal_float_largest[Bits - 2];
 
   //! @brief The code of one value, in root mean squares: that of the nearest level.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t encode(float value) const noexcept
   {
-    static constexpr auto ends = make_ends();
-    std::uint32_t number       = 0;
+    static constexpr detail::normal_float_table<Bits> ends = detail::normal_float_ends<Bits>;
+    std::uint32_t number                                   = 0;
     TERSUM_UNROLL
-    for (std::uint32_t step = count / 2; step > 0; step /= 2) {
-      number += value >= ends[number + step - 1] ? step : 0u;
+    for (std::uint32_t step = 1u << (Bits - 1); step > 0; step /= 2) {
+      number += value >= ends.value[number + step - 1] ? step : 0u;
     }
     return number;
   }
@@ -52,8 +84,8 @@ struct normal_float {
   //! @brief The level of a code, in root mean squares.
   [[nodiscard]] TERSUM_HOST_DEVICE float decode(std::uint32_t code) const noexcept
   {
-    static constexpr auto levels = make_levels();
-    return levels[code & (count - 1)];
+    static constexpr detail::normal_float_table<Bits> levels = detail::normal_float_in_rms<Bits>;
+    return levels.value[code & ((1u << Bits) - 1)];
   }
 
   //! @brief The mean squared error of one vector's unbiased estimate over its energy, if its values are normal.
@@ -67,35 +99,6 @@ struct normal_float {
                                 .000164969217f,
                                 .0000413820279f};
     return errors[Bits - 2];
-  }
-
- private:
-  static constexpr std::uint32_t count = 1u << Bits;
-
-  struct table {
-    float value[count];
-
-    [[nodiscard]] TERSUM_HOST_DEVICE constexpr float operator[](std::uint32_t i) const noexcept
-    {
-      return value[i];
-    }
-  };
-  [[nodiscard]] static constexpr table make_levels() noexcept
-  {
-    table out{};
-    for (std::uint32_t i = 0; i < count; ++i) {
-      out.value[i] = largest * detail::normal_float_levels[count - 4 + i];
-    }
-    return out;
-  }
-  //! Where the cells end, midway between levels.
-  [[nodiscard]] static constexpr table make_ends() noexcept
-  {
-    table out = make_levels();
-    for (std::uint32_t i = 0; i + 1 < count; ++i) {
-      out.value[i] = 0.5f * (out.value[i] + out.value[i + 1]);
-    }
-    return out;
   }
 };
 
