@@ -5,6 +5,7 @@
 //! Older codecs against the formulas of their sources in double: levels, scales, what a chunk decodes to, and errors.
 
 #include "../conformance/codebook_conformance.hpp"
+#include "../conformance/group_quantizer_conformance.hpp"
 #include "../conformance/quantizer_conformance.hpp"
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
@@ -274,6 +275,23 @@ TEST_CASE("[catalogue] levels of dynamic quantization are the middles of the pub
   for (std::size_t i = 0; i < want.size(); ++i) {
     CHECK(level[i] == doctest::Approx(want[i]).epsilon(1e-6));
   }
+}
+
+TEST_CASE_TEMPLATE("[catalogue] laws of quantizers of groups",
+                   Quantizer,
+                   group_absmax<4, 32>,
+                   group_absmax<8, 16, geometric_levels<23, 10>, byte_scale>,
+                   mx_quantizer<e2m1_levels>,
+                   mx_quantizer<e2m3_levels>,
+                   mx_quantizer<e3m2_levels>,
+                   mx_quantizer<e4m3_levels>,
+                   mx_quantizer<e5m2_levels>,
+                   nvfp4_quantizer,
+                   group_absmax<4, 64, normal_levels, byte_scale>,
+                   group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>,
+                   group_absmax<4, 128, natural_levels, bfloat16_scale, independent>)
+{
+  tests::check_group_quantizer_laws<Quantizer>();
 }
 
 // --- What a chunk of groups decodes to

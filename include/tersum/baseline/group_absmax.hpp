@@ -68,6 +68,9 @@ struct group_absmax {
     return out;
   }();
 
+  static_assert(Dither::rounds == 0 || level[magnitudes - 1] >= 1,
+                "tersum: group_absmax needs no_dither with levels that end below 1");
+
   //! @brief The same levels in units of 1 / block_one, at least one but for level 0, and one more that no value reaches.
   static constexpr std::array<std::uint32_t, detail::extent(magnitudes + 1)> mark = [] {
     std::array<std::uint32_t, detail::extent(magnitudes + 1)> out{};

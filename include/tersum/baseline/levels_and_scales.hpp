@@ -103,11 +103,11 @@ struct natural_levels {
 //! @brief Decades that share the levels as a dynamic exponent does: each has twice as many, at equal distances, as the decade
 //! below it.
 //!
-//! The magnitudes of dynamic tree quantization, in the middle of cells of (.1, 1], (.01, .1] and so on, and zero. With 8 bits there
-//! are 64 in the highest decade, whose last is .993; there is no level 1, so a group's largest magnitude loses .7 % (the published
-//! map has a level 1 for positive values, in the place of the second zero of codes with a sign). For `no_dither`. Source: Dettmers, 8-Bit
-//! Approximations for Parallelism in Deep Learning (ICLR'16); Dettmers et al., 8-bit Optimizers via Block-wise
-//! Quantization (ICLR'22).
+//! The magnitudes of dynamic tree quantization, in the middle of cells of (.1, 1], (.01, .1] and so on, and zero. With 8 bits
+//! there are 64 in the highest decade, whose last is .993. There is no level 1, so a group's largest magnitude loses .7 % (the
+//! published map has a level 1 for positive values, in the place of the second zero of codes with a sign), and `no_dither` is
+//! needed. Source: Dettmers, 8-Bit Approximations for Parallelism in Deep Learning (ICLR'16); Dettmers et al., 8-bit Optimizers
+//! via Block-wise Quantization (ICLR'22).
 struct dynamic_levels {
   static constexpr bool uniform = false;
 
