@@ -73,8 +73,9 @@ using e5m2_levels = float_levels<5, 2, 4>;  //!< FP8: up to 57344, infinity and 
 
 //! @brief E8M0: a byte for a power of two, chosen as MX formats choose it, times the significand of the largest level.
 //!
-//! The power of two is that below the group's largest magnitude, so a magnitude between `significand` and 2 of them //! Scales are up to `significand` times the chunk's largest magnitude: a chunk with a value of 2^127 or more decodes to NaN.
-//! Source: OCP Microscaling Formats (MX) Specification 1.0; Rouhani: OCP Microscaling Formats (MX) Specification 1.0; Rouhani et al., Microscaling Data Formats for Deep Learning
+//! The power of two is that below the group's largest magnitude, so a magnitude between `significand` and 2 of them saturates.
+//! Scales are up to `significand` times the chunk's largest magnitude: a chunk with a value of 2^127 or more decodes to NaN.
+//! Source: OCP Microscaling Formats (MX) Specification 1.0; Rouhani et al., Microscaling Data Formats for Deep Learning
 //! (2023), algorithm 1.
 //! @tparam Levels  `float_levels` of the elements.
 template <class Levels>
