@@ -23,9 +23,9 @@ namespace tersum::inline v0 {
 //! @brief Levels of `group_absmax`: the magnitudes of a float of 1 + Exponent + Mantissa bits over the largest of them,
 //! subnormals included.
 //!
-//! A code is the float's own bits. Values are rounded to the nearest level in steps of 2^-20 of the largest, half-way ones to the
-//! smaller magnitude; where a format has levels below that, values there are zero. Source of the formats: OCP Microscaling
-//! Formats (MX) Specification 1.0 (2023), which leaves the rounding of a conversion open.
+//! A code is the float's own bits. Values are rounded to the nearest level in steps of 2^-20 of the largest, half-way ones to
+//! the smaller magnitude and not, as in the source, to the even one; levels below those steps are not used. Source: OCP
+//! Microscaling Formats (MX) Specification 1.0 (2023); Rouhani et al., Microscaling Data Formats for Deep Learning (2023).
 //! @tparam Exponent  Bits of the exponent, with a bias of 2^(Exponent - 1) - 1.
 //! @tparam Mantissa  Bits of the fraction.
 //! @tparam Reserved  How many of the highest codes stand for infinity and NaN. None of them is ever encoded.

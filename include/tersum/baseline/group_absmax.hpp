@@ -21,10 +21,11 @@ namespace tersum::inline v0 {
 //! @brief Every group of coordinates has a scale near its largest magnitude, and its values are rounded to levels of that
 //! scale.
 //!
-//! The chunk's largest magnitude travels as a float, that of each group as a fraction of it, rounded up, or to nearest by
-//! scales that say so (`saturates`), under which a larger magnitude gets the last level. There is no rotation, so a large coordinate affects only its own group. Gradients whose energy differs from place to place lose
-//! little; normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance
-//! between two levels, but for what saturates; `no_dither` rounds to the nearest level.
+//! The chunk's largest magnitude travels as a float, that of each group as a fraction of it, rounded up; or otherwise by scales
+//! that say so (`saturates`), under which a larger magnitude gets the last level. There is no rotation, so a large coordinate
+//! affects only its own group. Gradients whose energy differs from place to place lose little; normal values lose more than
+//! under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance between two levels, but for what saturates;
+//! `no_dither` rounds to the nearest level.
 //!
 //! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023; `float_levels.hpp` has their elements and scales)
 //! and DynamiQ (SIGCOMM'26).
