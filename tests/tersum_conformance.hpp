@@ -15,6 +15,7 @@
 #include "conformance/codebook_conformance.hpp"
 #include "conformance/dither_conformance.hpp"
 #include "conformance/feedback_conformance.hpp"
+#include "conformance/group_quantizer_conformance.hpp"
 #include "conformance/metric_conformance.hpp"
 #include "conformance/orthogonalizer_conformance.hpp"
 #include "conformance/quantizer_conformance.hpp"

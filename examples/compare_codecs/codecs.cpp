@@ -40,7 +40,7 @@ run_outcome run_codec(std::string_view name,
                       run_settings const& settings)
 {
   if (settings.cuda) { return run_on_cuda(name, gradients, layers, settings); }
-  for (auto const run : {run_summed, run_choosing, run_low_rank, run_two_shot}) {
+  for (auto const run : {run_summed, run_choosing, run_low_rank, run_two_shot, run_older}) {
     run_outcome outcome = run(name, gradients, layers, settings);
     if (outcome.error != no_such_codec) { return outcome; }
   }

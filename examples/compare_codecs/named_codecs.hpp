@@ -10,6 +10,8 @@
 #include "codecs.hpp"
 #include "run_exchange.hpp"
 
+#include <tersum/baseline/catalogue.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -35,7 +37,7 @@ inline std::vector<std::vector<float>> permute(std::vector<std::vector<float>> c
 
 //! @name Codecs by name
 //! `visit` is called with the name, a summary and the codec. In groups, which are compiled apart: those of
-//! for_each_preset.hpp, and TopKC on permuted gradients.
+//! for_each_preset.hpp, TopKC on permuted gradients, and older codecs.
 //! @{
 template <class Visitor>
 void for_each_summed_codec(Visitor visit)
@@ -75,6 +77,24 @@ void for_each_two_shot_codec(Visitor visit)
     });
 }
 
+//! None with TERSUM_COMPARE_NO_OLDER.
+template <class Visitor>
+void for_each_older_codec([[maybe_unused]] Visitor visit)
+{
+#if !defined(TERSUM_COMPARE_NO_OLDER)
+  namespace p = tersum::presets;
+  visit("mxfp4", "two shots of FP4 in blocks of 32 with scales of E8M0", p::mxfp4);
+  visit("mxfp8", "the same, FP8 (E4M3)", p::mxfp8);
+  visit("nvfp4", "two shots of FP4 in blocks of 16 with scales of E4M3", p::nvfp4);
+  visit("nf4", "two shots of NormalFloat in blocks of 64, 4 bits", p::nf4);
+  visit("nf4_rotated", "two_shot_4 with NormalFloat in the place of Lloyd-Max", p::nf4_rotated);
+  visit("qsgd_4", "two shots of QSGD by the largest of 128, 4 bits", p::qsgd_4);
+  visit("natural_4", "the same with powers of two: natural dithering", p::natural_4);
+  visit("terngrad", "TernGrad: ternary codes in lanes of 4 bits", p::terngrad);
+  visit("sign_mean_ef", "signs with the mean magnitude, 4 bits, with feedback", p::sign_mean_ef);
+#endif
+}
+
 //! All of them.
 template <class Visitor>
 void for_each_codec(Visitor visit)
@@ -83,6 +103,7 @@ void for_each_codec(Visitor visit)
   for_each_choosing_codec(visit);
   for_each_low_rank_codec(visit);
   for_each_two_shot_codec(visit);
+  for_each_older_codec(visit);
 }
 //! @}
 
@@ -91,7 +112,7 @@ inline constexpr std::string_view no_such_codec = "there is no such codec";
 
 //! The codecs of one group on the CPU: arguments as those of `run_codec`.
 using run_group = decltype(run_codec);
-run_group run_summed, run_choosing, run_low_rank, run_two_shot;
+run_group run_summed, run_choosing, run_low_rank, run_two_shot, run_older;
 
 //! @brief Runs the codec of that name on a device.
 //! @param for_each  One of the above: which codecs are looked at.

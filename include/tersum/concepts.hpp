@@ -150,10 +150,10 @@ template <class T> concept has_block         = requires { typename std::integral
 template <class T> concept has_scale         = requires(float v, std::uint32_t code) {
   typename std::integral_constant<int, T::scale::bits>;           //!< Bits of a scale on the wire: 8 or 16.
   { T::scale::encode(v) } -> std::same_as<std::uint32_t>;     //!< encode(largest magnitude of the block over that of the chunk), from 0 to 1.
-  { T::scale::decode(code) } -> std::same_as<float>; };       //!< The scale; no less than what was encoded.
+  { T::scale::decode(code) } -> std::same_as<float>; };       //!< The scale; where it is less than what was encoded, larger magnitudes get the last level.
 template <class T> concept has_uniform       = requires { typename std::bool_constant<T::uniform>; };    //!< Whether levels have equal distances.
 template <class T> concept has_levels        = requires {
-  { T::level.data() } -> std::convertible_to<float const*>;   //!< The `magnitudes` levels of one sign, as parts of the block's scale: 0 to 1, ascending.
+  { T::level.data() } -> std::convertible_to<float const*>;   //!< The `magnitudes` levels of one sign, as parts of the block's scale: from 0, ascending, those that are used up to 1.
   { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; }; //!< The same in units of 2^-20, then one more that no value reaches.
 template <class T> concept has_round         = requires(std::uint32_t v, std::uint32_t const* marks) {
   { T::round(v, v, marks) } -> std::same_as<std::uint32_t>; }; //!< round(magnitude in 2^-20, 512ths of a distance beyond which it goes up, `mark`): the level's number.

@@ -6,6 +6,7 @@
 
 #include "support/compare_executors.cuh"
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -23,6 +24,12 @@ TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
   SUBCASE("metric_3") { compare_all<float>(presets::metric_3); }
   SUBCASE("metric_4") { compare_all<float>(presets::metric_4); }
   SUBCASE("blocks_8") { compare_all<float>(presets::blocks_8); }
+}
+
+TEST_CASE("[cuda_executor] two shots of older codecs equal the CPU executor")
+{
+  SUBCASE("scales that may saturate") { compare_one<float>(presets::nvfp4); }
+  SUBCASE("a codebook that is not symmetric") { compare_one<float>(presets::nf4_rotated); }
 }
 
 TEST_CASE("[cuda_executor] more hops equal the CPU executor")

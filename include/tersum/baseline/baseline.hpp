@@ -7,9 +7,14 @@
 
 #pragma once
 
+#include <tersum/baseline/catalogue.hpp>
+#include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/normal_float.hpp>
 #include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
+#include <tersum/baseline/shared_ranges.hpp>
+#include <tersum/baseline/sign_quantizer.hpp>
 #include <tersum/baseline/top_coordinates.hpp>

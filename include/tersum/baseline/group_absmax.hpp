@@ -21,16 +21,19 @@ namespace tersum::inline v0 {
 //! @brief Every group of coordinates has a scale near its largest magnitude, and its values are rounded to levels of that
 //! scale.
 //!
-//! The chunk's largest magnitude travels as a float, that of each group as a fraction of it, rounded up. There is no
-//! rotation, so a large coordinate affects only its own group. Gradients whose energy differs from place to place lose
-//! little; normal values lose more than under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance
-//! between two levels; `no_dither` rounds to the nearest level.
+//! The chunk's largest magnitude travels as a float, that of each group as a fraction of it, rounded up; or otherwise by scales
+//! that say so (`saturates`), under which a larger magnitude gets the last level. There is no rotation, so a large coordinate
+//! affects only its own group. Gradients whose energy differs from place to place lose little; normal values lose more than
+//! under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance between two levels, but for what saturates;
+//! `no_dither` rounds to the nearest level.
 //!
-//! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023) and DynamiQ (SIGCOMM'26).
+//! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023; `float_levels.hpp` has their elements and scales)
+//! and DynamiQ (SIGCOMM'26).
 //! @tparam Bits    Width of a code, its sign included, 2 to 8.
 //! @tparam Block   Coordinates with one scale, 16 to 128; a chunk has 16 of them or a multiple.
-//! @tparam Levels  `linear_levels` or `geometric_levels<Hundredths>`.
-//! @tparam Scale   `power_of_two_scale`, `byte_scale` or `bfloat16_scale`.
+//! @tparam Levels  `linear_levels`, `geometric_levels<Hundredths>`, `natural_levels`, `dynamic_levels`, `normal_levels` or
+//!                 `float_levels<Exponent, Mantissa>`.
+//! @tparam Scale   `power_of_two_scale`, `byte_scale`, `bfloat16_scale`, `e8m0_scale<Levels>` or `e4m3_scale`.
 //! @tparam Dither  `stratified`, `independent` or `no_dither`.
 template <int Bits,
           int Block,
@@ -51,10 +54,13 @@ struct group_absmax {
   static constexpr int bits       = Bits;             //!< Width of a code.
   static constexpr int block      = Block;            //!< Coordinates with one scale.
   static constexpr int magnitudes = 1 << (Bits - 1);  //!< Levels of one sign, zero included.
-  static constexpr bool unbiased  = Dither::rounds > 0;
+  static constexpr bool unbiased  = Dither::rounds > 0 && !detail::saturates_groups<Scale>;
   static constexpr bool uniform   = Levels::uniform;  //!< Whether levels have equal distances.
 
-  //! @brief Levels from 0 to 1, ascending.
+  static_assert(detail::suits_width<Levels>(Bits),
+                "tersum: group_absmax<Bits, Block, float_levels> needs the bits of that float");
+
+  //! @brief Levels from 0, ascending; the largest that is used is at most 1.
   static constexpr std::array<float, detail::extent(magnitudes)> level = [] {
     std::array<float, detail::extent(magnitudes)> out{};
     for (int i = 0; i < magnitudes; ++i) {
@@ -63,11 +69,15 @@ struct group_absmax {
     return out;
   }();
 
-  //! @brief The same levels in units of 1 / block_one, and one more that no value reaches.
+  static_assert(Dither::rounds == 0 || level[magnitudes - 1] >= 1,
+                "tersum: group_absmax needs no_dither with levels that end below 1");
+
+  //! @brief The same levels in units of 1 / block_one, at least one but for level 0, and one more that no value reaches.
   static constexpr std::array<std::uint32_t, detail::extent(magnitudes + 1)> mark = [] {
     std::array<std::uint32_t, detail::extent(magnitudes + 1)> out{};
     for (unsigned i = 0; i < magnitudes; ++i) {
-      out[i] = static_cast<std::uint32_t>(level[i] * detail::block_one + 0.5f);
+      out[i] = detail::maximum(static_cast<std::uint32_t>(level[i] * detail::block_one + 0.5f),
+                               i > 0 ? 1u : 0u);
     }
     out[magnitudes] = 2 * out[magnitudes - 1];
     return out;
@@ -111,7 +121,7 @@ struct group_absmax {
       lost += weight * wide * wide;
       mass += weight;
     }
-    return largest * lost / (mass * (unbiased ? 6.0f : 12.0f));
+    return largest * lost / (mass * (Dither::rounds > 0 ? 6.0f : 12.0f));
   }
 };
 

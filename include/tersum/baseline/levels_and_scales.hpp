@@ -29,6 +29,21 @@ namespace detail {
   return static_cast<float>(sum);
 }
 
+//! @brief Whether levels are those of a width, if they have one of their own.
+template <class Levels>
+[[nodiscard]] constexpr bool suits_width(int bits) noexcept
+{
+  if constexpr (requires { Levels::bits; }) { return Levels::bits == bits; }
+  return true;
+}
+
+//! @brief Whether a scale may be below what it was chosen for.
+template <class Scale>
+inline constexpr bool saturates_groups = requires
+{
+  requires Scale::saturates;
+};
+
 }  // namespace detail
 
 //! @name Levels: level number i of 0 .. last, from 0 to 1
@@ -70,10 +85,47 @@ struct geometric_levels {
     return out - 1;
   }
 };
+
+//! @brief Powers of two from 1 downwards, and zero.
+//!
+//! With a stochastic dither this is natural dithering by the largest magnitude of a group, 2^(bits - 1) - 1 levels of it:
+//! the variance of a value is an eighth of its square at most, but for values below the smallest level. Source:
+//! Horvath et al., Natural Compression for Distributed Deep Learning (2019), natural dithering.
+struct natural_levels {
+  static constexpr bool uniform = false;
+
+  [[nodiscard]] static constexpr float level(int i, int last) noexcept
+  {
+    return i == 0 ? 0.0f : detail::bits_float(static_cast<std::uint32_t>(127 + i - last) << 23);
+  }
+};
+
+//! @brief Decades that share the levels as a dynamic exponent does: each has twice as many, at equal distances, as the decade
+//! below it.
+//!
+//! The magnitudes of dynamic tree quantization, in the middle of cells of (.1, 1], (.01, .1] and so on, and zero. With 8 bits
+//! there are 64 in the highest decade, whose last is .993. There is no level 1, so a group's largest magnitude loses .7 % (the
+//! published map has a level 1 for positive values, in the place of the second zero of codes with a sign), and `no_dither` is
+//! needed. Source: Dettmers, 8-Bit Approximations for Parallelism in Deep Learning (ICLR'16); Dettmers et al., 8-bit Optimizers
+//! via Block-wise Quantization (ICLR'22).
+struct dynamic_levels {
+  static constexpr bool uniform = false;
+
+  [[nodiscard]] static constexpr float level(int i, int last) noexcept
+  {
+    if (i == 0) { return 0.0f; }
+    int decade_levels = 1;
+    double decade     = 1;
+    while (2 * decade_levels <= i) { decade_levels *= 2; }
+    for (int above = 2 * decade_levels; above <= last; above *= 2) { decade /= 10; }
+    return static_cast<float>(decade * (0.1 + 0.9 * (i - decade_levels + 0.5) / decade_levels));
+  }
+};
 //! @}
 
 //! @name Scales: a group's largest magnitude over its chunk's, rounded up
-//! `encode` takes a ratio from 0 to 1. `decode` of the code is not below that ratio, but for one rounding.
+//! `encode` takes a ratio from 0 to 1. `decode` of the code is not below that ratio, but for one rounding, unless the scale
+//! `saturates`.
 //! @{
 
 //! @brief One byte: powers of two from 1 down to 2^-23.

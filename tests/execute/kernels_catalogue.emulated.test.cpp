@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Older codecs, one of each kind: laws of their ranges, and kernel bodies that give the bytes of the CPU.
+
+#include "../conformance/range_conformance.hpp"
+#include "support/compare_kernels.hpp"
+
+#include <tersum/baseline/catalogue.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+TEST_CASE("[catalogue] laws of the ranges")
+{
+  SUBCASE("mean magnitude") { check_range_laws<256, mean_magnitude_range>(); }
+  SUBCASE("norm") { check_range_laws<256, norm_range>(); }
+}
+
+TEST_CASE("[kernels] older codecs give the bytes of the CPU")
+{
+  SUBCASE("groups whose scale may saturate") { compare_orders<float>(presets::nvfp4, 3, true); }
+  SUBCASE("a codebook that is not symmetric")
+  {
+    using rotated = two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, normal_float<4>>;
+    compare_orders<float>(rotated{}, 3, true);
+  }
+  SUBCASE("signs by the mean magnitude") { compare_orders<float>(presets::sign_mean_ef, 3, true); }
+}
