@@ -5,7 +5,6 @@
 //! The stage that `per_hop_codec` adds to an exchange, on the CPU and as a launch.
 
 #include <tersum/baseline/detail/exchange_tiles.hpp>
-#include <tersum/exchange/detail/cpu/cpu_parts.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
 

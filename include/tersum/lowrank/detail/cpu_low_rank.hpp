@@ -121,7 +121,7 @@ template <class Codec, class Element>
 requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::orthonormalize, cpu_work<Codec, Element> const& work)
 {
-  work.chunks().orthonormalize();
+  work.stages().orthonormalize();
   return {};
 }
 

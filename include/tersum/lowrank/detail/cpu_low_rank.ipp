@@ -278,15 +278,13 @@ auto TERSUM_LOW_RANK_STAGES::bypass_args() const -> exchange_args<cast_codec<flo
 TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::encode_bypass() const
 {
-  auto const args = bypass_args();
-  cpu_stages<cast_codec<float>, Element>{threads_, set_, args}.encode_bypass();
+  detail::encode_bypass(bypass_args());
 }
 
 TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::decode_bypass() const
 {
-  auto const args = bypass_args();
-  cpu_stages<cast_codec<float>, Element>{threads_, set_, args}.decode_bypass();
+  detail::decode_bypass(bypass_args());
 }
 
 TERSUM_LOW_RANK_TEMPLATE

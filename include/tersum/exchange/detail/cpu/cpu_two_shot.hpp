@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The payload rounds of a codec whose ranks own parts, on the CPU.
+
+#pragma once
+
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/block/group.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/cpu/cpu_part_chunks.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/exchange/detail/steps.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief The payload rounds of a codec whose ranks own parts: two shots, hops, gathered codes.
+template <class Codec, class Element>
+class cpu_two_shot : cpu_part_chunks<Codec, Element> {
+ public:
+  using cpu_part_chunks<Codec, Element>::cpu_part_chunks;
+
+  //! Encodes the gradient, for all parts.
+  void encode() const { this->encode_parts(make_part_map(args_)); }
+
+  //! Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean.
+  void recompress() const;
+
+  //! Decodes all parts of the mean to the gradient. With feedback it writes what this rank's encodings lost to the
+  //! residuals.
+  void decode() const;
+
+ private:
+  using base          = cpu_part_chunks<Codec, Element>;
+  using map_type      = typename base::map_type;
+  using second_dither = typename second_dither_of<typename base::dither>::type;
+  using base::add_estimate;
+  using base::args_;
+  using base::chunk_of;
+  using base::clear_rest;
+  using base::from_rows;
+  using base::keep_residual;
+  using base::set_;
+  using base::size;
+  using base::threads_;
+  using base::to_own_units;
+
+  //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
+  void add_ranks(map_type const& map, part_place const& place, float* rows) const;
+
+  //! Zero, or NaN where the gradient of a chunk that does not travel was not finite.
+  [[nodiscard]] float scale_of_unsent(std::uint64_t chunk) const
+  {
+    if constexpr (selects<Codec>) {
+      using scalar      = typename Codec::norm_scalar;
+      auto const agreed = static_cast<scalar const*>(args_.agreed);
+      // If the budget pays for nothing, no norm has travelled.
+      if (has_agreed(args_)) { return 0.0f * to_float(agreed[chunk]); }
+    }
+    return 0.0f;
+  }
+
+  void keep_owner_residual(map_type const& map) const;
+};
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::add_ranks(map_type const& map,
+                                             part_place const& place,
+                                             float* rows) const
+{
+  if constexpr (owner_feeds_back<Codec>) {
+    float const* const kept =
+      args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
+    alignas(64) float now[weighs_kept<Codec> ? size : 1];
+    this->with_values(chunk_of(map, place), this->with_weight(kept, size, now), [&](auto values) {
+      this->to_rows(chunk_of(map, place), values, rows);
+    });
+  }
+  for (std::uint64_t rank = 0; rank < map.world; ++rank) {
+    bool const fresh = rank == 0 && !owner_feeds_back<Codec>;
+    add_estimate(map, place, args_.parts.received + map.begin(rank), 1.0f, rows, fresh);
+  }
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::recompress() const
+{
+  map_type const map       = make_part_map(args_);
+  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
+  float const share        = 1.0f / static_cast<float>(args_.world);
+  dither_key key           = key_of(args_);
+  key.rank                 = second_rank;
+  if (args_.parts.recompressed.begin == 0) { clear_rest(map, args_.rank, own); }
+  parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
+    part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
+    if (!is_at_hand(args_, place.word)) { return; }
+    alignas(64) float rows[size];
+    add_ranks(map, place, rows);
+    this->template quantize<second_dither>(map, place, chunk_of(map, place), key, rows, share, own);
+  });
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::decode() const
+{
+  map_type const map = make_part_map(args_);
+  // Owners have sent means, but hops have made a sum, and codes of all ranks are to be added.
+  bool const sums   = requantizing<Codec> || copying<Codec>;
+  float const share = sums ? 1.0f / static_cast<float>(args_.world) : 1.0f;
+  // Where all ranks' codes are gathered there is a part of each, and all have the same chunks.
+  std::uint32_t const copies = copying<Codec> ? static_cast<std::uint32_t>(args_.world) : 1;
+  parallel_for(threads_, std::uint64_t{map.parts()} * copies, [&](std::uint64_t number) {
+    auto const part                  = copying<Codec> ? 0u : static_cast<std::uint32_t>(number);
+    std::uint32_t const* const words = args_.parts.gathered + map.begin(number);
+    for (std::uint32_t index = 0; index < map.chunks_of(part); ++index) {
+      if (!is_finite(bits_float(words[map.scale_word(index)]))) { raise_flag(args_); }
+    }
+  });
+  if constexpr ((feeds_back<Codec> || owner_feeds_back<Codec>)&&!publishing<Codec>) {
+    if (!step_is_poisoned(args_)) {
+      if constexpr (feeds_back<Codec>) { keep_residual(map); }
+      if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) { keep_owner_residual(map); }
+    }
+  }
+  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+    part_place const place     = find_part(args_, map, chunk);
+    std::uint32_t* const words = args_.parts.gathered + map.begin(place.part);
+    chunk_entry const entry    = args_.table[chunk];
+    Element* const to          = args_.gradient + entry.offset;
+    float scale =
+      place.level == 0 ? scale_of_unsent(chunk) : bits_float(words[map.scale_word(place.index)]);
+    if constexpr (copying<Codec>) {
+      for (std::uint32_t rank = 1; rank < copies && place.level > 0; ++rank) {
+        scale += bits_float(words[map.begin(rank) + map.scale_word(place.index)]);
+      }
+    }
+    if constexpr (codes_differences<Codec>) {
+      // A difference that is not finite leaves what all ranks hold as it was.
+      if (!(scale > 0.0f && is_finite(scale))) { return; }
+      alignas(64) float added[size];
+      this->estimate(map, place, chunk, words, 1.0f, +added);
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
+      }
+      return;
+    }
+    auto const decode_to = [&](auto whole) {
+      if constexpr (copying<Codec>) {
+        this->mean_of(map, place, chunk, words, copies, share, whole);
+      } else {
+        this->estimate(map, place, chunk, words, share, whole);
+      }
+    };
+    bool const sent = scale > 0.0f;
+    if constexpr (in_metric<Codec>) {
+      auto const fill = [this, scale](auto whole) { this->store_unsent(0.0f * scale, whole); };
+      this->leave_metric(chunk, [&](auto whole) { sent ? decode_to(whole) : fill(whole); });
+    } else if (!sent) {
+      // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
+      fill_chunk(to, entry.length, 0.0f * scale);
+    } else if (entry.length == size) {
+      decode_to(to);
+    } else {
+      Element copy[size];
+      decode_to(+copy);
+      std::copy_n(copy, entry.length, to);
+    }
+  });
+}
+
+template <class Codec, class Element>
+void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) const
+{
+  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
+  parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
+    part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
+    alignas(64) float rows[size];
+    add_ranks(map, place, rows);
+    add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
+    if constexpr (owner_feeds_back<Codec>) {
+      float* const kept = args_.parts.owner_residual + index * size;
+      from_rows(chunk_of(map, place), rows, kept);
+      if constexpr (in_metric<Codec>) {
+        chunk_entry const entry = args_.table[chunk_of(map, place)];
+        to_own_units(entry, kept);
+        std::fill(kept + entry.length, kept + size, 0.0f);
+      }
+    } else {
+      alignas(64) float lost[size];
+      from_rows(chunk_of(map, place), rows, +lost);
+      chunk_entry const entry = args_.table[chunk_of(map, place)];
+      float* const sent       = args_.residual + entry.offset;
+      for (std::uint32_t i = 0; i < entry.length; ++i) { sent[i] = sent[i] - lost[i]; }
+    }
+  });
+}
+
+}  // namespace tersum::inline v0::detail
