@@ -117,10 +117,12 @@ class bench {
       ("," + o_.only + ",").find(std::string(",") + name + ",") != std::string::npos;
     if (!wanted && std::strcmp(name, "fp16") != 0) { return; }
     if (o_.cores > 0) {
-      for (std::size_t const size : o_.sizes) {
-        mean_.resize(size);
-        predict(name, codec, 1);
-        if (o_.pieces > 1) { predict(name, codec, o_.pieces); }
+      if constexpr (!sharding<Codec>) {  // the model has no reduce-scatters
+        for (std::size_t const size : o_.sizes) {
+          mean_.resize(size);
+          predict(name, codec, 1);
+          if (o_.pieces > 1) { predict(name, codec, o_.pieces); }
+        }
       }
       return;
     }
@@ -135,8 +137,9 @@ class bench {
     if (rank_ != 0) { return; }
     shape<Codec> const tensors(o_.coordinates);
     auto const plan = codec.plan(tensors.get(), {.size = ranks_});
-    // What is gathered goes whole to every other rank.
-    double const share  = gathering<Codec> ? ranks_ - 1.0 : 2.0 * (ranks_ - 1) / ranks_;
+    // What is gathered goes whole to every other rank; shards travel one way.
+    double const share =
+      gathering<Codec> ? ranks_ - 1.0 : (sharding<Codec> ? 1.0 : 2.0) * (ranks_ - 1) / ranks_;
     double const theory = o_.megabits > 0 ? share * 8e-3 * static_cast<double>(plan.wire_bytes()) /
                                               (o_.megabits * goodput)
                                           : 0;
@@ -203,13 +206,19 @@ class bench {
       cpu_executor const exec;
       auto const reduce = reduce_over<best_schedule<Codec>()>(over, exec, bytes(scratch));
       std::unique_lock turn(computing);
-      return all_reduce_mean(
-        exec, plan, mean, bytes(state), bytes(workspace), [&](auto const& round) {
-          turn.unlock();
-          status const outcome = reduce(round);
-          turn.lock();
-          return outcome;
-        });
+      auto const in_turns = [&](auto const& round) {
+        turn.unlock();
+        status const outcome = reduce(round);
+        turn.lock();
+        return outcome;
+      };
+      if constexpr (sharding<Codec>) {
+        shard.resize(plan.shard_size());
+        return reduce_scatter_mean(
+          exec, plan, mean, shard, bytes(state), bytes(workspace), in_turns);
+      } else {
+        return all_reduce_mean(exec, plan, mean, bytes(state), bytes(workspace), in_turns);
+      }
     }
 
     static std::span<std::byte> bytes(std::vector<word4>& words)
@@ -218,6 +227,7 @@ class bench {
     }
 
     std::span<float> mean;
+    std::vector<float> shard;
     shape<Codec> tensors;
     tersum::plan<Codec> plan;
     std::vector<word4> state, workspace, scratch;
@@ -436,7 +446,7 @@ class bench {
   }
 
   template <class Codec>
-  void predict(char const* name, Codec const& codec, std::size_t count)
+  requires(!sharding<Codec>) void predict(char const* name, Codec const& codec, std::size_t count)
   {
     constexpr bool in_wire = best_schedule<Codec>() == schedule::automatic;
     auto pieces            = cut(codec, count);
