@@ -31,6 +31,7 @@ BINARY, GRADIENTS = sys.argv[1:]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples/compare_codecs"))
 import plot
+import table
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -158,6 +159,20 @@ class Plot(unittest.TestCase):
         status, svg = self.draw([result("fp32", 32, 1e-15)])
         self.assertEqual(status, 0)
         self.assertEqual(len(self.codecs(ElementTree.fromstring(svg))), 1)
+
+
+class Table(unittest.TestCase):
+    def test_bits_are_those_that_leave_a_rank(self):
+        # Among 4 ranks an all-reduce sends 3/4 of the payload twice, a reduce-scatter once, a gather all of it to three others.
+        timed = {"encode_ns": 300, "decode_ns": None, "memcpy_ns": 100}
+        results = [dict(result(codec, 4.0, error), **timed)
+                   for codec, error in (("two_shot_4", 0.01234), ("sharded_4", 1.5e-7), ("gathered_4", 0.5))]
+        results.append(dict(results[0], ranks=2, nmse=None))
+        ((name, coordinates, lines),) = table.tables(results)
+        self.assertEqual((name, coordinates), ("a", 1000))
+        self.assertEqual(lines[0], "| codec | bits, 2 | bits, 4 | error, 2 | error, 4 | time |")
+        self.assertEqual(lines[2:], ["| `two_shot_4` | 4.00 | 6.00 |  | .012 | 3.0 |", "| `sharded_4` |  | 3.00 |  | 1.5e-7 | 3.0 |",
+                                     "| `gathered_4` |  | 12.00 |  | .50 | 3.0 |"])
 
 
 if __name__ == "__main__":
