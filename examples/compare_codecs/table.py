@@ -29,7 +29,7 @@ def number(value):
     if value < 0.001:
         mantissa, exponent = f"{value:.1e}".split("e")
         return f"{mantissa}e{int(exponent)}"
-    return f"{value:.2g}" if value >= 1 else f"{value:.{3 if value < 0.1 else 2}f}".lstrip("0")
+    return f"{value:.2g}".lstrip("0") if value < 1 else f"{value:.2g}"
 
 
 def tables(results):

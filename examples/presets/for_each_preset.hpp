@@ -126,7 +126,8 @@ void for_each_two_shot_preset(Visitor visit)
   visit("per_hop_3", "the same, 3 bits", p::per_hop_3);
   visit("per_hop_4", "the same, 4 bits", p::per_hop_4);
   visit("per_hop_4_ef", "per_hop_4 with error feedback on the ranks", p::per_hop_4_ef);
-  visit("allocated_2", "two-shot, 0 to 8 bits for each chunk by its norm, 2 bits", p::allocated_2);
+  visit("allocated_1", "two-shot, 0 to 8 bits for each chunk by its norm, 1 bit", p::allocated_1);
+  visit("allocated_2", "the same, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);
   visit("allocated_4", "the same, 4 bits", p::allocated_4);
   visit("allocated_6", "the same, up to 16 bits for a chunk, 6 bits", p::allocated_6);

@@ -163,6 +163,7 @@ inline constexpr metric_two_shot<4> metric_4{};
 //! @{
 template <feedback Feedback = no_feedback>
 using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
+inline constexpr allocated_two_shot<> allocated_1{.chunker = {.bits = 1}};
 inline constexpr allocated_two_shot<> allocated_2{.chunker = {.bits = 2}};
 inline constexpr allocated_two_shot<> allocated_3{.chunker = {.bits = 3}};
 inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};

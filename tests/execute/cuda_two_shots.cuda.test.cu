@@ -26,6 +26,7 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
   SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
   SUBCASE("allocated_2") { compare_one<float>(presets::allocated_2); }
   SUBCASE("allocated_3") { compare_one<float>(presets::allocated_3); }
+  SUBCASE("allocated_1") { compare_one<float>(presets::allocated_1); }
   SUBCASE("allocated_6") { compare_one<float>(presets::allocated_6); }
   SUBCASE("allocated_8") { compare_one<float>(presets::allocated_8); }
   SUBCASE("balanced_1") { compare_one<float>(presets::balanced_1); }
