@@ -276,16 +276,10 @@ auto TERSUM_LOW_RANK_STAGES::bypass_args() const -> exchange_args<cast_codec<flo
 }
 
 TERSUM_LOW_RANK_TEMPLATE
-void TERSUM_LOW_RANK_STAGES::encode_bypass() const
-{
-  detail::encode_bypass(bypass_args());
-}
+void TERSUM_LOW_RANK_STAGES::encode_bypass() const { detail::encode_bypass(bypass_args()); }
 
 TERSUM_LOW_RANK_TEMPLATE
-void TERSUM_LOW_RANK_STAGES::decode_bypass() const
-{
-  detail::decode_bypass(bypass_args());
-}
+void TERSUM_LOW_RANK_STAGES::decode_bypass() const { detail::decode_bypass(bypass_args()); }
 
 TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
