@@ -116,6 +116,7 @@ template <schedule Schedule = schedule::automatic, transport Transport, class Ex
 
 //! @brief Makes the collectives of a `two_level_codec` of two transports.
 //!
+//! @tparam Schedule  How to reduce between hosts.
 //! @param within   Among the ranks of a host: of plan.within().size, this one plan.within().rank.
 //! @param between  Among the ranks of the same number on all hosts: plan.hosts().
 //! @param exec     As above.
