@@ -89,6 +89,9 @@ TEST_CASE("[golden] exchanges of shards are what they were")
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_2_ef)>, bfloat16>(
           presets::sharded_2_ef, {0, 500, 501, 9001}) ==
         digests{0x1100857211ac60ad, 0x41fef8d759b7d007});
+  CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_half)>, float>(
+          presets::sharded_half, {0, 500, 501, 9001}) ==
+        digests{0x14b190a8d333d495, 0x4553e0fd5cf3340e});
 }
 
 TEST_CASE("[golden] exchanges of values are what they were")
@@ -98,4 +101,7 @@ TEST_CASE("[golden] exchanges of values are what they were")
   CHECK(digest_values<std::remove_cv_t<decltype(presets::differences_4)>, bfloat16>(
           presets::differences_4, {0, 500, 501, 9001}) ==
         digests{0xa04de6e56c6e8760, 0x69ba8250072cba2d});
+  CHECK(digest_values<std::remove_cv_t<decltype(presets::values_half)>, bfloat16>(
+          presets::values_half, {0, 500, 501, 9001}) ==
+        digests{0x97a7d548caa5080b, 0x7cdd00f854f37fee});
 }
