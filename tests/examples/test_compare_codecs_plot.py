@@ -172,7 +172,7 @@ class Table(unittest.TestCase):
         self.assertEqual((name, coordinates), ("a", 1000))
         self.assertEqual(lines[0], "| codec | bits, 2 | bits, 4 | error, 2 | error, 4 | time |")
         self.assertEqual(lines[2:], ["| `two_shot_4` | 4.00 | 6.00 |  | .012 | 3.0 |", "| `sharded_4` |  | 3.00 |  | 1.5e-7 | 3.0 |",
-                                     "| `gathered_4` |  | 12.00 |  | .50 | 3.0 |"])
+                                     "| `gathered_4` |  | 12.00 |  | .5 | 3.0 |"])
 
 
 if __name__ == "__main__":

@@ -38,10 +38,10 @@ status initialize(Executor const& exec,
                   std::span<std::byte> state,
                   std::uint64_t seed);
 
-//! @brief Replaces the gradient by the mean of all ranks of all hosts: as `all_reduce_mean`, in three exchanges.
-//! @param reduce  A `two_levels`, or what has its two members.
-//! @return  The first error. If a collective fails, the gradient is unchanged, but residuals of codecs with feedback may have
-//!          moved on.
+//! @brief Replaces the gradient by the mean of all ranks of all hosts: as `all_reduce_mean`, in three exchanges. The collective is a
+//! `two_levels`, or what has its two members.
+//!
+//! If a collective fails, the gradient is unchanged, but residuals of codecs with feedback may have moved on.
 template <executor Executor, on_two_levels Codec, gradient_memory Gradient, class Reduce>
 status all_reduce_mean(Executor const& exec,
                        plan<Codec> const& plan,
