@@ -160,7 +160,10 @@ tersum_options options_of(
   o.device       = device;
   o.world        = ranks;
   o.rank         = rank;
-  if (ranks == world) { o.boundaries = boundaries; }
+  // Of other presets they would name a part.
+  if (ranks == world && std::string_view{o.preset}.starts_with("sharded_")) {
+    o.boundaries = boundaries;
+  }
   return o;
 }
 
