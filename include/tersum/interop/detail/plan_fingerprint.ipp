@@ -280,6 +280,10 @@ template <transport Transport, class Codec>
 template <class Codec>
 std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
 {
+  static_assert(
+    !on_two_levels<Codec>,
+    "tersum: the ranks of a two_level_codec agree within hosts and between them: give agree_on "
+    "both transports");
   detail::fingerprint_hash hash;
   hash.add(TERSUM_VERSION_MAJOR);
   hash.add(TERSUM_VERSION_MINOR);
