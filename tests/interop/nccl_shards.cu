@@ -93,6 +93,9 @@ struct exchanges {
     if (replay != nullptr) { cudaGraphExecDestroy(replay); }
   }
 };
+// Clang 14 deduces none for aggregates.
+template <class Expect>
+exchanges(nccl_rank const&, nccl_transport const&, Expect const&) -> exchanges<Expect>;
 
 }  // namespace
 

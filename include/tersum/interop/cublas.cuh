@@ -123,7 +123,7 @@ struct cublas_executor : cuda_executor {
                           static_cast<int>(result)};
       };
     auto const launch = [this, &args](auto const& kernel, std::uint64_t blocks) {
-      return run(kernel, blocks, args);
+      return this->run(kernel, blocks, args);
     };
     return detail::grouped_launch<Codec, decltype(launch), decltype(multiply)>{
       plan, launch, pointers, multiply};

@@ -83,17 +83,14 @@ template <tuning_holder... Of>
 template <class Kernel>
 status basic_cuda_executor<Of...>::run(Kernel const& kernel, std::uint64_t blocks) const
 {
-  auto const start = [&](auto const&... arguments) {
-    return launch(detail::block_kernel<Kernel, Of...>,
-                  blocks,
-                  detail::block_kernel_threads<Kernel, Of...>,
-                  Kernel::shared,
-                  arguments...);
-  };
+  constexpr int threads = detail::block_kernel_threads<Kernel, Of...>;
   if constexpr (detail::has_operands<Kernel>) {
-    return start(kernel.on.to, kernel.on.a, kernel.on.b, kernel.on.count);
+    auto const& on       = kernel.on;
+    auto* const function = detail::operand_kernel<Kernel, Of...>;
+    return launch(function, blocks, threads, Kernel::shared, on.to, on.a, on.b, on.count);
   } else {
-    return start(kernel);
+    auto* const function = detail::block_kernel<Kernel, Of...>;
+    return launch(function, blocks, threads, Kernel::shared, kernel);
   }
 }
 
