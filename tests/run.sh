@@ -23,7 +23,8 @@ presets=("$@")
 
 install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
-install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ip:iproute2 ||
+install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev \
+  /usr/include/zstd.h:libzstd-dev ip:iproute2 ||
   echo "tests of transports that are missing will be skipped"
 install_missing qemu-aarch64:qemu-user aarch64-linux-gnu-g++:g++-aarch64-linux-gnu ||
   echo "equal bits on another architecture will not be checked"
@@ -66,7 +67,7 @@ less=(-DTERSUM_TEST_TOGETHER=ON -DTERSUM_COMPARE_FEW_ON_CUDA=ON -DTERSUM_BENCH_L
 # The older codecs of compare_codecs are left to examples/run.sh, which knows them all.
 less+=(-DTERSUM_COMPARE_OLDER=OFF)
 # Without a device nobody asks for its machine code, except where budgets do.
-nvidia-smi -L >/dev/null 2>&1 || less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual)
+nvidia-smi -L >/dev/null 2>&1 || less+=(-DCMAKE_CUDA_ARCHITECTURES=90-virtual -DTERSUM_CUDA_TESTS_BY_CLANG=ON)
 # Clang compiles emulated tests in half of the time that g++ takes. Where both are asked for, g++ compiles some of them only.
 left_to_clang=()
 if [[ " ${presets[*]} " =~ " cpu " && " ${presets[*]} " =~ " cpu-clang " ]]; then

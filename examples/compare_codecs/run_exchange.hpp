@@ -7,7 +7,7 @@
 #pragma once
 
 #include "codecs.hpp"
-#include "errors.hpp"
+#include "measured_estimates.hpp"
 
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/single_process/loopback.hpp>
@@ -41,9 +41,8 @@ run_outcome run_exchange(Device const& device,
       tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
     }
   }
-  std::size_t const n    = gradients.size();
-  std::size_t const d    = gradients[0].size();
-  exact_mean const exact = average_ranks(gradients);
+  std::size_t const n = gradients.size();
+  std::size_t const d = gradients[0].size();
 
   std::vector<typename Device::buffer> memory;
   using rank_type =
@@ -77,7 +76,7 @@ run_outcome run_exchange(Device const& device,
   measurement out;
   out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
   out.ranks_identical     = true;
-  std::vector<double> average(d), estimate(d), lost(d);
+  measured_estimates measured(gradients, settings.steps);
   std::vector<float> first_rank(d), other_rank(d);
   for (int step = 0; step < settings.steps; ++step) {
     for (std::size_t k = 0; k < n; ++k) {
@@ -107,22 +106,9 @@ run_outcome run_exchange(Device const& device,
           std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
       }
     }
-    for (std::size_t i = 0; i < d; ++i) {
-      estimate[i] = first_rank[i];
-      average[i] += estimate[i] / settings.steps;
-      double const error = estimate[i] - exact.mean[i];
-      lost[i] += error * error / settings.steps;
-    }
-    out.nmse = error_of(exact.mean, estimate);
-    if (step == 0) { out.nmse_first_step = out.nmse; }
+    measured.add(first_rank);
   }
-  std::vector<double> const moments = second_moments(exact, lost);
-  out.nmse_of_mean                  = error_of(exact.mean, average);
-  out.update_error                  = update_error_of(exact.mean, estimate, moments);
-  out.update_error_of_mean          = update_error_of(exact.mean, average, moments);
-  out.zeros_fraction                = zeros_of(exact.mean, estimate);
-  out.zeros_fraction_of_mean        = zeros_of(exact.mean, average);
-  out.zeros_by_tensor               = zeros_by_tensor(exact.mean, estimate, average, layers);
+  measured.report(layers, out);
 
   auto const& one                = ranks[0];
   std::size_t const record_bytes = one.plan.tensors() * sizeof(tensor_record);
