@@ -49,7 +49,7 @@ template <auto const& Preset>
 void compile_hop_kernel()
 {
   using op = typename codec_of<Preset>::payload_op;
-  compile(&detail::block_kernel<detail::requantize_elements_kernel<op>>,
+  compile(&detail::operand_kernel<detail::requantize_elements_kernel<op>>,
           &detail::block_kernel<detail::requantize_list_kernel<op>>);
 }
 
