@@ -162,15 +162,16 @@ function(tersum_can_be_together variable source)
   endif()
 endfunction()
 
-# tersum_add_tests_together(<area> <cpu|emulated> <level> <source>...): the tests of tersum_add_test, from one file that includes
+# tersum_add_tests_together(<group> <cpu|emulated> <level> <source>...): the tests of tersum_add_test, from one file that includes
 # all sources, each in a namespace of its own. Codecs that several of them test are instantiated once. Each test runs the program
 # with the cases of its source.
-function(tersum_add_tests_together area backend level)
-  set(target tersum.tests.${area}${level}.${backend})
+function(tersum_add_tests_together group backend level)
+  set(target tersum.tests.${group}${level}.${backend})
   set(includes)
   set(bodies)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME area)
     cmake_path(GET source FILENAME file)
     # What they include is read outside of the namespaces, and found to be read already inside.
     file(STRINGS "${source}" lines REGEX "^ *# *include ")
@@ -182,7 +183,7 @@ function(tersum_add_tests_together area backend level)
       endif()
       list(APPEND includes "${line}")
     endforeach()
-    string(MAKE_C_IDENTIFIER "${file}" namespace)
+    string(MAKE_C_IDENTIFIER "${area}_${file}" namespace)
     string(APPEND bodies "namespace of_${namespace} {\n#include \"${source}\"\n}\n")
     string(REGEX REPLACE "(\\.emulated)?\\.test\\.cpp$" "" name "${file}")
     tersum_run_test(tersum.test.${area}.${name}.${backend} ${backend} ${target} "--source-file=*/${area}/${file}")
