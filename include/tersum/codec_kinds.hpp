@@ -141,6 +141,10 @@ template <class Codec>
 inline constexpr bool weighs_kept =
   (adds_kept<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
 
+//! In what the state keeps what feedback keeps: float or bfloat16.
+template <class Codec>
+using residual_element = typename detail::residual_of_feedback<typename Codec::feedback_type>::type;
+
 namespace detail {
 //! Floats of the state's section of the gain: as many as keep what follows aligned.
 template <class Codec>

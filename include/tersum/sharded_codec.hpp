@@ -112,7 +112,7 @@ struct sharded_counts : shard_counts<Codec> {
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
-                        holds<float>(section::residual, this->residuals())};
+                        holds<residual_element<Codec>>(section::residual, this->residuals())};
   }
 
  private:

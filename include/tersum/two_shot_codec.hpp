@@ -92,8 +92,8 @@ struct two_shot_counts : chunk_counts<Codec> {
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
-                        holds<float>(section::owner_residual, owned),
-                        holds<float>(section::residual, this->residuals())};
+                        holds<residual_element<Codec>>(section::owner_residual, owned),
+                        holds<residual_element<Codec>>(section::residual, this->residuals())};
   }
 
  private:

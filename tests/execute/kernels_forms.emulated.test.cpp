@@ -9,6 +9,7 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
@@ -49,6 +50,7 @@ TEST_CASE("[kernels] shards")
   SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
   {
     compare_shards<bfloat16, float>(shards<256, 3, error_feedback>{});
+    compare_shards<float, float>(shards<256, 3, kept_in<bfloat16>>{});
   }
   SUBCASE("256, 2 bits, with feedback, in a metric")
   {

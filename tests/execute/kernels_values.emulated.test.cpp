@@ -8,6 +8,7 @@
 #include "support/values_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
 
@@ -51,6 +52,7 @@ TEST_CASE("[kernels] values")
   SUBCASE("256, 3 bits, with feedback, of bfloat16 in float")
   {
     compare_values<bfloat16, float>(values_of<256, 3, error_feedback>{});
+    compare_values<float, float>(values_of<256, 3, kept_in<bfloat16>>{});
   }
   SUBCASE("2048, 1 bit, differences of float in half")
   {

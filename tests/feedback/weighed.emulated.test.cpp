@@ -6,8 +6,10 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 
@@ -62,6 +64,38 @@ TEST_CASE("[feedback] chosen chunks weigh what is kept alike in kernels")
   cast_codec<tersum::half, top_chunks<64>, averaged_feedback> top{};
   top.feedback = averaged;
   tests::compare_orders<float>(top, 3, true);
+}
+
+template <class Feedback = error_feedback>
+using in_16_bits = kept_in<bfloat16, Feedback>;
+
+TEST_CASE("[feedback] bfloat16 residuals of two shots have the same bytes in kernels")
+{
+  shot<in_16_bits<decayed_feedback>, kept_diagonal> both{};
+  both.feedback = {decayed};
+  tests::compare_buckets<float>(both);
+  shot<in_16_bits<kept_by_owners<>>> owners{};
+  tests::compare_orders<float>(owners, 3, true);
+  shot<in_16_bits<averaged_feedback>> ranks{};
+  ranks.feedback = {averaged};
+  tests::compare_buckets<tersum::half>(ranks);
+}
+
+TEST_CASE("[feedback] bfloat16 residuals of codes that are summed have the same bytes in kernels")
+{
+  tests::compare_buckets<float>(in_lanes<in_16_bits<>>{});
+  tests::compare_orders<bfloat16>(in_lanes<in_16_bits<>>{}, 3, true);
+  in_lanes<in_16_bits<averaged_feedback>> average{};
+  average.feedback = {averaged};
+  tests::compare_orders<float>(average, 3, true);
+}
+
+TEST_CASE("[feedback] bfloat16 residuals of what was chosen have the same bytes in kernels")
+{
+  using chunks = cast_codec<tersum::half, top_chunks<64>, in_16_bits<>>;
+  tests::compare_buckets<float>(chunks{});
+  tests::compare_orders<tersum::half>(chunks{}, 3, true);
+  tests::compare_orders<float>(top_coordinates_codec<in_16_bits<>>{}, 3, true);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
@@ -22,6 +24,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <thread>
 #include <vector>
@@ -502,6 +506,147 @@ TEST_CASE("[feedback] a step that is not finite leaves what is kept without deca
   in[1][5] = std::nanf("");
   run.exchange(in);
   CHECK(std::equal(all.begin(), all.end(), before.begin()));
+}
+
+TEST_CASE("[feedback] what is kept in bfloat16 is one of two neighbours, and itself on average")
+{
+  for (float const value :
+       {1.0f, 1.0f + 0x1p-9f, -3.7f, 0.0f, -0x1.234567p-20f, 0x1.8p-140f, 0x1.fdffffp127f}) {
+    CAPTURE(value);
+    double sum = 0, least = 1e300, largest = -1e300;
+    for (std::uint32_t draw = 0; draw < 0x10000u; ++draw) {
+      double const kept = to_float(detail::kept_value<bfloat16>(value, draw + 0x30000u));
+      sum += kept;
+      least   = std::min(least, kept);
+      largest = std::max(largest, kept);
+      REQUIRE(kept == detail::round_to_kept<bfloat16>(value, draw));
+    }
+    // Sums of 2^16 numbers of 8 bits are exact.
+    CHECK(sum == 0x1p16 * static_cast<double>(value));
+    float const down = detail::bits_float(detail::float_bits(value) & 0xffff0000u);
+    CHECK(std::abs(largest - least) <=
+          std::abs(
+            static_cast<double>(detail::bits_float(detail::float_bits(down) + 0x10000u) - down)));
+  }
+  // Nothing that is finite becomes infinite, and nothing else becomes finite.
+  constexpr float largest = std::numeric_limits<float>::max();
+  CHECK(to_float(detail::kept_value<bfloat16>(-largest, 0xffffu)) == -0x1.fep127f);
+  float const infinite = std::numeric_limits<float>::infinity();
+  CHECK(to_float(detail::kept_value<bfloat16>(infinite, 0xffffu)) == infinite);
+  CHECK(std::isnan(to_float(detail::kept_value<bfloat16>(std::nanf(""), 0xffffu))));
+}
+
+// Where rounded values lie between their two neighbours, and how many went up: of those whose place, from 0 to 1, is below or
+// above 1/2.
+struct roundings {
+  double expected[2] = {}, up[2] = {};
+  int count = 0;
+
+  // `error` is by how much `value` may be wrong. Values that this may put beside another pair of neighbours are left out.
+  void add(double kept, double value, double error)
+  {
+    auto const exact = static_cast<float>(std::abs(value));
+    double const low =
+      static_cast<double>(detail::bits_float(detail::float_bits(exact) & 0xffff0000u));
+    double const gap = static_cast<double>(
+                         detail::bits_float((detail::float_bits(exact) & 0xffff0000u) + 0x10000u)) -
+                       low;
+    double const place = (std::abs(value) - low) / gap;
+    if (place * gap < 2 * error || (1 - place) * gap < 2 * error) { return; }
+    double const went = (std::copysign(kept, kept * value) - low) / gap;
+    bool const either = went == 0 || went == 1;
+    REQUIRE(either);
+    expected[place < .5 ? 0 : 1] += place;
+    up[place < .5 ? 0 : 1] += went;
+    ++count;
+  }
+  // A sum of n independent errors of at most 1 in all is beyond 5 sqrt(n) / 2 once in a million times (Hoeffding: 2 exp(-12.5)).
+  void check() const
+  {
+    REQUIRE(count > 1000);
+    for (int side = 0; side < 2; ++side) {
+      CHECK(std::abs(expected[side] - up[side]) < 2.5 * std::sqrt(count));
+    }
+  }
+};
+
+TEST_CASE("[feedback] ranks and owners of two shots keep bfloat16s of what they lose")
+{
+  constexpr std::size_t padded = 1024;
+  using feedback               = kept_in<bfloat16, decayed_feedback>;
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, feedback> codec{};
+  codec.feedback = {{.decay = .5f}};
+  tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
+  values of_owners(padded);
+  std::vector<values> e(world, values(padded));
+  roundings by_ranks, by_owners;
+  for (int step = 0; step < 8; ++step) {
+    auto const in = gradients_of(step);
+    values mean   = combine(.5, of_owners, 0, of_owners);
+    std::vector<values> lost(world);
+    for (std::size_t k = 0; k < world; ++k) {
+      values given = in_double(in[k]);
+      given.resize(padded);
+      auto const p = combine(1, given, .5, e[k]);
+      auto const c = compress<1>(p, static_cast<std::uint64_t>(step));
+      lost[k]      = combine(1, p, -1, c);
+      mean         = combine(1, mean, 1. / world, c);
+    }
+    auto const sent = compress<1>(mean, static_cast<std::uint64_t>(step));
+    auto const& out = run.exchange(in);
+    CAPTURE(step);
+    double largest = 0;
+    for (double const v : sent) { largest = std::max(largest, std::abs(v)); }
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(out[k], sent, sent));
+      auto const kept = residuals_of(run.plan(static_cast<int>(k)), run.state(static_cast<int>(k)));
+      REQUIRE(kept.size() == 2 * size + coordinates);
+      for (std::size_t i = 0; i < coordinates; ++i) {
+        e[k][i] = static_cast<double>(to_float(kept.last(coordinates)[i]));
+        by_ranks.add(e[k][i], lost[k][i], 1e-6 * largest);
+      }
+      for (std::size_t chunk = k, own = 0; chunk < padded / size; chunk += world, ++own) {
+        for (std::size_t i = 0; i < size; ++i) {
+          // Owners keep sums, not means.
+          double const now     = static_cast<double>(to_float(kept[own * size + i]));
+          std::size_t const at = chunk * size + i;
+          by_owners.add(now, world * (mean[at] - sent[at]), 1e-6 * world * largest);
+          of_owners[at] = now / world;
+        }
+      }
+    }
+  }
+  by_ranks.check();
+  by_owners.check();
+  using floats =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>;
+  auto const wide = floats{}.plan(layout{coordinates}, {.size = world, .rank = 0});
+  CHECK(run.plan().state_bytes() == wide.state_bytes() - 2 * (2 * size + coordinates));
+  CHECK(run.plan().workspace_bytes() == wide.workspace_bytes());
+  CHECK(run.plan().state_fingerprint() != wide.state_fingerprint());
+}
+
+TEST_CASE("[feedback] what waits for its turn grows in bfloat16 by what was added")
+{
+  // Chunks of large values travel, the others never do. To the nearest 1.2 would be added as 1 from 64 on.
+  constexpr std::size_t count = 4096;
+  constexpr int steps         = 200;
+  cast_codec<tersum::half, top_chunks<64>, kept_in<bfloat16>> codec{};
+  tests::loopback_run<decltype(codec)> run{codec, layout{count}, 1, seed};
+  std::vector<std::vector<float>> in(1, std::vector<float>(count, 1.2f));
+  std::fill(in[0].begin(), in[0].begin() + count / 2, 3000.0f);
+  for (int step = 0; step < steps; ++step) { run.exchange(in); }
+  double sum = 0;
+  int waited = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    double const kept = static_cast<double>(to_float(run.residual()[i]));
+    if (i < count / 2) { continue; }
+    sum += kept - steps * static_cast<double>(1.2f);
+    ++waited;
+  }
+  // A step rounds by at most 1, the spacing of bfloat16s from 128 to 256, and the mean of n coordinates in a step has at
+  // most the variance 1 / (4 n), if draws are independent; five standard deviations.
+  CHECK(std::abs(sum / waited) < 5 * std::sqrt(steps / (4. * waited)));
 }
 
 }  // namespace

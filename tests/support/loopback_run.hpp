@@ -67,9 +67,10 @@ class loopback_run {
     return reinterpret_cast<tensor_record const*>(state(rank).data() +
                                                   plan().records_offset())[tensor];
   }
-  [[nodiscard]] std::span<float const> residual(int rank = 0) const
+  [[nodiscard]] std::span<residual_element<Codec> const> residual(int rank = 0) const
   {
-    return {reinterpret_cast<float const*>(state(rank).data() + plan().residual_offset()),
+    return {reinterpret_cast<residual_element<Codec> const*>(state(rank).data() +
+                                                             plan().residual_offset()),
             plan().coordinates()};
   }
 

@@ -65,6 +65,9 @@ class pair_counts : public plan_counts<Codec> {
     this->compressed_  = d;
     this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 2 : 1);
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
+    if constexpr (sizeof(residual_element<Codec>) == 2) {
+      this->fingerprint_ = mix(this->fingerprint_, 4);
+    }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -100,11 +103,11 @@ class pair_counts : public plan_counts<Codec> {
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
-    return section_list{
-      holds<state_header>(section::header, 1),
-      holds<tensor_record>(section::records, this->tensors()),
-      holds<float>(section::gain, gains_of<Codec>),
-      holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
+    return section_list{holds<state_header>(section::header, 1),
+                        holds<tensor_record>(section::records, this->tensors()),
+                        holds<float>(section::gain, gains_of<Codec>),
+                        holds<residual_element<Codec>>(
+                          section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
   }
 
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept

@@ -56,7 +56,7 @@ TERSUM_BODY void load_quarter(Context const& ctx,
       v[j] = 0.0f;
       if (exists && mine.coordinate(8 * r + j) < mine.length) {
         v[j] = Context::value(ctx.load(first + j));
-        if constexpr (joins) { v[j] = join(v[j], ctx.load(second + begin + j)); }
+        if constexpr (joins) { v[j] = join(v[j], Context::value(ctx.load(second + begin + j))); }
       }
     }
   } else if (exists) {

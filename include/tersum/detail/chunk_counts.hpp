@@ -45,6 +45,9 @@ class chunk_counts : public plan_counts<Codec> {
       this->fingerprint_    = mix(this->fingerprint_, in_16_bits ? 3 : 2);
     }
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
+    if constexpr (sizeof(residual_element<Codec>) == 2) {
+      this->fingerprint_ = mix(this->fingerprint_, 4);
+    }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -193,7 +196,7 @@ class chunk_counts : public plan_counts<Codec> {
                         holds<chunk_entry>(section::table, this->chunks()),
                         section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
-                        holds<float>(section::residual, residuals())};
+                        holds<residual_element<Codec>>(section::residual, residuals())};
   }
 
   //! Whether the energy of a chunk counts in units of its tensor's.

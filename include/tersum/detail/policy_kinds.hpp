@@ -68,6 +68,21 @@ struct scale_of<Metric> {
   using type = typename Metric::stored_scale;
 };
 
+//! In what a state keeps what feedback keeps.
+template <class Feedback>
+struct residual_of_feedback {
+  using type = float;
+};
+template <has_stored_residual Feedback>
+struct residual_of_feedback<Feedback> {
+  using type = typename Feedback::stored_residual;
+  static_assert(std::is_same_v<type, float> || std::is_same_v<type, bfloat16>,
+                "tersum: stored_residual of feedback must be float or bfloat16");
+  static_assert(
+    !has_one_step<Feedback>,
+    "tersum: sent_values lie in the workspace in float, and are not kept_in another type");
+};
+
 //! @brief True, or a sentence of the compiler that says what a metric does not go with.
 template <class Chunker, class Feedback, class Metric>
 [[nodiscard]] constexpr bool suits_metric() noexcept

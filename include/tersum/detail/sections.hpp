@@ -41,7 +41,7 @@ enum class section {
   gain,            //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.
-  residual,    //!< With feedback: a float32 per coordinate; of values per coordinate of the shard.
+  residual,  //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.
   even_inner,  //!< Quantized low rank: the state of the codec of P.
   odd_inner,   //!< Quantized low rank: the state of the codec of Q, or of the one factor.
   scatter_state,  //!< Two levels: the state of the first exchange within hosts; that of the last one is `header`.

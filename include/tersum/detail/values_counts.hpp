@@ -174,7 +174,7 @@ struct values_counts : shard_counts<Codec> {
                         holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
                         holds<float>(section::gain, gains_of<Codec>),
-                        holds<float>(section::residual, made ? residuals() : 0)};
+                        holds<residual_element<Codec>>(section::residual, made ? residuals() : 0)};
   }
 
  private:

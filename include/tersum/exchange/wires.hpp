@@ -37,12 +37,12 @@ template <class Codec>
 //! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under
 //! `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
 //! Only the same rank of a world of the same size can use those again. Under `values_codec` there is one float for each
-//! coordinate of the rank's shard.
+//! coordinate of the rank's shard. Under `kept_in<bfloat16>` all of them are bfloat16s.
 //! @param plan   The plan of the state.
 //! @param state  plan.state_bytes() bytes, initialized.
 template <class Codec>
-[[nodiscard]] std::span<float> residuals_of(plan<Codec> const& plan,
-                                            std::span<std::byte> state) noexcept
+[[nodiscard]] std::span<residual_element<Codec>> residuals_of(plan<Codec> const& plan,
+                                                              std::span<std::byte> state) noexcept
 {
   static_assert(adds_kept<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
@@ -53,8 +53,9 @@ template <class Codec>
     if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
     std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
     if constexpr (publishing<Codec>) { kept = plan.residuals(); }
-    std::size_t const end = plan.residual_offset() + kept * sizeof(float);
-    return {reinterpret_cast<float*>(state.data() + first), (end - first) / sizeof(float)};
+    using element         = residual_element<Codec>;
+    std::size_t const end = plan.residual_offset() + kept * sizeof(element);
+    return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
   }
 }
 //! @}

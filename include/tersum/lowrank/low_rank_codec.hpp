@@ -45,6 +45,9 @@ struct low_rank_codec {
   using low_rank_type = LowRank;
   using wire_element  = Wire;
   using feedback_type = Feedback;
+  static_assert(
+    std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, float>,
+    "tersum: a low_rank_codec keeps its residual in float: kept_in is for codecs of chunks");
   //! Paired factors have two rounds, alternating ones one.
   using agreement_kind =
     std::conditional_t<Schedule == low_rank_schedule::paired, agreement::factors, agreement::none>;

@@ -54,7 +54,7 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
   float value = Context::value(ctx.load(args.gradient + i));
   float raw = 0.0f, kept = 0.0f;
   if constexpr (feeds_back<Codec>) {
-    raw   = ctx.load(args.residual + i);
+    raw   = Context::value(ctx.load(args.residual + i));
     kept  = weighed<Codec>(context_arithmetic<Context>{}, weight_of_kept(args), raw);
     value = args.codec.feedback.before(context_arithmetic<Context>{}, value, kept);
   }
@@ -76,7 +76,9 @@ TERSUM_BODY void send_coordinates(Context const& ctx, exchange_args<Codec, Eleme
     float const lost = sent ? Context::subtract(value, Context::value(rounded)) : value;
     float const rest = args.codec.feedback.after(context_arithmetic<Context>{}, value, lost, kept);
     bool const known = has_adds_lost<typename Codec::feedback_type> || is_finite(rest);
-    ctx.store(args.residual + i, sendable && known ? rest : raw);
+    std::uint32_t const draw = draw_of_kept(args, i, args.rank);
+    ctx.store(args.residual + i,
+              kept_value<residual_element<Codec>>(sendable && known ? rest : raw, draw));
   }
 }
 

@@ -52,7 +52,10 @@ class cpu_top_coordinates {
       if constexpr (feeds_back<Codec>) {
         float const lost = place != 0 ? whole - to_float(rounded) : whole;
         float const rest = args_.codec.feedback.after(host_group{}, whole, lost, kept(i));
-        if (is_sendable<half>(whole) && is_finite(rest)) { args_.residual[i] = rest; }
+        if (is_sendable<half>(whole) && is_finite(rest)) {
+          args_.residual[i] =
+            kept_value<residual_element<Codec>>(rest, draw_of_kept(args_, i, args_.rank));
+        }
       }
     });
   }
@@ -78,7 +81,7 @@ class cpu_top_coordinates {
  private:
   [[nodiscard]] float kept(std::uint64_t i) const
   {
-    return weighed<Codec>(host_group{}, weight_of_kept(args_), args_.residual[i]);
+    return weighed<Codec>(host_group{}, weight_of_kept(args_), to_float(args_.residual[i]));
   }
 
   [[nodiscard]] float value(std::uint64_t i) const

@@ -121,7 +121,8 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
       }
       // What cannot be sent is a NaN from here on, and not kept.
       float sent[8], rest[8];
-      bool const keeps = !step_is_poisoned(args);
+      bool const keeps                          = !step_is_poisoned(args);
+      [[maybe_unused]] std::uint32_t const draw = draw_of_kept(args, chunk, args.rank);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         v[j]    = is_sendable<wire_element>(v[j]) ? v[j] : Context::from_bits(0x7fffffffu);
@@ -137,6 +138,8 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
         bool const known =
           has_adds_lost<typename Codec::feedback_type> ? rest[j] == rest[j] : is_finite(rest[j]);
         if (!keeps || !known) { rest[j] = kept[j]; }
+        auto const at = static_cast<std::uint32_t>(within + j);
+        rest[j]       = round_to_kept<residual_element<Codec>>(rest[j], draw + at * draw_stride);
       }
       store_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, rest);
       if (!stays) { store_elements(ctx, wire, elements); }

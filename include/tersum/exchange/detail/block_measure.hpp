@@ -57,8 +57,9 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
         v[j]                   = Context::value(ctx.load(args.gradient + at));
         if constexpr (adds_kept<Codec>) {
           context_arithmetic<Context> const math{};
-          float const kept = weighed<Codec>(math, weight, ctx.load(args.residual + at));
-          v[j]             = args.codec.feedback.before(math, v[j], kept);
+          float const before = Context::value(ctx.load(args.residual + at));
+          float const kept   = weighed<Codec>(math, weight, before);
+          v[j]               = args.codec.feedback.before(math, v[j], kept);
         }
       }
     }
@@ -317,9 +318,9 @@ template <class Codec, class Element, class Context>
     float value = Context::value(ctx.load(args.gradient + chunk));
     if constexpr (feeds_back<Codec>) {
       context_arithmetic<Context> const math{};
-      float const kept =
-        weighed<Codec>(math, weight_of_kept(args), ctx.load(args.residual + chunk));
-      value = args.codec.feedback.before(math, value, kept);
+      float const before = Context::value(ctx.load(args.residual + chunk));
+      float const kept   = weighed<Codec>(math, weight_of_kept(args), before);
+      value              = args.codec.feedback.before(math, value, kept);
     }
     return magnitude_bits(value);
   } else {

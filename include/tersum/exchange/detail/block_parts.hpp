@@ -172,7 +172,7 @@ struct own_part {
   }
 
   //! Where the owner keeps a thread's eight coordinates of quarter r.
-  [[nodiscard]] TERSUM_BODY float* kept(int r) const
+  [[nodiscard]] TERSUM_BODY residual_element<Codec>* kept(int r) const
   {
     return args.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size +
            (static_cast<unsigned>(r * (size / 4)) + mine.thread * 8);

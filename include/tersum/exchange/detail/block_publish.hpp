@@ -80,8 +80,9 @@ TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, fl
     load(static_cast<float const*>(args.parts.held + own.mine.offset),
          [](float value, float held) { return Context::subtract(value, held); });
   } else if constexpr (feeds_back<Codec>) {
-    float const weight = weight_of_kept(args);
-    load(static_cast<float const*>(args.residual + own.mine.offset), [&](float value, float kept) {
+    float const weight                          = weight_of_kept(args);
+    residual_element<Codec> const* const before = args.residual + own.mine.offset;
+    load(before, [&](float value, float kept) {
       context_arithmetic<Context> const math{};
       return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
     });
@@ -117,17 +118,20 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   own.rotate_back(v);
   float given[32];
   load_published(own, given);
-  bool const keeps  = own.mine.active && is_finite(own.scale_in(part));
-  float* const kept = args.residual + own.mine.offset;
+  bool const keeps = own.mine.active && is_finite(own.scale_in(part));
+  auto* const kept = args.residual + own.mine.offset;
   context_arithmetic<Context> const math{};
-  float const weight = weight_of_kept(args);
+  float const weight       = weight_of_kept(args);
+  std::uint32_t const draw = draw_of_kept(args, own.mine.chunk, args.rank);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     int const at = own.mine.coordinate(i);
     if (!keeps || at >= own.mine.length) { continue; }
-    float const lost   = Context::subtract(given[i], v[i]);
-    float const before = weighed<Codec>(math, weight, ctx.load(kept + at));
-    ctx.store(kept + at, args.codec.feedback.after(math, given[i], lost, before));
+    float const lost        = Context::subtract(given[i], v[i]);
+    float const before      = weighed<Codec>(math, weight, Context::value(ctx.load(kept + at)));
+    float const next        = args.codec.feedback.after(math, given[i], lost, before);
+    std::uint32_t const its = draw + static_cast<std::uint32_t>(at) * draw_stride;
+    ctx.store(kept + at, kept_value<residual_element<Codec>>(next, its));
   }
 }
 

@@ -156,6 +156,8 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   }
   if (!own.mine.active) { return; }
   if constexpr (owner_feeds_back<Codec>) {
+    round_to_kept<residual_element<Codec>>(
+      own.mine, draw_of_kept(args, own.mine.chunk, second_rank), v);
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
   } else {

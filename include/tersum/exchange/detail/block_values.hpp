@@ -252,6 +252,21 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
   }
 }
 
+//! @brief Rounds a thread's coordinates of a chunk to what the state keeps, loaded arrangement.
+template <class Residual, class Codec>
+TERSUM_BODY void round_to_kept([[maybe_unused]] own_chunk<Codec> const& mine,
+                               [[maybe_unused]] std::uint32_t draw,
+                               [[maybe_unused]] float (&v)[32])
+{
+  if constexpr (!std::is_same_v<Residual, float>) {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
+      v[i]          = round_to_kept<Residual>(v[i], draw + at * draw_stride);
+    }
+  }
+}
+
 //! @brief Writes what feedback keeps to the residual, loaded arrangement.
 //! @param v      The values.
 //! @param lose   lose(i, value) takes from value i what was decoded of it.
@@ -264,9 +279,9 @@ TERSUM_BODY void keep_lost(Context const& ctx,
                            Lose const& lose,
                            bool keeps = true)
 {
-  [[maybe_unused]] constexpr int quarter    = Codec::chunk_size / 4;
-  [[maybe_unused]] float const* const first = args.residual + mine.offset + mine.thread * 8;
-  [[maybe_unused]] float const weight       = weight_of_kept(args);
+  [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
+  [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
+  [[maybe_unused]] float const weight      = weight_of_kept(args);
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     [[maybe_unused]] float const value = v[i];
@@ -276,10 +291,11 @@ TERSUM_BODY void keep_lost(Context const& ctx,
     } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
       if (!exists(mine, i / 8, i % 8)) { continue; }
       context_arithmetic<Context> const math{};
-      float const kept = ctx.load(first + (i / 8 * quarter + i % 8));
+      float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
       v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
     }
   }
+  round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
   if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }
 }
 

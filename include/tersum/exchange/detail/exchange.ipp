@@ -22,14 +22,14 @@ template <class Codec>
 
 //! What feedback keeps.
 template <class Codec>
-[[nodiscard]] float* residual_of(plan<Codec> const& plan,
-                                 std::span<std::byte> state,
-                                 std::span<std::byte> workspace) noexcept
+[[nodiscard]] residual_element<Codec>* residual_of(plan<Codec> const& plan,
+                                                   std::span<std::byte> state,
+                                                   std::span<std::byte> workspace) noexcept
 {
   if constexpr (keeps_sent<Codec>) {
     return place_in<float>(workspace, plan.sent_offset());
   } else if constexpr (adds_kept<Codec>) {
-    return place_in<float>(state, plan.residual_offset());
+    return place_in<residual_element<Codec>>(state, plan.residual_offset());
   } else {
     return nullptr;
   }
@@ -94,7 +94,8 @@ template <class Codec, class Element>
     args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
     args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
     if (owner_feeds_back<Codec>) {
-      args.parts.owner_residual = place_in<float>(state, plan.owner_residual_offset());
+      args.parts.owner_residual =
+        place_in<residual_element<Codec>>(state, plan.owner_residual_offset());
     }
   }
   if constexpr (copying<Codec>) {

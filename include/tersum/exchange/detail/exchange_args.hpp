@@ -12,6 +12,7 @@
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -27,10 +28,11 @@
 namespace tersum::inline v0::detail {
 
 //! @brief What kernels of a codec with parts are given besides. `payload` is what this rank sends.
+template <class Residual>
 struct part_args {
   std::uint32_t* received;   // of two_shot
   std::uint32_t* gathered;   // what all ranks decode
-  float* owner_residual;     // chunk_size values for each owned chunk, or null
+  Residual* owner_residual;  // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
   std::uint32_t tiles;       // of per_hop: elements of the payload
@@ -95,7 +97,8 @@ struct exchange_args {
   state_header* header;
   tensor_record* records;  // header->tensors
   chunk_entry* table;      // header->chunks
-  float* residual;    // plan.coordinates() values, of a values codec plan.shard_size(), or null
+  residual_element<Codec>*
+    residual;         // plan.coordinates() values, of a values codec plan.shard_size(), or null
   chunk_step* steps;  // one a chunk
   float* rotated;     // chunks * chunk_size values, full_hadamard only
   std::uint32_t* payload;  // packed codes, or cast values
@@ -107,11 +110,13 @@ struct exchange_args {
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
   std::conditional_t<selects<Codec>, selection_args, nothing> selection;
-  std::conditional_t<sharding<Codec>,
-                     shard_args,
-                     std::conditional_t<publishing<Codec>,
-                                        values_args,
-                                        std::conditional_t<has_parts<Codec>, part_args, nothing>>>
+  std::conditional_t<
+    sharding<Codec>,
+    shard_args,
+    std::conditional_t<
+      publishing<Codec>,
+      values_args,
+      std::conditional_t<has_parts<Codec>, part_args<residual_element<Codec>>, nothing>>>
     parts;
   // One member for two things: another empty one would move what kernels have behind the arguments.
   std::conditional_t<weighs_kept<Codec>,
@@ -288,6 +293,21 @@ template <class Codec, class Arithmetic>
   return kept;
 }
 
+//! @brief The draw that rounds what a rank keeps of a chunk's first coordinate; `kept_value` takes those of all. Without a meaning
+//! where floats are kept.
+//! @param rank  This rank, or `second_rank` for what an owner keeps.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t draw_of_kept(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args,
+  [[maybe_unused]] std::uint64_t chunk,
+  [[maybe_unused]] std::uint32_t rank)
+{
+  if constexpr (!std::is_same_v<residual_element<Codec>, float>) {
+    return first_kept_draw(chunk, args.header->sign_key, rank);
+  }
+  return 0;
+}
+
 //! Writes the gain of a state before its first exchange.
 template <class Codec, class Element>
 TERSUM_INLINE void first_gain([[maybe_unused]] exchange_args<Codec, Element> const& args)
@@ -316,7 +336,7 @@ template <class Codec, class Element>
   return args.header->non_finite_step == args.header->step + 1;
 }
 
-//! How many floats the residual in a state has.
+//! How many values the residual in a state has.
 template <class Codec>
 [[nodiscard]] constexpr std::uint64_t residuals_in(plan<Codec> const& plan) noexcept
 {

@@ -335,10 +335,10 @@ TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
 }
 
 //! @brief Does the last butterflies of the rows C, C + 4, C + 8 ... of a block, rounds them, and puts the codes into words.
-template <class Codec, bool Keep, int C, class Element, std::size_t Draws, std::size_t Runs>
+template <class Codec, bool Keep, int C, class Source, std::size_t Draws, std::size_t Runs>
 TERSUM_SIMD void encode_rows(Codec const& codec,
                              float scale,
-                             chunk_source<Element> const& source,
+                             Source const& source,
                              int offset,
                              float* first_row,
                              words const (&random)[Draws][4],
@@ -369,12 +369,12 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
 }
 
 //! @brief Finishes the transform of one block of rows, rounds and packs it.
-template <class Codec, bool Keep, class Element>
+template <class Codec, bool Keep, class Source>
 TERSUM_SIMD void encode_block(Codec const& codec,
                               dither_key const& key,
                               std::uint64_t chunk,
                               float scale,
-                              chunk_source<Element> const& source,
+                              Source const& source,
                               int block,
                               int part,
                               float* rows,
@@ -467,14 +467,14 @@ TERSUM_SIMD void encode_block(Codec const& codec,
 }
 
 //! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.
-template <class Codec, chunk_pointer From, class Element>
+template <class Codec, chunk_pointer From, class Source>
 TERSUM_TARGET inline void encode_chunk(Codec const& codec,
                                        dither_key const& key,
                                        std::uint64_t sign_key,
                                        std::uint64_t chunk,
                                        float scale,
                                        From from,
-                                       chunk_source<Element> const& source,
+                                       Source const& source,
                                        std::uint32_t* chunk_words,
                                        float* own)
 {

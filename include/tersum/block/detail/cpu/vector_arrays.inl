@@ -32,9 +32,9 @@ TERSUM_TARGET inline void add_scaled(Element const* from,
 }
 
 //! @brief to[i] = from[i] + residual[i] in float.
-template <class Element>
+template <class Element, class Residual>
 TERSUM_TARGET inline void add_residual(Element const* from,
-                                       float const* residual,
+                                       Residual const* residual,
                                        float* to,
                                        std::size_t count)
 {
@@ -42,9 +42,36 @@ TERSUM_TARGET inline void add_residual(Element const* from,
   for (; i + width <= count; i += width) {
     fetch_beyond<false>(from + i);
     fetch_beyond<false>(residual + i);
-    store(to + i, load_values(from + i) + load(residual + i));
+    store(to + i, load_values(from + i) + load_values(residual + i));
   }
-  for (; i < count; ++i) { to[i] = to_float(from[i]) + residual[i]; }
+  for (; i < count; ++i) { to[i] = to_float(from[i]) + to_float(residual[i]); }
+}
+
+//! Stores what feedback keeps, `kept_value` of each.
+TERSUM_SIMD void store_kept(float* to, floats v, std::uint32_t) { store(to, v); }
+
+TERSUM_SIMD void store_kept(bfloat16* to, floats v, std::uint32_t first_draw)
+{
+  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
+  words const draw  = (lane_index() * draw_stride + first_draw) & 0xffffu;
+  words const bits  = to_bits(v);
+  words const moved = (bits & 0x7fffffffu) < largest_kept ? bits + draw : bits;
+  shorts const out  = __builtin_convertvector(moved >> 16, shorts);
+  __builtin_memcpy(to, &out, sizeof(out));
+}
+
+//! @brief residual[i] = kept_value(from[i]).
+template <class Residual>
+TERSUM_TARGET inline void keep_values(float const* from,
+                                      std::uint32_t draw,
+                                      Residual* residual,
+                                      std::size_t count)
+{
+  std::size_t i = 0;
+  for (; i + width <= count; i += width, draw += width * draw_stride) {
+    store_kept(residual + i, load(from + i), draw);
+  }
+  for (; i < count; ++i, draw += draw_stride) { residual[i] = kept_value<Residual>(from[i], draw); }
 }
 
 //! @brief Whether values can be sent as elements of this type: see `sendable_below`.
@@ -69,23 +96,21 @@ TERSUM_TARGET inline void convert_sendable(float const* from, To* to, std::size_
   }
 }
 
-//! @brief residual[i] = whole[i] - sent[i], or whole[i] if `sent` is null. Elements that cannot be sent stay as they were.
-template <class Sent>
-TERSUM_TARGET inline void keep_finite_residual(float const* whole,
-                                               Sent const* sent,
-                                               float* residual,
-                                               std::size_t count)
+//! @brief residual[i] = kept_value(whole[i] - sent[i]), or of whole[i] if `sent` is null. Elements that cannot be sent stay as they were.
+template <class Sent, class Residual>
+TERSUM_TARGET inline void keep_finite_residual(
+  float const* whole, Sent const* sent, std::uint32_t draw, Residual* residual, std::size_t count)
 {
   std::size_t i = 0;
-  for (; i + width <= count; i += width) {
+  for (; i + width <= count; i += width, draw += width * draw_stride) {
     floats const v = load(whole + i);
     floats rest    = v;
     if (sent != nullptr) { rest = rest - load_values(sent + i); }
-    store(residual + i, are_sendable<Sent>(v) ? rest : load(residual + i));
+    store_kept(residual + i, are_sendable<Sent>(v) ? rest : load_values(residual + i), draw);
   }
-  for (; i < count; ++i) {
+  for (; i < count; ++i, draw += draw_stride) {
     float const rest = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-    if (is_sendable<Sent>(whole[i])) { residual[i] = rest; }
+    if (is_sendable<Sent>(whole[i])) { residual[i] = kept_value<Residual>(rest, draw); }
   }
 }
 

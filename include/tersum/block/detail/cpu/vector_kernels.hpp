@@ -12,6 +12,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/dither.hpp>
@@ -68,10 +69,10 @@ TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const&)
 }
 
 //! @brief Where a chunk comes from. A kernel that computes with a copy of the chunk prefetches what follows there.
-template <class Element>
+template <class Element, class Residual = float>
 struct chunk_source {
   Element const* gradient;
-  float const* residual;  //!< Not used without feedback.
+  Residual const* residual;  //!< Not used without feedback.
 
   template <bool Feedback>
   TERSUM_HOST_INLINE void fetch_beyond(int index) const
@@ -96,7 +97,7 @@ void fill_chunk(Element* to, std::uint32_t count, float value)
 // Vectors of 16 floats take chunks of at least 256 coordinates, and with codebooks, whose lanes hold 32 positions of the wire,
 // of 512.
 
-template <class Codec, chunk_pointer From, class Element>
+template <class Codec, chunk_pointer From, class Source>
 void encode_chunk(instruction_set set,
                   Codec const& codec,
                   dither_key const& key,
@@ -104,7 +105,7 @@ void encode_chunk(instruction_set set,
                   std::uint64_t chunk,
                   float scale,
                   From from,
-                  chunk_source<Element> const& source,
+                  Source const& source,
                   std::uint32_t* chunk_words,
                   float* own)
 {
@@ -168,9 +169,9 @@ void add_scaled(
   TERSUM_DISPATCH(set, true, add_scaled(from, factor, to, count));
 }
 
-template <class Element>
+template <class Element, class Residual>
 void add_residual(
-  instruction_set set, Element const* from, float const* residual, float* to, std::size_t count)
+  instruction_set set, Element const* from, Residual const* residual, float* to, std::size_t count)
 {
   TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
 }
@@ -181,11 +182,22 @@ void convert_sendable(instruction_set set, float const* from, To* to, std::size_
   TERSUM_DISPATCH(set, true, convert_sendable(from, to, count));
 }
 
-template <class Sent>
-void keep_finite_residual(
-  instruction_set set, float const* whole, Sent const* sent, float* residual, std::size_t count)
+template <class Residual>
+void keep_values(
+  instruction_set set, float const* from, std::uint32_t draw, Residual* residual, std::size_t count)
 {
-  TERSUM_DISPATCH(set, true, keep_finite_residual(whole, sent, residual, count));
+  TERSUM_DISPATCH(set, true, keep_values(from, draw, residual, count));
+}
+
+template <class Sent, class Residual>
+void keep_finite_residual(instruction_set set,
+                          float const* whole,
+                          Sent const* sent,
+                          std::uint32_t draw,
+                          Residual* residual,
+                          std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, keep_finite_residual(whole, sent, draw, residual, count));
 }
 
 template <class From, class To>

@@ -78,16 +78,19 @@ void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
 {
   if (step_is_poisoned(args_)) { return; }
   chunk_entry const entry = args_.table[chunk];
-  float* const residual   = args_.residual + entry.offset;
+  auto* const residual    = args_.residual + entry.offset;
+  std::uint32_t draw      = draw_of_kept(args_, chunk, args_.rank);
   if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-    keep_finite_residual(set_, whole, sent, residual, entry.length);
+    keep_finite_residual(set_, whole, sent, draw, residual, entry.length);
   } else {
     float const weight = weight_of_kept(args_);
-    for (std::uint32_t i = 0; i < entry.length; ++i) {
+    for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
       float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-      float const kept = weighed<Codec>(host_group{}, weight, residual[i]);
+      float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
       float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-      if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) { residual[i] = rest; }
+      if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) {
+        residual[i] = kept_value<residual_element<Codec>>(rest, draw);
+      }
     }
   }
 }

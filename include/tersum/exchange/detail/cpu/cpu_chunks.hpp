@@ -79,12 +79,14 @@ class cpu_chunks {
 
   // What was kept with the weight of this step: itself, or in `now`.
   template <std::size_t Size>
-  [[nodiscard]] float const* with_weight(float const* kept, int length, float (&now)[Size]) const
+  [[nodiscard]] auto with_weight(residual_element<Codec> const* kept,
+                                 int length,
+                                 float (&now)[Size]) const
   {
     if constexpr (weighs_kept<Codec>) {
       auto const count = static_cast<std::size_t>(length);
       static_cast<void>(convert_values(set_, kept, now, weight_of_kept(args_), count));
-      return now;
+      return static_cast<float const*>(now);
     } else {
       static_cast<void>(length);
       static_cast<void>(now);
@@ -151,14 +153,15 @@ void cpu_chunks<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     alignas(64) float copy[extent(size)];
     if constexpr (feeds_back<Codec>) {
       alignas(64) float now[weighs_kept<Codec> ? size : 1];
-      float const* const kept = with_weight(args_.residual + entry.offset, length, now);
+      auto const* const kept = with_weight(args_.residual + entry.offset, length, now);
       if constexpr (keeps_sent<Codec>) {
         for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
       } else if constexpr (has_adds_lost<typename Codec::feedback_type>) {
         add_residual(set_, whole, kept, copy, entry.length);
       } else {
         for (int i = 0; i < length; ++i) {
-          copy[i] = args_.codec.feedback.before(host_group{}, to_float(whole[i]), kept[i]);
+          copy[i] =
+            args_.codec.feedback.before(host_group{}, to_float(whole[i]), to_float(kept[i]));
         }
       }
     } else {

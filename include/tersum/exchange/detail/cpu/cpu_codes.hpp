@@ -56,7 +56,8 @@ void cpu_codes<Codec, Element>::encode() const
         auto const source = [&] {
           if constexpr (feeds_back<Codec>) {
             std::uint64_t const first = args_.table[chunk].offset;
-            return chunk_source<Element>{args_.gradient + first, args_.residual + first};
+            return chunk_source<Element, residual_element<Codec>>{args_.gradient + first,
+                                                                  args_.residual + first};
           } else {
             return chunk_source<From>{from, nullptr};
           }
@@ -85,18 +86,24 @@ void cpu_codes<Codec, Element>::encode() const
       if constexpr (feeds_back<Codec>) {
         if (step_is_poisoned(args_)) { return; }
         chunk_entry const entry = args_.table[chunk];
-        float* const residual   = args_.residual + entry.offset;
+        auto* const residual    = args_.residual + entry.offset;
         int const length        = static_cast<int>(entry.length);
         float const own_step    = -(step.decode * static_cast<float>(args_.world));
+        using residual_type     = residual_element<Codec>;
+        std::uint32_t draw      = draw_of_kept(args_, chunk, args_.rank);
         if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
           float const weight = weight_of_kept(args_);
-          for (int i = 0; i < length; ++i) {
+          for (int i = 0; i < length; ++i, draw += draw_stride) {
             float const lost = stays ? from[i] : host_group::fma(own_step, own[i], from[i]);
-            float const kept = weighed<Codec>(host_group{}, weight, residual[i]);
-            residual[i]      = args_.codec.feedback.after(host_group{}, from[i], lost, kept);
+            float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
+            residual[i]      = kept_value<residual_type>(
+              args_.codec.feedback.after(host_group{}, from[i], lost, kept), draw);
           }
         } else if (stays) {
-          std::copy_n(from, length, residual);
+          keep_values(set_, from, draw, residual, entry.length);
+        } else if constexpr (!std::is_same_v<residual_type, float>) {
+          fused_add(set_, own_step, own, from, length, own);
+          keep_values(set_, own, draw, residual, entry.length);
         } else {
           fused_add(set_, own_step, own, from, length, residual);
         }

@@ -38,7 +38,9 @@ void initialize_state(exchange_args<Codec, Element> const& args,
     }
     ++number;
   });
-  if constexpr (adds_kept<Codec>) { std::fill_n(args.residual, residuals_in(plan), 0.0f); }
+  if constexpr (adds_kept<Codec>) {
+    std::fill_n(args.residual, residuals_in(plan), residual_element<Codec>{});
+  }
   if constexpr (in_metric<Codec>) {
     std::fill_n(args.metric.scales, plan.scales(), metric_scale<Codec>{});
   }
@@ -48,7 +50,7 @@ void initialize_state(exchange_args<Codec, Element> const& args,
   }
   if constexpr (scattering<Codec>) {
     if (owner_feeds_back<Codec>) {
-      std::fill_n(args.parts.owner_residual, plan.owned_chunks() * size, 0.0f);
+      std::fill_n(args.parts.owner_residual, plan.owned_chunks() * size, residual_element<Codec>{});
     }
   }
 }

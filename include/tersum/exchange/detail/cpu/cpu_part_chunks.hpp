@@ -48,14 +48,20 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
 
   using map_type = decltype(make_part_map(std::declval<exchange_args<Codec, Element>>()));
 
-  //! Writes what feedback keeps of values of which `own` was sent.
-  void keep_lost(float const* values, float const* own, std::uint32_t count, float* residual) const
+  //! Writes what feedback keeps of the first `count` values of a chunk, of which `own` was sent.
+  void keep_lost(std::uint64_t chunk,
+                 float const* values,
+                 float const* own,
+                 std::uint32_t count,
+                 residual_element<Codec>* residual) const
   {
     [[maybe_unused]] float const weight = weight_of_kept(args_);
-    for (std::uint32_t i = 0; i < count; ++i) {
-      float const kept = weighed<Codec>(host_group{}, weight, residual[i]);
+    std::uint32_t draw                  = draw_of_kept(args_, chunk, args_.rank);
+    for (std::uint32_t i = 0; i < count; ++i, draw += draw_stride) {
+      float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
       float const lost = host_group::subtract(values[i], own[i]);
-      residual[i]      = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
+      float const next = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
+      residual[i]      = kept_value<residual_element<Codec>>(next, draw);
     }
   }
 
@@ -203,7 +209,7 @@ void cpu_part_chunks<Codec, Element>::keep_residual(map_type const& map) const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place  = find_part(args_, map, chunk);
     chunk_entry const entry = args_.table[chunk];
-    float* const residual   = args_.residual + entry.offset;
+    auto* const residual    = args_.residual + entry.offset;
     if constexpr (sharding<Codec>) {
       // No rank of a sharded exchange knows of values in all shards that are not finite.
       std::uint32_t const* const part = args_.payload + map.begin(place.part);
@@ -215,7 +221,7 @@ void cpu_part_chunks<Codec, Element>::keep_residual(map_type const& map) const
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, +own);
         if constexpr (in_metric<Codec>) { to_own_units(entry, own); }
       }
-      keep_lost(whole, own, entry.length, residual);
+      keep_lost(chunk, whole, own, entry.length, residual);
     });
   });
 }

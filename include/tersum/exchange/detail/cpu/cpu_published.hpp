@@ -68,8 +68,9 @@ void cpu_published<Codec, Element>::load_published(chunk_entry const& entry,
     if constexpr (codes_differences<Codec>) {
       values[i] = host_group::subtract(value, args_.parts.held[first + i]);
     } else if constexpr (feeds_back<Codec>) {
-      float const kept = weighed<Codec>(host_group{}, weight, args_.residual[first + i]);
-      values[i]        = args_.codec.feedback.before(host_group{}, value, kept);
+      float const before = to_float(args_.residual[first + i]);
+      float const kept   = weighed<Codec>(host_group{}, weight, before);
+      values[i]          = args_.codec.feedback.before(host_group{}, value, kept);
     } else {
       values[i] = value;
     }
@@ -96,8 +97,8 @@ void cpu_published<Codec, Element>::publish() const
       if (!is_finite(bits_float(own[map.scale_word(place.index)]))) { return; }
       alignas(64) float sent[size];
       estimate(map, place, chunk, own, 1.0f, +sent);
-      float* const residual = args_.residual + (entry.offset - args_.parts.begin);
-      keep_lost(values, sent, entry.length, residual);
+      auto* const residual = args_.residual + (entry.offset - args_.parts.begin);
+      keep_lost(chunk, values, sent, entry.length, residual);
     }
   });
 }

@@ -75,7 +75,7 @@ void cpu_two_shot<Codec, Element>::add_ranks(map_type const& map,
                                              float* rows) const
 {
   if constexpr (owner_feeds_back<Codec>) {
-    float const* const kept =
+    auto const* const kept =
       args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
     alignas(64) float now[weighs_kept<Codec> ? size : 1];
     this->with_values(chunk_of(map, place), this->with_weight(kept, size, now), [&](auto values) {
@@ -184,12 +184,22 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
     add_ranks(map, place, rows);
     add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
     if constexpr (owner_feeds_back<Codec>) {
-      float* const kept = args_.parts.owner_residual + index * size;
-      from_rows(chunk_of(map, place), rows, kept);
-      if constexpr (in_metric<Codec>) {
-        chunk_entry const entry = args_.table[chunk_of(map, place)];
-        to_own_units(entry, kept);
-        std::fill(kept + entry.length, kept + size, 0.0f);
+      std::uint64_t const chunk = chunk_of(map, place);
+      auto* const residual      = args_.parts.owner_residual + index * size;
+      auto const keep           = [&](float* kept) {
+        from_rows(chunk, rows, kept);
+        if constexpr (in_metric<Codec>) {
+          chunk_entry const entry = args_.table[chunk];
+          to_own_units(entry, kept);
+          std::fill(kept + entry.length, kept + size, 0.0f);
+        }
+      };
+      if constexpr (std::is_same_v<residual_element<Codec>, float>) {
+        keep(residual);
+      } else {
+        alignas(64) float lost[size];
+        keep(lost);
+        keep_values(set_, lost, draw_of_kept(args_, chunk, second_rank), residual, size);
       }
     } else {
       alignas(64) float lost[size];

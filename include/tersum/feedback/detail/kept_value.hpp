@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What feedback keeps as the state holds it, the same on the CPU and in kernels.
+
+#pragma once
+
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/metric/detail/scales.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! Bits of the largest bfloat16: magnitudes from here on are not rounded up.
+inline constexpr std::uint32_t largest_kept = 0x7f7f0000u;
+
+//! @brief The draw of a chunk's first coordinate, new in each step and of each rank; that of coordinate i is i `draw_stride` more.
+//! Bits above 16 mean nothing.
+[[nodiscard]] TERSUM_INLINE std::uint32_t first_kept_draw(std::uint64_t chunk,
+                                                          std::uint64_t sign_key,
+                                                          std::uint32_t rank)
+{
+  return first_draw(chunk, sign_key ^ (rank + 1) * 0xc2b2ae3d27d4eb4fu);
+}
+
+//! @brief The float that is kept of another one: the same, or one of the bfloat16s beside it, the nearer the likelier, so that the
+//! other one is the expected one. The magnitude is rounded down if the bits that go and the draw have a sum below 2^16.
+template <class Residual>
+[[nodiscard]] TERSUM_INLINE float round_to_kept(float value, [[maybe_unused]] std::uint32_t draw)
+{
+  if constexpr (std::is_same_v<Residual, float>) {
+    return value;
+  } else {
+    std::uint32_t const bits = float_bits(value);
+    std::uint32_t const more = (bits & 0x7fffffffu) < largest_kept ? draw & 0xffffu : 0u;
+    return bits_float((bits + more) & 0xffff0000u);
+  }
+}
+
+//! @brief The same as an element of the state.
+template <class Residual>
+[[nodiscard]] TERSUM_INLINE Residual kept_value(float value, std::uint32_t draw)
+{
+  float const rounded = round_to_kept<Residual>(value, draw);
+  if constexpr (std::is_same_v<Residual, float>) {
+    return rounded;
+  } else {
+    return {static_cast<std::uint16_t>(float_bits(rounded) >> 16)};
+  }
+}
+
+}  // namespace tersum::inline v0::detail
