@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: shards, and gathered codes.
+//! The CUDA executor equals the CPU executor byte for byte: shards, gathered codes, and residuals in bfloat16.
 
 #include "support/compare_executors.cuh"
 #include "support/shard_run.hpp"
 
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -50,4 +51,17 @@ TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")
   SUBCASE("gathered_4") { compare_all<float>(presets::gathered_4); }
   SUBCASE("gathered_2") { compare_one<float>(presets::gathered_2); }
   SUBCASE("gathered_2_ef of half") { compare_one<tersum::half>(presets::gathered_2_ef); }
+}
+
+TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")
+{
+  using kept = kept_in<tersum::bfloat16>;
+  SUBCASE("of sums")
+  {
+    compare_one<float>(presets::tracked_saturating<nearest_quantizer<4>, kept>{});
+  }
+  SUBCASE("of two shots, by ranks and owners")
+  {
+    compare_one<tersum::bfloat16>(presets::two_shot<2, kept>{});
+  }
 }
