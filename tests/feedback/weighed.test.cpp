@@ -9,7 +9,7 @@
 #include "../../examples/feedback/ef21.hpp"
 #include "../../examples/feedback/loco.hpp"
 #include "../../examples/feedback/muloco.hpp"
-#include "support/chunk_rotation.hpp"
+#include "support/codes_in_double.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
@@ -40,36 +40,10 @@ constexpr std::uint64_t seed = 5;
 
 using values = std::vector<double>;
 
-// C: the chunks of x, rotated with the signs of a step, on the levels of `lloyd_max<Bits>`, times |x|^2 / <x, levels>.
 template <int Bits>
 [[nodiscard]] values compress(values const& x, std::uint64_t step)
 {
-  using book = lloyd_max<Bits>;
-  values out(x.size());
-  for (std::size_t begin = 0, chunk = 0; begin < x.size(); begin += size, ++chunk) {
-    std::size_t const count = std::min(size, x.size() - begin);
-    tests::chunk_rotation<size> const turn{chunk, sign_key(step, seed)};
-    values padded(size);
-    std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(begin), count, padded.begin());
-    values y      = turn.forward(padded.data());
-    double square = 0, along = 0;
-    for (double const v : y) { square += v * v; }
-    double const rms = std::sqrt(square / size);
-    for (double& v : y) {
-      int level = 0;
-      while (level + 1 < book::magnitudes &&
-             std::abs(v) >= rms * static_cast<double>(book::boundaries()[level])) {
-        ++level;
-      }
-      double const of_level = std::copysign(static_cast<double>(book::levels()[level]), v);
-      along += v * of_level;
-      v = of_level;
-    }
-    for (double& v : y) { v = v * square / along; }
-    y = turn.backward(y);
-    for (std::size_t j = 0; j < count; ++j) { out[begin + j] = y[j] / size; }
-  }
-  return out;
+  return tests::compress_in_double<Bits, size>(x, step, seed);
 }
 
 [[nodiscard]] values in_double(std::vector<float> const& x) { return {x.begin(), x.end()}; }

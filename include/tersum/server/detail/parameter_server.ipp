@@ -1,0 +1,364 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Definitions of parameter_server.hpp.
+
+#include <tersum/block/group.hpp>
+#include <tersum/quantize/cast.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace tersum::inline v0 {
+
+template <publishing Up, publishing Down>
+parameter_server<Up, Down>::parameter_server(served_plan<Up, Down> const& plan,
+                                             server_options const& options)
+  : plan_(plan), options_(options)
+{
+  if (!check().ok()) { return; }
+  auto const workers       = static_cast<std::size_t>(plan_.options().workers);
+  std::uint64_t const seed = plan_.options().seed;
+  pushes_.resize(workers);
+  has_left_.resize(workers);
+  for (std::size_t number = 0; number < plan_.pieces().size(); ++number) {
+    auto piece = std::make_unique<piece_state>();
+    piece->codes.assign(workers, std::vector<std::byte>(plan_.push_bytes(number)));
+    piece->has_come.resize(workers);
+    piece->was_in.resize(workers);
+    piece->wants.resize(workers);
+    piece->sum.resize(plan_.pieces()[number].size);
+    piece->answer.resize(sizeof(message_header) + plan_.answer_bytes(number));
+    if (plan_.pieces()[number].compressed) {
+      piece->one.resize(plan_.pieces()[number].size);
+      piece->up.emplace(plan_.up_decoder(number), seed, 0);
+      piece->down.emplace(plan_.down(number), seed, 0);
+    }
+    pieces_.push_back(std::move(piece));
+  }
+  memory_.resize(plan_.most_message_bytes());
+  threads_ = std::make_unique<detail::job_threads>(options_.threads);
+}
+
+template <publishing Up, publishing Down>
+status parameter_server<Up, Down>::check() const noexcept
+{
+  if (options_.threads < 1 || options_.threads > 4096) {
+    return {error_code::invalid_argument, "options.threads must be between 1 and 4096"};
+  }
+  if (options_.deadline.count() < 0 || options_.idle.count() <= 0) {
+    return {error_code::invalid_argument,
+            "options.deadline must not be negative, and options.idle must be above zero"};
+  }
+  if (options_.first_worker < 0) {
+    return {error_code::invalid_argument, "options.first_worker must not be negative"};
+  }
+  return plan_.check();
+}
+
+template <publishing Up, publishing Down>
+template <message_transport Transport>
+status parameter_server<Up, Down>::serve(Transport& transport, std::stop_token stop)
+{
+  if (status const s = check(); !s.ok()) { return s; }
+  if (status const s = transport.check(); !s.ok()) { return s; }
+  if (transport.size() - options_.first_worker < plan_.options().workers) {
+    return {error_code::invalid_argument,
+            "the transport has too few ranks for options.first_worker and the plan's workers"};
+  }
+  constexpr std::chrono::milliseconds sometimes{20};  // to see that it is stopped
+  heard_ = options_.now();
+  status outcome;
+  while (outcome.ok() && !is_left() && !stop.stop_requested()) {
+    outcome = poll(transport, sometimes);
+    if (outcome.ok() && under_way_ == 0 && open_.empty() &&
+        options_.now() - heard_ > options_.idle) {
+      outcome = {error_code::transport_failed, "no worker sent anything for options.idle"};
+    }
+  }
+  threads_->finish();
+  return outcome.ok() ? send_done(transport) : outcome;
+}
+
+template <publishing Up, publishing Down>
+template <message_transport Transport>
+status parameter_server<Up, Down>::poll(Transport& transport, std::chrono::microseconds patience)
+{
+  if (status const s = check(); !s.ok()) { return s; }
+  constexpr std::chrono::microseconds soon{100};  // whoever waits for jobs looks for them as often
+  if (status const s = send_done(transport); !s.ok()) { return s; }
+  patience = std::min(patience, close_due());
+  if (under_way_ > 0) { patience = std::min(patience, soon); }
+  incoming what;
+  if (status const s = transport.receive(memory_, patience, what); !s.ok()) { return s; }
+  if (what.from < 0) { return {}; }
+  heard_ = options_.now();
+  if (what.bytes <= memory_.size()) {
+    return take(std::span{memory_}.first(what.bytes), what.from, transport);
+  }
+  refuse({error_code::invalid_argument, "the message is longer than any of the plan's"});
+  return {};
+}
+
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::refuse(status const& why)
+{
+  refusal_ = why;
+  ++counts_.refused;
+}
+
+template <publishing Up, publishing Down>
+status parameter_server<Up, Down>::check_message(message_header const& header, int from) const
+{
+  constexpr auto invalid = error_code::invalid_argument;
+  if (header.worker >= pushes_.size()) {
+    return {invalid, "the message is of no worker of the plan"};
+  }
+  if (from - options_.first_worker != static_cast<int>(header.worker)) {
+    return {invalid, "the message names another worker than the one that sent it"};
+  }
+  if (header.fingerprint != plan_.fingerprint()) {
+    return {invalid, "the worker has another plan: codecs, tensors, workers or seed differ"};
+  }
+  if (header.kind == message_kind::answer) { return {invalid, "the message is an answer"}; }
+  if (header.kind == message_kind::leave) { return {}; }
+  if (header.piece >= pieces_.size()) {
+    return {invalid, "the message is of no piece of the plan"};
+  }
+  if (header.kind == message_kind::pull) {
+    return header.bytes == 0 ? status{} : status{invalid, "a pull has no payload"};
+  }
+  if (header.bytes != pieces_[header.piece]->codes[0].size()) {
+    return {invalid, "the payload of the push has another length than the plan says"};
+  }
+  if (!(header.gain >= 0) || !std::isfinite(header.gain)) {
+    return {invalid, "the gain of the push is negative or not finite"};
+  }
+  return {};
+}
+
+template <publishing Up, publishing Down>
+template <class Transport>
+status parameter_server<Up, Down>::take(std::span<std::byte const> message,
+                                        int from,
+                                        Transport& transport)
+{
+  message_header header;
+  status good = read_header(message, header);
+  if (good.ok()) { good = check_message(header, from); }
+  if (!good.ok()) {
+    refuse(good);
+    return {};
+  }
+  if (header.kind == message_kind::pull) { return take_pull(header, transport); }
+  if (header.kind == message_kind::push) {
+    take_push(header, message.subspan(sizeof header));
+  } else if (has_left_[header.worker] == 0) {
+    has_left_[header.worker] = 1;
+    ++left_;
+    for (std::size_t i = open_.size(); i-- > 0;) {
+      if (is_complete(*pieces_[open_[i]])) { close(open_[i]); }
+    }
+  }
+  return {};
+}
+
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::take_push(message_header const& header,
+                                           std::span<std::byte const> payload)
+{
+  piece_state& piece  = *pieces_[header.piece];
+  push_counts& counts = pushes_[header.worker];
+  if (piece.now == phase::waits && header.step >= piece.step) {
+    open(piece, header);
+    open_.push_back(header.piece);
+  }
+  if (piece.now != phase::is_open || header.step != piece.step) {
+    // While it waits, `step` is the next one.
+    bool const last =
+      piece.now == phase::waits ? header.step + 1 == piece.step : header.step == piece.step;
+    if (header.step > piece.step) {
+      ++counts.early;
+    } else if (last && piece.has_come[header.worker] != 0) {
+      ++counts.repeated;
+    } else {
+      ++counts.late;
+      if (last) { piece.has_come[header.worker] = 1; }
+    }
+    return;
+  }
+  if (piece.has_come[header.worker] != 0) {
+    ++counts.repeated;
+    return;
+  }
+  piece.has_come[header.worker] = 1;
+  // The gain is that of the first worker who is in the mean, whoever comes first.
+  bool const is_first =
+    std::all_of(piece.has_come.begin(),
+                piece.has_come.begin() + static_cast<std::ptrdiff_t>(header.worker),
+                [](char came) { return came == 0; });
+  if (is_first) { piece.gain = header.gain; }
+  if (!payload.empty()) {
+    std::memcpy(piece.codes[header.worker].data(), payload.data(), payload.size());
+  }
+  if (is_complete(piece)) { close(header.piece); }
+}
+
+//! Whether nobody needs to be waited for.
+template <publishing Up, publishing Down>
+bool parameter_server<Up, Down>::is_complete(piece_state const& piece) const
+{
+  for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
+    if (piece.has_come[worker] == 0 && has_left_[worker] == 0) { return false; }
+  }
+  return true;
+}
+
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::open(piece_state& piece, message_header const& header)
+{
+  piece.now  = phase::is_open;
+  piece.step = header.step;
+  piece.end  = options_.now() + options_.deadline;
+  std::fill(piece.has_come.begin(), piece.has_come.end(), char{0});
+  std::fill(piece.wants.begin(), piece.wants.end(), char{0});
+}
+
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::close(std::size_t number)
+{
+  piece_state& piece = *pieces_[number];
+  piece.now          = phase::is_added;
+  piece.was_in       = piece.has_come;
+  for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
+    if (piece.was_in[worker] != 0) {
+      ++pushes_[worker].counted;
+    } else if (has_left_[worker] == 0) {
+      ++pushes_[worker].missing;
+    }
+  }
+  std::erase(open_, number);
+  ++under_way_;
+  threads_->start(number, [this, &piece, number] { add(piece, number); });
+}
+
+//! Closes what is due, and says when the next one will be.
+template <publishing Up, publishing Down>
+std::chrono::microseconds parameter_server<Up, Down>::close_due()
+{
+  auto const now = options_.now();
+  auto next      = std::chrono::microseconds::max();
+  for (std::size_t i = open_.size(); i-- > 0;) {
+    std::size_t const number = open_[i];
+    auto const left =
+      std::chrono::duration_cast<std::chrono::microseconds>(pieces_[number]->end - now);
+    if (left.count() <= 0) {
+      close(number);
+    } else {
+      next = std::min(next, left);
+    }
+  }
+  return next;
+}
+
+//! Of a thread: it touches what is only the piece's and what nobody else touches until it is done.
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::add(piece_state& piece, std::size_t number)
+{
+  bool const compressed = plan_.pieces()[number].compressed;
+  bool fresh            = true;
+  std::uint32_t counted = 0;
+  for (std::size_t worker = 0; worker < piece.codes.size(); ++worker) {
+    if (piece.was_in[worker] == 0) { continue; }
+    std::span<float const> one;
+    if (compressed) {
+      auto& to = fresh ? piece.sum : piece.one;
+      if (piece.outcome = piece.up->decode(piece.step, piece.codes[worker], to);
+          !piece.outcome.ok()) {
+        return;
+      }
+      one = to;
+    } else {
+      one = {reinterpret_cast<float const*>(piece.codes[worker].data()), piece.sum.size()};
+      if (fresh) { std::copy(one.begin(), one.end(), piece.sum.begin()); }
+    }
+    for (std::size_t i = 0; !fresh && i < piece.sum.size(); ++i) {
+      piece.sum[i] = host_group::add(piece.sum[i], one[i]);
+    }
+    fresh = false;
+    ++counted;
+  }
+  float const share = 1.0f / static_cast<float>(counted);
+  for (float& v : piece.sum) { v = host_group::multiply(v, share); }
+  std::byte* const payload = piece.answer.data() + sizeof(message_header);
+  if (compressed) {
+    piece.outcome                          = piece.down->encode(piece.step, piece.gain, piece.sum);
+    std::span<std::byte const> const codes = piece.down->payload();
+    std::copy(codes.begin(), codes.end(), payload);
+  } else {
+    std::memcpy(payload, piece.sum.data(), piece.sum.size() * sizeof(float));
+  }
+  piece.counted = counted;
+}
+
+template <publishing Up, publishing Down>
+template <class Transport>
+status parameter_server<Up, Down>::send_done(Transport& transport)
+{
+  for (std::size_t const number : threads_->done()) {
+    piece_state& piece = *pieces_[number];
+    --under_way_;
+    ++counts_.steps;
+    if (!piece.outcome.ok()) { return piece.outcome; }
+    piece.now        = phase::waits;
+    piece.has_answer = true;
+    piece.answered   = piece.step;
+    piece.step       = piece.step + 1;
+    for (std::size_t worker = 0; worker < piece.wants.size(); ++worker) {
+      if (piece.wants[worker] == 0) { continue; }
+      piece.wants[worker] = 0;
+      if (status const s = answer(piece, number, worker, transport); !s.ok()) { return s; }
+    }
+  }
+  return {};
+}
+
+template <publishing Up, publishing Down>
+template <class Transport>
+status parameter_server<Up, Down>::take_pull(message_header const& header, Transport& transport)
+{
+  piece_state& piece = *pieces_[header.piece];
+  if (piece.now != phase::waits && header.step == piece.step) {
+    piece.wants[header.worker] = 1;
+  } else if (piece.has_answer && header.step == piece.answered && piece.now != phase::is_added) {
+    return answer(piece, header.piece, header.worker, transport);
+  }
+  // Of a step whose pushes have been lost, or one that is over: its worker asks again, or gives up.
+  return {};
+}
+
+template <publishing Up, publishing Down>
+template <class Transport>
+status parameter_server<Up, Down>::answer(piece_state& piece,
+                                          std::size_t number,
+                                          std::size_t worker,
+                                          Transport& transport)
+{
+  message_header header;
+  header.kind        = message_kind::answer;
+  header.piece       = static_cast<std::uint32_t>(number);
+  header.worker      = static_cast<std::uint32_t>(worker);
+  header.step        = piece.answered;
+  header.fingerprint = plan_.fingerprint();
+  header.bytes       = piece.answer.size() - sizeof header;
+  header.counted     = piece.counted;
+  header.in_mean     = piece.was_in[worker] != 0 ? 1 : 0;
+  write_header(header, piece.answer);
+  ++counts_.answers;
+  return transport.send(options_.first_worker + static_cast<int>(worker), piece.answer);
+}
+
+}  // namespace tersum::inline v0

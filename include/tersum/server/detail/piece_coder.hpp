@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One piece of a gradient, encoded or decoded alone, with memory of its own.
+
+#pragma once
+
+#include <tersum/exchange/all_gather_values.hpp>
+#include <tersum/exchange/feedback_gain.hpp>
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/random/sign_bits.hpp>
+#include <tersum/state.hpp>
+#include <tersum/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Plan, state and workspace of a codec whose one rank has all values.
+//!
+//! Steps are those of messages: a lost message must not turn the signs of the next one. All ranks rotate alike, but each rounds by random
+//! numbers of its own.
+template <class Codec>
+class piece_coder {
+ public:
+  //! @param own  Whose random numbers: a number for each rank.
+  piece_coder(plan<Codec> const& plan, std::uint64_t seed, std::uint64_t own)
+    : plan_(plan), seed_(seed), state_(plan.state_bytes()), workspace_(plan.workspace_bytes())
+  {
+    made_ = initialize(cpu_executor{}, plan_, state_, seed + own * 0x9e3779b97f4a7c15ull);
+  }
+
+  //! Values to codes, which lie in payload() then.
+  [[nodiscard]] status encode(std::uint64_t step, float gain, std::span<float> values)
+  {
+    if (!made_.ok()) { return made_; }
+    set_step(step);
+    if constexpr (weighs_kept<Codec>) { feedback_gain(plan_, state_)[0] = gain; }
+    return encode_shard(cpu_executor{}, plan_, values, values, state_, workspace_);
+  }
+
+  //! Codes to values.
+  [[nodiscard]] status decode(std::uint64_t step,
+                              std::span<std::byte const> payload,
+                              std::span<float> values)
+  {
+    if (!made_.ok()) { return made_; }
+    set_step(step);
+    if (!payload.empty()) { std::memcpy(this->payload().data(), payload.data(), payload.size()); }
+    return decode_values(cpu_executor{}, plan_, values, state_, workspace_);
+  }
+
+  [[nodiscard]] std::span<std::byte> payload()
+  {
+    return {workspace_.data() + plan_.gathered_offset(), plan_.payload_bytes()};
+  }
+
+  //! What feedback keeps.
+  [[nodiscard]] std::span<float> kept() requires(adds_kept<Codec>)
+  {
+    return residuals_of(plan_, state_);
+  }
+
+ private:
+  void set_step(std::uint64_t step)
+  {
+    state_header header;
+    std::memcpy(&header, state_.data(), sizeof header);
+    header.step     = step;
+    header.sign_key = sign_key(step, seed_);
+    std::memcpy(state_.data(), &header, sizeof header);
+  }
+
+  plan<Codec> plan_;
+  std::uint64_t seed_;
+  std::vector<std::byte> state_, workspace_;
+  status made_;
+};
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A worker of a parameter server.
+
+#pragma once
+
+#include <tersum/server/detail/job_threads.hpp>
+#include <tersum/server/detail/piece_coder.hpp>
+#include <tersum/server/message.hpp>
+#include <tersum/server/message_transport.hpp>
+#include <tersum/server/served_plan.hpp>
+#include <tersum/status.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace tersum::inline v0 {
+
+//! How a worker works.
+struct worker_options {
+  int number = 0;  //!< Which worker it is: 0 to the plan's workers - 1.
+  int server = 0;  //!< The server's rank in the transport.
+  //! How long `pull_all` waits. More than the server's deadline.
+  std::chrono::milliseconds patience = std::chrono::seconds(10);
+  std::chrono::milliseconds again =
+    std::chrono::milliseconds(500);  //!< After so long without an answer it asks again.
+  int threads = 1;                   //!< That encode and decode: 1 to 4096.
+  //! A push that is not in the mean goes back into the residual, if pushes have feedback that adds what was lost.
+  bool takes_back = true;
+};
+
+//! What a worker has seen. One push is that of one piece in one step.
+struct worker_counts {
+  std::uint64_t pushed      = 0;
+  std::uint64_t answered    = 0;
+  std::uint64_t left_out    = 0;  //!< Of the answered: pushes that are not in the mean.
+  std::uint64_t unanswered  = 0;  //!< Within `patience`.
+  std::uint64_t asked_again = 0;
+  std::uint64_t refused     = 0;  //!< Messages that are of no use.
+};
+
+//! @brief A worker: p = gradient + gain e, the push is c = C(p), and with feedback in `Up`, e = p - D(c).
+//!
+//! Every step it pushes each tensor once, whenever its gradient is there, and then pulls all of them:
+//!
+//!     worker.push(tensor, gradient, gain)     for each tensor, in any order, the same one on no two steps at once
+//!     worker.pull_all()                       the gradients become the means
+//!
+//! Its threads encode and decode; messages are sent and received by the thread that calls, one at a time. It allocates in its
+//! constructor and for each message.
+//! @tparam Transport  Must outlive it.
+template <publishing Up, publishing Down, message_transport Transport>
+class parameter_worker {
+ public:
+  parameter_worker(served_plan<Up, Down> const& plan,
+                   Transport& transport,
+                   worker_options const& options);
+
+  //! Whether plan, transport and options fit; if not, which argument is at fault.
+  [[nodiscard]] status check() const noexcept;
+
+  //! @brief Encodes a tensor's gradient and sends its codes.
+  //! @param tensor    Of the plan. Once in a step.
+  //! @param gradient  As many coordinates as the plan says. It must live, unchanged, until `pull_all` has returned.
+  //! @param gain      Of feedback (`decayed_feedback`), the server's too: the learning rate of the last step over that of this one.
+  [[nodiscard]] status push(std::size_t tensor, std::span<float> gradient, float gain = 1);
+
+  //! @brief Waits for the means of all that was pushed, which replace the gradients, and ends the step.
+  //! @return  transport_failed if an answer did not come within `patience`: the gradient of its piece is as it was, and the next step may
+  //!          go on with it. The transport's errors.
+  [[nodiscard]] status pull_all();
+
+  //! Pushes all tensors and pulls them.
+  [[nodiscard]] status exchange(std::span<std::span<float> const> gradients, float gain = 1);
+
+  //! Tells the server that nothing more will come.
+  [[nodiscard]] status leave();
+
+  [[nodiscard]] worker_counts const& counts() const noexcept { return counts_; }
+  //! Exchanges that have ended.
+  [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
+  //! Of workers that were in the last mean of a piece.
+  [[nodiscard]] std::uint32_t counted(std::size_t piece) const { return pieces_[piece]->counted; }
+  //! What feedback keeps of a compressed piece.
+  [[nodiscard]] std::span<float> kept(std::size_t piece) requires(adds_kept<Up>)
+  {
+    return pieces_[piece]->up->kept();
+  }
+
+ private:
+  using clock        = std::chrono::steady_clock;
+  using up_decoder   = decltype(std::declval<served_plan<Up, Down> const&>().up_decoder(0));
+  using down_decoder = decltype(std::declval<served_plan<Up, Down> const&>().down_decoder(0));
+
+  enum class phase { idle, is_encoded, waits, is_decoded };
+
+  struct piece_state {
+    phase now = phase::idle;
+    std::span<float> gradient;
+    float gain = 1;
+    std::vector<std::byte> push, answer;  // payloads, the first behind its header
+    clock::time_point asked{};
+    std::uint32_t counted = 0;
+    bool in_mean          = true;
+    std::optional<detail::piece_coder<Up>> up;
+    std::optional<detail::piece_coder<typename up_decoder::codec_type>> back;
+    std::optional<detail::piece_coder<typename down_decoder::codec_type>> down;
+    std::vector<float> lost;
+    status outcome;
+  };
+
+  void encode(piece_state& piece) const;
+  void decode(piece_state& piece) const;
+  [[nodiscard]] message_header header_of(message_kind kind, std::size_t number) const;
+  [[nodiscard]] status ask(std::size_t number);
+  [[nodiscard]] status send_done();
+  [[nodiscard]] status take(std::span<std::byte const> message, int from);
+
+  served_plan<Up, Down> plan_;
+  Transport* transport_;
+  worker_options options_;
+  std::vector<std::unique_ptr<piece_state>> pieces_;
+  std::vector<std::byte> memory_;
+  worker_counts counts_;
+  std::uint64_t step_    = 0;
+  std::size_t under_way_ = 0, waiting_ = 0;
+  std::unique_ptr<detail::job_threads> threads_;  // ends first
+};
+
+}  // namespace tersum::inline v0
+
+#include <tersum/server/detail/parameter_worker.ipp>
