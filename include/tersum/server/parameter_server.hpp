@@ -126,8 +126,9 @@ class parameter_server {
     clock::time_point end{};  // its deadline
     float gain = 1;
     std::vector<std::vector<std::byte>> codes;  // of each worker
-    std::vector<char> has_come, was_in,
-      wants;  // of each worker: in this step, in the one answered, an answer
+    std::vector<char> has_come, was_in;         // of each worker: in this step, in the one answered
+    std::vector<std::uint64_t>
+      wants;  // of each worker: the step after the one that it has asked for
     std::vector<float> sum, one;
     std::vector<std::byte> answer;  // message of the last step that was answered
     bool has_answer        = false;

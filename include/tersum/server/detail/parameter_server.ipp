@@ -224,7 +224,6 @@ void parameter_server<Up, Down>::open(piece_state& piece, message_header const& 
   piece.step = header.step;
   piece.end  = options_.now() + options_.deadline;
   std::fill(piece.has_come.begin(), piece.has_come.end(), char{0});
-  std::fill(piece.wants.begin(), piece.wants.end(), char{0});
 }
 
 template <publishing Up, publishing Down>
@@ -318,7 +317,7 @@ status parameter_server<Up, Down>::send_done(Transport& transport)
     piece.answered   = piece.step;
     piece.step       = piece.step + 1;
     for (std::size_t worker = 0; worker < piece.wants.size(); ++worker) {
-      if (piece.wants[worker] == 0) { continue; }
+      if (piece.wants[worker] != piece.step) { continue; }
       piece.wants[worker] = 0;
       if (status const s = answer(piece, number, worker, transport); !s.ok()) { return s; }
     }
@@ -331,12 +330,11 @@ template <class Transport>
 status parameter_server<Up, Down>::take_pull(message_header const& header, Transport& transport)
 {
   piece_state& piece = *pieces_[header.piece];
-  if (piece.now != phase::waits && header.step == piece.step) {
-    piece.wants[header.worker] = 1;
-  } else if (piece.has_answer && header.step == piece.answered && piece.now != phase::is_added) {
+  if (piece.has_answer && header.step == piece.answered && piece.now != phase::is_added) {
     return answer(piece, header.piece, header.worker, transport);
   }
-  // Of a step whose pushes have been lost, or one that is over: its worker asks again, or gives up.
+  // It may have come before the first push, or be of a step that is over: then nobody ever answers.
+  piece.wants[header.worker] = header.step + 1;
   return {};
 }
 
