@@ -93,6 +93,8 @@ class parameter_server {
   template <message_transport Transport>
   [[nodiscard]] status poll(Transport& transport, std::chrono::microseconds patience);
 
+  //! Whether a mean is being made, which `poll` will answer with.
+  [[nodiscard]] bool is_adding() const noexcept { return under_way_ > 0; }
   //! Whether all workers have left.
   [[nodiscard]] bool is_left() const noexcept { return left_ == pushes_.size(); }
 

@@ -33,6 +33,13 @@ class message_queue {
     some_.notify_one();
   }
 
+  //! Messages that nobody has taken.
+  [[nodiscard]] std::size_t waiting()
+  {
+    std::scoped_lock const lock{mutex_};
+    return messages_.size();
+  }
+
   //! As `receive` of `message_transport`.
   void take(std::span<std::byte> memory, std::chrono::microseconds patience, incoming& what)
   {
