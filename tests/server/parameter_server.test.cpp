@@ -32,10 +32,12 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <span>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 using namespace tersum;
@@ -511,6 +513,44 @@ TEST_CASE("[server] a push that is not in the mean goes back into the residual")
         off, std::abs(static_cast<double>(working.kept(0)[i]) - static_cast<double>(want[i])));
     }
     CHECK((off < 1e-6) == takes_back);
+  }
+}
+
+TEST_CASE("[server] what is not finite poisons its chunk for a step, and no residual")
+{
+  bench b{plan_of({512}, 2), 1s};
+  std::vector<std::unique_ptr<detail::piece_coder<clan>>> coders;
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    coders.push_back(std::make_unique<detail::piece_coder<clan>>(b.plan.up(0), seed, k + 1));
+  }
+  detail::piece_coder<std::decay_t<decltype(b.plan.down_decoder(0).codec())>> decoder{
+    b.plan.down_decoder(0), seed, 0};
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    std::vector<float> const before(b.serving.kept(0).begin(), b.serving.kept(0).end());
+    for (int k = 0; k < 2; ++k) {
+      auto in = gradients_of({512}, k, static_cast<int>(step))[0];
+      if (step == 1 && k == 1) { in[300] = std::numeric_limits<float>::quiet_NaN(); }
+      auto& coder = *coders[static_cast<std::size_t>(k)];
+      REQUIRE(coder.encode(step, 1, in) == status{});
+      b.send(b.header(message_kind::push, 0, k, step), coder.payload());
+    }
+    b.pull(0, step);
+    b.settle();
+    std::vector<std::byte> memory(b.plan.most_message_bytes());
+    incoming what;
+    REQUIRE(loopback_messages{b.post, 1}.receive(memory, 0us, what) == status{});
+    REQUIRE(what.bytes == sizeof(message_header) + b.plan.answer_bytes(0));
+    std::vector<float> mean(512);
+    auto const codes = std::span{memory}.subspan(sizeof(message_header), b.plan.answer_bytes(0));
+    REQUIRE(decoder.decode(step, codes, mean) == status{});
+    CAPTURE(step);
+    for (std::size_t i = 0; i < 512; ++i) {
+      bool const poisoned = step == 1 && i >= 256;
+      CHECK(std::isnan(mean[i]) == poisoned);
+      CHECK(std::isfinite(b.serving.kept(0)[i]));
+      if (poisoned) { CHECK(b.serving.kept(0)[i] == before[i]); }
+    }
+    CHECK(!std::equal(before.begin(), before.begin() + 256, b.serving.kept(0).begin()));
   }
 }
 
