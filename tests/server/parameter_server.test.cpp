@@ -447,6 +447,21 @@ TEST_CASE("[server] who misses the deadline is counted, and not waited for")
   CHECK(!b.serving.is_left());
 }
 
+TEST_CASE("[server] pushes are added in the order of the workers")
+{
+  bench b{plan_of({3}, 3), 1s};
+  message_header h;
+  float mean = 1;
+  // From the first to the last worker the 1 is lost; the other way round it would be left.
+  b.push(2, 0, -1e8f);
+  b.push(1, 0, 1e8f);
+  b.push(0, 0, 1);
+  b.pull(0, 0);
+  b.settle();
+  REQUIRE(b.answered(0, h, mean));
+  CHECK(mean == 0.0f);
+}
+
 TEST_CASE("[server] the gain is that of the first worker in the mean")
 {
   auto const plan       = plan_of({256}, 2);
