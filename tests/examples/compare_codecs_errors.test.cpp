@@ -6,6 +6,7 @@
 
 #include "../../examples/compare_codecs/cpu_device.hpp"
 #include "../../examples/compare_codecs/errors.cpp"
+#include "../../examples/compare_codecs/measured_estimates.cpp"
 #include "../../examples/compare_codecs/run_exchange.hpp"
 
 #include <tersum/presets.hpp>

@@ -333,8 +333,8 @@ status parameter_server<Up, Down>::take_pull(message_header const& header, Trans
   if (piece.has_answer && header.step == piece.answered && piece.now != phase::is_added) {
     return answer(piece, header.piece, header.worker, transport);
   }
-  // It may have come before the first push, or be of a step that is over: then nobody ever answers.
-  piece.wants[header.worker] = header.step + 1;
+  // It may have come before the first push, or be of a step that is over: then nobody ever answers, and a later one stays.
+  piece.wants[header.worker] = std::max(piece.wants[header.worker], header.step + 1);
   return {};
 }
 
