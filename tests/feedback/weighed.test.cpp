@@ -48,27 +48,9 @@ template <int Bits>
 
 [[nodiscard]] values in_double(std::vector<float> const& x) { return {x.begin(), x.end()}; }
 
-// to = a * x + b * y
-[[nodiscard]] values combine(double a, values const& x, double b, values const& y)
-{
-  values out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) { out[i] = a * x[i] + b * y[i]; }
-  return out;
-}
+using tests::are_near;
+using tests::combine;
 
-// `scale` is an array whose largest value counts; of residuals that which was encoded.
-[[nodiscard]] bool are_near(std::span<float const> got, values const& want, values const& scale)
-{
-  double largest = 0, error = 0;
-  for (double const v : scale) { largest = std::max(largest, std::abs(v)); }
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    error = std::max(error, std::abs(static_cast<double>(got[i]) - want[i]));
-  }
-  CAPTURE(error);
-  CAPTURE(largest);
-  CHECK(error <= 1e-6 * largest);
-  return error <= 1e-6 * largest;
-}
 [[nodiscard]] bool are_near(std::span<float const> got, values const& want)
 {
   REQUIRE(got.size() == want.size());

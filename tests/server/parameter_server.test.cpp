@@ -11,6 +11,7 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -53,27 +54,8 @@ using server = parameter_server<clan>;
 using worker = parameter_worker<clan, clan, loopback_messages>;
 using values = std::vector<double>;
 
-// a * x + b * y
-[[nodiscard]] values combine(double a, values const& x, double b, values const& y)
-{
-  values out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) { out[i] = a * x[i] + b * y[i]; }
-  return out;
-}
-
-// Within 1e-6 of the largest value of `scale`.
-[[nodiscard]] bool are_near(std::span<float const> got, values const& want, values const& scale)
-{
-  double largest = 0, error = 0;
-  for (double const v : scale) { largest = std::max(largest, std::abs(v)); }
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    error = std::max(error, std::abs(static_cast<double>(got[i]) - want[i]));
-  }
-  CAPTURE(error);
-  CAPTURE(largest);
-  CHECK(error <= 1e-6 * largest);
-  return got.size() == want.size() && error <= 1e-6 * largest;
-}
+using tests::are_near;
+using tests::combine;
 
 [[nodiscard]] served_plan<clan> plan_of(std::vector<std::uint64_t> const& sizes, int workers)
 {
@@ -299,11 +281,14 @@ TEST_CASE("[server] codes both ways with feedback are CLAN's formulas")
     CAPTURE(step);
     for (std::size_t k = 0; k < workers; ++k) {
       REQUIRE(said[k] == status{});
+      REQUIRE(in[k][0].size() == sent.size());
       REQUIRE(are_near(in[k][0], sent, sent));
+      REQUIRE(working[k]->kept(0).size() == e[k].size());
       REQUIRE(are_near(working[k]->kept(0), e[k], p[k]));
       CHECK(working[k]->counted(0) == workers);
       CHECK(std::equal(in[k][0].begin(), in[k][0].end(), in[0][0].begin()));
     }
+    REQUIRE(serving.kept(0).size() == of_server.size());
     REQUIRE(are_near(serving.kept(0), of_server, s));
   }
 }
@@ -427,6 +412,13 @@ TEST_CASE("[server] who misses the deadline is counted, and not waited for")
   CHECK(h.counted == 3);
   CHECK(mean == 1.0f);
   CHECK(!b.answered(1, h, mean));
+  // A pull of a step that is over does not take the place of one of a step to come.
+  b.pull(1, 2);
+  b.pull(1, 0);
+  for (int k = 0; k < 3; ++k) { b.push(k, 2, static_cast<float>(k)); }
+  b.settle();
+  REQUIRE(b.answered(1, h, mean));
+  CHECK(h.step == 2);
   // A step of which all pushes were lost is left out; who is ahead of an open step is counted.
   b.push(0, 5, 8);
   b.push(1, 6, 8);
@@ -490,14 +482,18 @@ TEST_CASE("[server] the gain is that of the first worker in the mean")
   CHECK(mean_after(1, .5f, true) != half_gain);
 }
 
-TEST_CASE("[server] a push that is not in the mean goes back into the residual")
+// `spacing` of what residuals are kept in: how far a value's neighbour is at most, for each of its magnitude.
+template <class Codec>
+void check_taking_back(double spacing)
 {
-  auto const plan = plan_of({300}, 1);
-  for (bool const takes_back : {true, false}) {
+  served_plan<Codec> const plan{
+    {}, {}, std::vector<std::uint64_t>{300}, {.workers = 1, .seed = seed, .compress_from = 256}};
+  double largest = 0;  // of the gradient and of what the codes lost
+  for (bool const takes_back : {false, true}) {
     CAPTURE(takes_back);
     loopback_post post{2};
     loopback_messages over{post, 1}, of_server{post, 0};
-    worker working{plan, over, {.takes_back = takes_back}};
+    parameter_worker working{plan, over, {.takes_back = takes_back}};
     auto in         = gradients_of({300}, 0, 0);
     auto const want = in[0];
     message_header h;
@@ -524,10 +520,26 @@ TEST_CASE("[server] a push that is not in the mean goes back into the residual")
     CHECK(working.counts().answered == 1);
     double off = 0;
     for (std::size_t i = 0; i < 300; ++i) {
-      off = std::max(
-        off, std::abs(static_cast<double>(working.kept(0)[i]) - static_cast<double>(want[i])));
+      auto const kept = static_cast<double>(to_float(working.kept(0)[i]));
+      off             = std::max(off, std::abs(kept - static_cast<double>(want[i])));
+      if (!takes_back) {
+        largest = std::max({largest, std::abs(kept), std::abs(static_cast<double>(want[i]))});
+      }
     }
-    CHECK((off < 1e-6) == takes_back);
+    // What is lost is rounded to a neighbour, and its sum with the codes to the nearest.
+    CHECK((off < 2 * spacing * largest) == takes_back);
+  }
+}
+
+TEST_CASE("[server] a push that is not in the mean goes back into the residual")
+{
+  SUBCASE("in float") { check_taking_back<clan>(0x1p-22); }
+  SUBCASE("in bfloat16")
+  {
+    check_taking_back<values_codec<fixed_chunks<256>,
+                                   partial_hadamard<256>,
+                                   lloyd_max<1>,
+                                   kept_in<bfloat16, decayed_feedback>>>(0x1p-7);
   }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What rotated chunks in Lloyd-Max codes decode to, in double, from the formula.
+//! Formulas in double that exchanges are compared with: sums, and what rotated chunks in Lloyd-Max codes decode to.
 
 #pragma once
 
@@ -11,13 +11,43 @@
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/random/sign_bits.hpp>
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tersum::tests {
+
+//! a * x + b * y
+[[nodiscard]] inline std::vector<double> combine(double a,
+                                                 std::vector<double> const& x,
+                                                 double b,
+                                                 std::vector<double> const& y)
+{
+  std::vector<double> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) { out[i] = a * x[i] + b * y[i]; }
+  return out;
+}
+
+//! Whether floats are within 1e-6 of the largest magnitude in `scale`, as a check; of residuals `scale` is what was encoded.
+[[nodiscard]] inline bool are_near(std::span<float const> got,
+                                   std::vector<double> const& want,
+                                   std::vector<double> const& scale)
+{
+  double largest = 0, error = 0;
+  for (double const v : scale) { largest = std::max(largest, std::abs(v)); }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    error = std::max(error, std::abs(static_cast<double>(got[i]) - want[i]));
+  }
+  CAPTURE(error);
+  CAPTURE(largest);
+  CHECK(error <= 1e-6 * largest);
+  return error <= 1e-6 * largest;
+}
 
 //! C: the chunks of x, rotated with the signs of a step, on the levels of `lloyd_max<Bits>`, times |x|^2 / <x, levels>.
 template <int Bits, std::size_t Size>

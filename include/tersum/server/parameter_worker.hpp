@@ -33,7 +33,8 @@ struct worker_options {
   std::chrono::milliseconds again =
     std::chrono::milliseconds(500);  //!< After so long without an answer it asks again.
   int threads = 1;                   //!< That encode and decode: 1 to 4096.
-  //! A push that is not in the mean goes back into the residual, if pushes have feedback that adds what was lost.
+  //! A push that is not in the mean goes back into the residual, if pushes have feedback that adds what was lost. Residuals in bfloat16
+  //! are rounded to the nearest then.
   bool takes_back = true;
 };
 
@@ -90,7 +91,7 @@ class parameter_worker {
   //! Of workers that were in the last mean of a piece.
   [[nodiscard]] std::uint32_t counted(std::size_t piece) const { return pieces_[piece]->counted; }
   //! What feedback keeps of a compressed piece.
-  [[nodiscard]] std::span<float> kept(std::size_t piece) requires(adds_kept<Up>)
+  [[nodiscard]] std::span<residual_element<Up>> kept(std::size_t piece) requires(adds_kept<Up>)
   {
     return pieces_[piece]->up->kept();
   }

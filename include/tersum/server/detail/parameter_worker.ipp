@@ -129,10 +129,10 @@ void parameter_worker<Up, Down, Transport>::decode(piece_state& piece) const
     piece.lost.resize(piece.gradient.size());
     auto const codes = std::span<std::byte const>{piece.push}.subspan(sizeof(message_header));
     piece.outcome    = piece.back->decode(step_, codes, piece.lost);
-    std::span<float> const kept = piece.up->kept();
+    auto const kept  = piece.up->kept();
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      float const sum = host_group::add(kept[i], piece.lost[i]);
-      if (std::isfinite(sum)) { kept[i] = sum; }
+      float const sum = host_group::add(to_float(kept[i]), piece.lost[i]);
+      if (std::isfinite(sum)) { kept[i] = from_float<residual_element<Up>>(sum); }
     }
   }
 }
