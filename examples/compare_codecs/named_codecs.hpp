@@ -74,6 +74,7 @@ void for_each_two_shot_codec(Visitor visit)
     [&](std::string_view name, std::string_view summary, auto const& codec) {
       visit(name, summary, codec);
       if (name == "two_shot_4_ef") { examples::for_each_sharded_preset(visit); }
+      if (name == "allocated_8") { examples::for_each_sorted_preset(visit); }
     });
 }
 

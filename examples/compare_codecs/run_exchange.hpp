@@ -10,6 +10,7 @@
 #include "measured_estimates.hpp"
 
 #include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/sorted.hpp>
 #include <tersum/single_process/loopback.hpp>
 
 #include <cstddef>
@@ -21,6 +22,59 @@
 #include <vector>
 
 namespace compare_codecs {
+
+//! @brief Times of one rank's work: encode, reduce and decode. `prepare` makes the gradient that is encoded; `keep` takes the status
+//! of every call. Another rank's payload is what a reduction adds.
+template <class Device, class Rank, class Prepare, class Keep>
+void time_parts(Device const& device,
+                Rank const& one,
+                [[maybe_unused]] Rank const& last,
+                run_settings const& settings,
+                Prepare const& prepare,
+                Keep const& keep,
+                measurement& out)
+{
+  using namespace tersum;
+  using codec           = typename Rank::codec_type;
+  auto const run_encode = [&] {
+    if constexpr (nesting<codec>) {
+      // Factors are encoded and decoded before the others are made of them: all counts as encoding.
+      keep(all_reduce_mean(
+        device.executor, one.plan, one.gradient, one.state, one.workspace, [](auto const&) {}));
+    } else {
+      keep(measure(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    }
+  };
+  out.encode_ns = device.best_ns(settings.repeat, prepare, run_encode);
+  if constexpr (nesting<codec>) {
+    out.decode_ns = out.reduce_ns = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
+      if constexpr (sharding<codec>) {
+        keep(decode_shard(device.executor, one.plan, one.shard, one.state, one.workspace));
+      } else {
+        keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      }
+    });
+  }
+  if constexpr (scattering<codec>) {
+    out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
+      keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    });
+  } else if constexpr (sharding<codec> || copying<codec>) {
+    out.reduce_ns = std::numeric_limits<double>::quiet_NaN();  // added as they are decoded
+  } else if constexpr (!gathering<codec> && !nesting<codec>) {
+    // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
+    auto const payload       = payload_wire(one.plan, one.workspace);
+    auto const n             = static_cast<std::size_t>(one.plan.ranks().size);
+    std::size_t const shares = payload.count / n * (n - 1);
+    out.reduce_ns            = device.best_ns(settings.repeat, run_encode, [&] {
+      auto const other = payload_wire(last.plan, last.workspace);
+      keep(device.executor.reduce(payload.op, payload.data, other.data, payload.data, shares));
+    });
+  }
+}
 
 //! @brief Runs one codec.
 //!
@@ -35,7 +89,7 @@ run_outcome run_exchange(Device const& device,
 {
   using namespace tersum;
   std::vector<tensor> tensors;
-  if constexpr (is_low_rank<Codec> || nesting<Codec>) {
+  if constexpr (is_low_rank<Codec> || nesting<Codec> || sorting<Codec>) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
     for (layer const& l : layers) {
       tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
@@ -50,8 +104,10 @@ run_outcome run_exchange(Device const& device,
   std::vector<rank_type> ranks;
   auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   for (std::size_t k = 0; k < n; ++k) {
-    auto const plan = codec.plan(layout{d, tensors},
-                                 world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
+    // Vectors bypass low rank alone.
+    layout const bucket{.coordinates = d, .tensors = tensors, .bypass_vectors = !sorting<Codec>};
+    auto const plan =
+      codec.plan(bucket, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
     if (auto const s = plan.check(); !s.ok()) { return fail(s); }
     std::size_t const first = memory.size();
     memory.push_back(device.allocate(d * sizeof(float)));
@@ -130,42 +186,34 @@ run_outcome run_exchange(Device const& device,
   auto const keep = [&](status const& s) {
     if (!s.ok()) { broken = s; }
   };
-  auto const run_encode = [&] {
-    if constexpr (nesting<Codec>) {
-      // Factors are encoded and decoded before the others are made of them: all counts as encoding.
-      keep(all_reduce_mean(
-        device.executor, one.plan, one.gradient, one.state, one.workspace, [](auto const&) {}));
-    } else {
-      keep(measure(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    }
-  };
-  out.encode_ns = device.best_ns(settings.repeat, upload, run_encode);
-  if constexpr (nesting<Codec>) {
-    out.decode_ns = out.reduce_ns = std::numeric_limits<double>::quiet_NaN();
+  if constexpr (sorting<Codec>) {
+    auto const view = [](auto const& r) {
+      return loopback_rank<typename Codec::inner_type, float>{r.plan.inner(),
+                                                              r.plan.sorted(r.workspace),
+                                                              r.plan.inner_state(r.state),
+                                                              r.plan.inner_workspace(r.workspace)};
+    };
+    time_parts(
+      device,
+      view(one),
+      view(ranks[n - 1]),
+      settings,
+      [&] {
+        upload();
+        keep(measure_lines(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      },
+      keep,
+      out);
+    auto const sort = [&] {
+      keep(measure_lines(device.executor, one.plan, one.gradient, one.state, one.workspace));
+      keep(sort_matrices(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    };
+    out.encode_ns += device.best_ns(settings.repeat, upload, sort);
+    out.decode_ns += device.best_ns(settings.repeat, sort, [&] {
+      keep(restore_matrices(device.executor, one.plan, one.gradient, one.state, one.workspace));
+    });
   } else {
-    out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
-      if constexpr (sharding<Codec>) {
-        keep(decode_shard(device.executor, one.plan, one.shard, one.state, one.workspace));
-      } else {
-        keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      }
-    });
-  }
-  if constexpr (scattering<Codec>) {
-    out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
-      keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    });
-  } else if constexpr (sharding<Codec> || copying<Codec>) {
-    out.reduce_ns = std::numeric_limits<double>::quiet_NaN();  // added as they are decoded
-  } else if constexpr (!gathering<Codec> && !nesting<Codec>) {
-    // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
-    auto const payload       = payload_wire(one.plan, one.workspace);
-    std::size_t const shares = payload.count / n * (n - 1);
-    out.reduce_ns            = device.best_ns(settings.repeat, run_encode, [&] {
-      auto const other = payload_wire(ranks[n - 1].plan, ranks[n - 1].workspace);
-      keep(device.executor.reduce(payload.op, payload.data, other.data, payload.data, shares));
-    });
+    time_parts(device, one, ranks[n - 1], settings, upload, keep, out);
   }
   auto const target = device.allocate(d * sizeof(float));
   out.memcpy_ns     = device.best_ns(settings.repeat, upload, [&] {

@@ -47,6 +47,8 @@ struct exchanges {
 };  //!< Factors whose rounds are exchanges of another codec: `quantized_low_rank_codec`.
 struct levels {
 };  //!< Three exchanges, within hosts, between them, and within again: `two_level_codec`.
+struct sorted {
+};  //!< An exchange of the gradient with sorted rows and columns by another codec: `sorted_codec`.
 
 }  // namespace payload
 
@@ -86,6 +88,10 @@ concept nesting = sends<Codec, payload::exchanges>;
 //! Exchanges within hosts and between them.
 template <class Codec>
 concept on_two_levels = sends<Codec, payload::levels>;
+
+//! Rows and columns of matrices are sorted, and another codec exchanges them.
+template <class Codec>
+concept sorting = sends<Codec, payload::sorted>;
 
 //! Codecs and reductions that decode, add and encode again at every hop.
 template <class T>

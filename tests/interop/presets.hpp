@@ -9,6 +9,7 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/sorted_codec.hpp>
 
 namespace tersum::tests {
 
@@ -42,6 +43,10 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(gathered_2_ef)
   TERSUM_VISIT(per_hop_4)
   TERSUM_VISIT(powersgd_r4)
+  if constexpr (__COUNTER__ % Groups == Group) {
+    visit("sorted_two_shot_4",
+          sorted_codec<presets::two_shot<4>>{.inner = presets::two_shot_4, .most_key_bits = 8});
+  }
 #endif
 #if !defined(TERSUM_FEW_CODECS)
   TERSUM_VISIT(fp32)

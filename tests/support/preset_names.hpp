@@ -36,13 +36,15 @@ namespace tersum::tests {
   return lines;
 }
 
-//! The names that lines `inline constexpr <type> <name>{...};` declare in headers named presets.hpp.
+//! The names that lines `inline constexpr <type> <name>{...};` declare in headers named presets.hpp, and in
+//! sorted_presets.hpp.
 [[nodiscard]] inline std::vector<std::string> preset_names()
 {
   constexpr std::string_view begins = "inline constexpr ";
   std::vector<std::string> names;
   for (auto const& entry : std::filesystem::recursive_directory_iterator("include/tersum")) {
-    if (entry.path().filename() != "presets.hpp") { continue; }
+    std::string const file = entry.path().filename();
+    if (file != "presets.hpp" && file != "sorted_presets.hpp") { continue; }
     for (std::string const& line : lines_of(text_of(entry.path()))) {
       if (!line.starts_with(begins)) { continue; }
       std::size_t const end   = line.find('{');

@@ -19,7 +19,7 @@ _elements = {torch.float32: library.FLOAT, torch.float16: library.HALF, torch.bf
 _sums = {library.FLOAT: torch.float32, library.HALF: torch.float16, library.INT8: torch.int8,
          library.UINT8: torch.uint8, library.INT32: torch.int32, library.UINT32: torch.int32,
          library.INT64: torch.int64, library.UINT64: torch.int64}
-_maxima = {library.FLOAT: torch.float32}
+_maxima = {library.FLOAT: torch.float32, library.UINT8: torch.uint8}
 
 _LEGACY_STREAM = 1  # cudaStreamLegacy
 

@@ -192,6 +192,11 @@ struct cuda_context : detail::cuda_floats {
     atomicAdd(to, value);
   }
 
+  __device__ __forceinline__ void atomic_max(std::uint32_t* to, std::uint32_t value) const
+  {
+    atomicMax(to, value);
+  }
+
   static __device__ __forceinline__ std::uint32_t select_bytes(std::uint32_t a,
                                                                std::uint32_t b,
                                                                std::uint32_t selector)

@@ -30,13 +30,17 @@ enum class section {
   odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
-  inner,  //!< Quantized low rank: the workspace of the factors' codec. Two levels: of each exchange.
+  inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.
   shard,  //!< Two levels: the mean of this rank's shard, in float32.
+  sorted,       //!< The gradient with sorted matrices, in float32.
+  lines,        //!< Of sorted matrices: peaks of rows and columns, then their order.
+  line_counts,  //!< How often each key occurs in a group of rows or columns.
+  line_keys,    //!< A byte for each row and column, which the ranks agree on.
   // State
   header,          //!< The `state_header`.
   records,         //!< A `tensor_record` per tensor.
   shards,          //!< Codecs of shards: a `shard_record` per rank.
-  table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
+  table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix; sorted: a `line_record` per tensor.
   scales,          //!< In a metric: a float32 or bfloat16 per coordinate.
   gain,            //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.

@@ -34,6 +34,8 @@ template <class Element>
     return MPI_FLOAT;
   } else if constexpr (std::same_as<Element, std::int8_t>) {
     return MPI_INT8_T;
+  } else if constexpr (std::same_as<Element, std::uint8_t>) {
+    return MPI_UINT8_T;
   } else if constexpr (std::same_as<Element, std::int16_t>) {
     return MPI_INT16_T;
   } else if constexpr (std::same_as<Element, std::int32_t>) {

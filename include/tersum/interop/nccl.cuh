@@ -31,6 +31,7 @@ inline constexpr ncclDataType_t nccl_type = std::same_as<Element, float>        
                                             : std::same_as<Element, half>          ? ncclFloat16
                                             : std::same_as<Element, bfloat16>      ? ncclBfloat16
                                             : std::same_as<Element, std::int8_t>   ? ncclInt8
+                                            : std::same_as<Element, std::uint8_t>  ? ncclUint8
                                             : std::same_as<Element, std::int32_t>  ? ncclInt32
                                             : std::same_as<Element, std::uint32_t> ? ncclUint32
                                             : std::same_as<Element, std::uint64_t> ? ncclUint64

@@ -169,6 +169,11 @@ class host_context {
     check_access(address, "adds");
     *address += value;
   }
+  void atomic_max(std::uint32_t* address, std::uint32_t value) const
+  {
+    check_access(address, "raises");
+    *address = *address < value ? value : *address;
+  }
   void atomic_or(std::uint32_t* address, std::uint32_t value) const
   {
     check_access(address, "ors");

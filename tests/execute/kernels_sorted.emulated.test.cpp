@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Kernels of sorted matrices give the bytes of the CPU, in any order of their threads.
+
+#include "support/emulated_executor.hpp"
+#include "support/sorted_run.hpp"
+
+#include <tersum/execute/cpu_executor.hpp>
+
+#include <doctest/doctest.h>
+
+using namespace tersum;
+using namespace tersum::tests;
+
+namespace {
+
+template <class Element>
+void compare_sorted(emulated_executor const& exec)
+{
+  sorted_codec<cast_codec<float>> const codec{};
+  auto const got  = record_sorted<host_buffer, Element>(exec, codec, std::byte{0xa5});
+  auto const want = record_sorted<host_buffer, Element>(cpu_executor{}, codec, std::byte{0x5a});
+  CHECK(difference(got, want) == "");
+}
+
+}  // namespace
+
+TEST_CASE("[kernels] sorted matrices equal the CPU executor")
+{
+  SUBCASE("float") { compare_sorted<float>({}); }
+  SUBCASE("half, in reverse") { compare_sorted<half>({emulator::reverse}); }
+  SUBCASE("bfloat16") { compare_sorted<bfloat16>({}); }
+}
