@@ -18,8 +18,8 @@ namespace tersum::inline v0::presets {
 
 //! @name Sorted matrices in two shots, with a width of 0 to 8 bits, or of 16, for every chunk; bits per coordinate in the name
 //! Norms, scales and the keys of rows and columns are among the bits. For gradients with rows and columns of unlike sizes, or of
-//! zeros: they need `layout::tensors`. `sorted` has the least error; `sorted_balanced` weighs energies by their square root, so that
-//! small chunks get more, for adaptive optimizers.
+//! zeros: they need `layout::tensors`. `sorted_1` to `sorted_4` have the least error; `sorted_balanced_2` weighs energies by their square
+//! root, so that small chunks get more, for adaptive optimizers.
 //! @{
 using sorted_two_shot = sorted_codec<two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 6, 8, 16>, partial_hadamard<512>, lloyd_max<8>>>;
 inline constexpr sorted_two_shot sorted_1{.inner = {.chunker = {.bits = 1}}};
