@@ -149,15 +149,15 @@ all_ranks<Element> uneven(layout const& bucket, int ranks)
 template <class Element>
 void check_order()
 {
-  auto const in                 = uneven<Element>(odd_matrices, 3);
+  auto const in                 = uneven<Element>(uneven_matrices, 3);
   constexpr float most_key_bits = 8;
   using codec                   = sorted_codec<cast_codec<float>, 7>;
-  loopback_run<codec, Element> run{codec{.most_key_bits = most_key_bits}, odd_matrices, 3, 1};
+  loopback_run<codec, Element> run{codec{.most_key_bits = most_key_bits}, uneven_matrices, 3, 1};
   run.exchange(in);
-  auto const places = expected_places(in, odd_matrices, most_key_bits, 7);
-  REQUIRE(places.size() == odd_matrices.coordinates);
+  auto const places = expected_places(in, uneven_matrices, most_key_bits, 7);
+  REQUIRE(places.size() == uneven_matrices.coordinates);
   // A step of the parts with gradients whose values are their numbers says what lies where. Halves are too short for them.
-  std::vector<float> numbers(odd_matrices.coordinates);
+  std::vector<float> numbers(uneven_matrices.coordinates);
   std::iota(numbers.begin(), numbers.end(), 0.0f);
   auto const plan = run.plan();
   cpu_executor const exec{.threads = 3};
@@ -235,15 +235,15 @@ TEST_CASE("[sorted] the exchange is that of the inner codec on sorted gradients"
 {
   SUBCASE("floats, summed")
   {
-    check_exchange(exact{}, odd_matrices, uneven<float>(odd_matrices, 3));
+    check_exchange(exact{}, uneven_matrices, uneven<float>(uneven_matrices, 3));
   }
   SUBCASE("an allocation, which pays for the keys")
   {
     sorted_codec<std::remove_const_t<decltype(presets::allocated_2)>> const codec{
       presets::allocated_2};
-    check_exchange(codec, odd_matrices, uneven<float>(odd_matrices, 3));
-    auto const plan  = codec.plan(odd_matrices, {.size = 3});
-    auto const plain = presets::allocated_2.plan(odd_matrices, {.size = 3});
+    check_exchange(codec, uneven_matrices, uneven<float>(uneven_matrices, 3));
+    auto const plan  = codec.plan(uneven_matrices, {.size = 3});
+    auto const plain = presets::allocated_2.plan(uneven_matrices, {.size = 3});
     CHECK(plan.lines_bytes() > 0);
     CHECK(plan.wire_bytes() <= plain.wire_bytes() + 16);
     CHECK(plan.wire_bytes() + 100 > plain.wire_bytes());
@@ -252,7 +252,7 @@ TEST_CASE("[sorted] the exchange is that of the inner codec on sorted gradients"
   {
     sorted_codec<std::remove_const_t<decltype(presets::rotated_sat4)>> const codec{
       presets::rotated_sat4};
-    layout bucket         = odd_matrices;
+    layout bucket         = uneven_matrices;
     bucket.bypass_vectors = false;
     check_exchange(codec, bucket, uneven<half>(bucket, 2));
   }
@@ -262,7 +262,7 @@ TEST_CASE("[sorted] the exchange is that of the inner codec on sorted gradients"
     std::vector<tensor> const one{{.rows = 1, .columns = 1000}};
     layout const vector{.coordinates = 1000, .tensors = one};
     check_exchange(exact{}, vector, uneven<float>(vector, 2));
-    check_exchange(exact{}, odd_matrices, uneven<float>(odd_matrices, 1));
+    check_exchange(exact{}, uneven_matrices, uneven<float>(uneven_matrices, 1));
   }
 }
 
@@ -295,30 +295,30 @@ TEST_CASE("[sorted] zeros and uneven rows no longer cost bits")
     int ranks;
     double gain;  // of 2 bits, at least; measured: 40, 13000, 1.65
   };
-  for (auto const& [folder, set, ranks, gain] : {sample{"cnn", "step150", 2, 30},
-                                                 sample{"recommender", "step200", 2, 10000},
-                                                 sample{"lm", "step20", 4, 1.5}}) {
-    CAPTURE(folder);
-    auto const tensors = shapes_of(folder);
+  for (sample const& of : {sample{"cnn", "step150", 2, 30},
+                           sample{"recommender", "step200", 2, 10000},
+                           sample{"lm", "step20", 4, 1.5}}) {
+    CAPTURE(of.folder);
+    auto const tensors = shapes_of(of.folder);
     layout const bucket{.coordinates = tensors.back().offset + tensors.back().size(),
                         .tensors     = tensors};
     all_ranks<float> in;
-    for (int k = 0; k < ranks; ++k) { in.push_back(sample_gradient(set, k, folder)); }
+    for (int k = 0; k < of.ranks; ++k) { in.push_back(sample_gradient(of.set, k, of.folder)); }
     REQUIRE(in[0].size() == bucket.coordinates);
     double const sorted = error_of(presets::sorted_2, bucket, in);
     double const plain  = error_of(presets::allocated_2, bucket, in);
-    MESSAGE(folder << ": " << sorted << " where allocated_2 loses " << plain);
+    MESSAGE(of.folder << ": " << sorted << " where allocated_2 loses " << plain);
     CHECK(sorted > 0);
-    CHECK(sorted * gain < plain);
+    CHECK(sorted * of.gain < plain);
   }
 }
 
 TEST_CASE("[sorted] ranks that are threads, over a transport")
 {
-  auto const in = uneven<float>(odd_matrices, 3);
+  auto const in = uneven<float>(uneven_matrices, 3);
   auto const codec =
     sorted_codec<std::remove_const_t<decltype(presets::allocated_2)>>{presets::allocated_2};
-  auto const want = expected_means(codec, odd_matrices, in, 7);
+  auto const want = expected_means(codec, uneven_matrices, in, 7);
   loopback_group group{3};
   auto gradients = in;
   std::vector<status> outcomes(3);
@@ -328,7 +328,7 @@ TEST_CASE("[sorted] ranks that are threads, over a transport")
       auto const r = static_cast<std::size_t>(rank);
       loopback_transport const over{group, rank};
       cpu_executor const exec{};
-      auto const plan = codec.plan(odd_matrices, {.size = 3, .rank = rank});
+      auto const plan = codec.plan(uneven_matrices, {.size = 3, .rank = rank});
       std::vector<word4> state(plan.state_bytes() / 16 + 1),
         workspace(plan.workspace_bytes() / 16 + 1), scratch(scratch_bytes(plan) / 16 + 1);
       auto const kept = std::as_writable_bytes(std::span{state});
@@ -356,11 +356,12 @@ TEST_CASE("[sorted] ranks that are threads, over a transport")
 
 TEST_CASE("[sorted] plans differ by what is sorted, and how")
 {
-  std::uint64_t const one = fingerprint(exact{}.plan(odd_matrices, {.size = 2}));
-  CHECK(one == fingerprint(exact{}.plan(odd_matrices, {.size = 2, .rank = 1})));
-  CHECK(one != fingerprint(exact{.most_key_bits = 8}.plan(odd_matrices, {.size = 2})));
-  CHECK(one != fingerprint(cast_codec<float>{}.plan(odd_matrices, {.size = 2})));
-  CHECK(one != fingerprint(sorted_codec<cast_codec<float>, 32>{}.plan(odd_matrices, {.size = 2})));
+  std::uint64_t const one = fingerprint(exact{}.plan(uneven_matrices, {.size = 2}));
+  CHECK(one == fingerprint(exact{}.plan(uneven_matrices, {.size = 2, .rank = 1})));
+  CHECK(one != fingerprint(exact{.most_key_bits = 8}.plan(uneven_matrices, {.size = 2})));
+  CHECK(one != fingerprint(cast_codec<float>{}.plan(uneven_matrices, {.size = 2})));
+  CHECK(one !=
+        fingerprint(sorted_codec<cast_codec<float>, 32>{}.plan(uneven_matrices, {.size = 2})));
 }
 
 TEST_CASE("[sorted] wrong arguments, a damaged state, and what cannot be")
@@ -368,16 +369,17 @@ TEST_CASE("[sorted] wrong arguments, a damaged state, and what cannot be")
   auto const of = [](layout const& bucket, float most = .5f) {
     return exact{.most_key_bits = most}.plan(bucket, {.size = 2}).check();
   };
-  CHECK(of(odd_matrices).ok());
-  CHECK(mentions(of(odd_matrices.part(0, 5000)), "whole matrices"));
-  CHECK(mentions(of(odd_matrices, -1), "most_key_bits"));
-  CHECK(mentions(of(odd_matrices, std::numeric_limits<float>::quiet_NaN()), "most_key_bits"));
-  layout gaps      = odd_matrices;
+  CHECK(of(uneven_matrices).ok());
+  CHECK(mentions(of(uneven_matrices.part(0, 5000)), "whole matrices"));
+  CHECK(mentions(of(uneven_matrices, -1), "most_key_bits"));
+  CHECK(mentions(of(uneven_matrices, std::numeric_limits<float>::quiet_NaN()), "most_key_bits"));
+  layout gaps      = uneven_matrices;
   gaps.coordinates = 1;
   CHECK(mentions(of(gaps), "layout.tensors"));
-  loopback_run<exact> run{exact{}, odd_matrices, 1, 3};
+  loopback_run<exact> run{exact{}, uneven_matrices, 1, 3};
   CHECK(check_state(run.plan(), run.state()).ok());
-  std::vector<float> short_one(odd_matrices.coordinates - 1), whole(odd_matrices.coordinates, 1);
+  std::vector<float> short_one(uneven_matrices.coordinates - 1),
+    whole(uneven_matrices.coordinates, 1);
   auto const outcome = [&](std::vector<float>& gradient, std::span<std::byte> workspace) {
     return all_reduce_mean(
       cpu_executor{}, run.plan(), gradient, run.state(), workspace, [](auto const&) {});
@@ -414,8 +416,8 @@ TEST_CASE("[sorted] all ranks learn of a value that is not finite, and the next 
 {
   auto const codec =
     sorted_codec<std::remove_const_t<decltype(presets::allocated_2)>>{presets::allocated_2};
-  loopback_run<std::remove_const_t<decltype(codec)>> run{codec, odd_matrices, 2, 3};
-  auto in    = uneven<float>(odd_matrices, 2);
+  loopback_run<std::remove_const_t<decltype(codec)>> run{codec, uneven_matrices, 2, 3};
+  auto in    = uneven<float>(uneven_matrices, 2);
   in[1][500] = std::numeric_limits<float>::infinity();
   run.exchange(in);
   for (int rank : {0, 1}) { CHECK(run.header(rank).last_was_non_finite()); }

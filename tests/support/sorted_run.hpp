@@ -23,7 +23,7 @@ namespace tersum::tests {
 
 //! @brief Matrices of every kind that kernels treat differently: rows that fit in shared memory and that do not, fewer columns
 //! than a warp has threads, more lines than a group; beside them what is not sorted.
-inline std::vector<tensor> const odd_shapes{
+inline std::vector<tensor> const uneven_shapes{
   {.rows = 67, .columns = 131, .offset = 0},
   {.rows = 2, .columns = 8195, .offset = 8777},   // a row is too long for a block's memory
   {.rows = 500, .offset = 25167},                 // bypasses
@@ -31,7 +31,7 @@ inline std::vector<tensor> const odd_shapes{
   {.rows = 0, .columns = 7, .offset = 29773},     // empty
   {.rows = 130, .columns = 64, .offset = 29773},  // one strip
   {.rows = 1, .columns = 9, .offset = 38093}};
-inline layout const odd_matrices{.coordinates = 38102, .tensors = odd_shapes};
+inline layout const uneven_matrices{.coordinates = 38102, .tensors = uneven_shapes};
 
 //! @brief Values of unlike sizes in every row and column, of which some are zeros.
 template <class Element>
@@ -65,7 +65,7 @@ template <class Buffer, class Element, class Executor, class Codec>
   std::vector<loopback_rank<Codec, Element>> ranks;
   std::vector<Buffer*> gradients, states, workspaces;
   for (int rank = 0; rank < 2; ++rank) {
-    auto const plan = codec.plan(odd_matrices, {.size = 2, .rank = rank});
+    auto const plan = codec.plan(uneven_matrices, {.size = 2, .rank = rank});
     require_ok(plan.check());
     gradients.push_back(&bytes(plan.coordinates() * sizeof(Element)));
     states.push_back(&bytes(plan.state_bytes()));
@@ -80,7 +80,7 @@ template <class Buffer, class Element, class Executor, class Codec>
   exchange_trace trace;
   for (int step = 0; step < 2; ++step) {
     for (std::size_t rank = 0; rank < 2; ++rank) {
-      auto const in = uneven_values<Element>(odd_matrices, static_cast<int>(rank), step);
+      auto const in = uneven_values<Element>(uneven_matrices, static_cast<int>(rank), step);
       gradients[rank]->write(std::as_bytes(std::span{in}));
     }
     std::span<loopback_rank<Codec, Element> const> const all{ranks};

@@ -37,10 +37,10 @@ enum class section {
   line_counts,  //!< How often each key occurs in a group of rows or columns.
   line_keys,    //!< A byte for each row and column, which the ranks agree on.
   // State
-  header,          //!< The `state_header`.
-  records,         //!< A `tensor_record` per tensor.
-  shards,          //!< Codecs of shards: a `shard_record` per rank.
-  table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix; sorted: a `line_record` per tensor.
+  header,   //!< The `state_header`.
+  records,  //!< A `tensor_record` per tensor.
+  shards,   //!< Codecs of shards: a `shard_record` per rank.
+  table,  //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix; sorted: a `line_record` per tensor.
   scales,          //!< In a metric: a float32 or bfloat16 per coordinate.
   gain,            //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
