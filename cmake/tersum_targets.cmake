@@ -127,23 +127,28 @@ function(tersum_level_of_test variable full_name)
   endif()
 endfunction()
 
+# tersum_compile_cuda_test(<target>): links and compiles a program of CUDA tests.
+function(tersum_compile_cuda_test target)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
+  # With clang, nvcc 13.0 takes functions with `auto` parameters that hold lambdas for functions of the host alone.
+  if(NOT target MATCHES "\\.strangers\\.")
+    target_link_libraries(${target} PRIVATE tersum.host)
+  endif()
+  if(TERSUM_SIMULATE)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--no-compress>") # of the PTX, for its interpreter to read
+  endif()
+  if(TERSUM_TEST_FEW_CODECS)
+    target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)
+  endif()
+endfunction()
+
 # tersum_add_test(<area> <name> <cpu|emulated|cuda> <source>): tersum.test.<area>.<name>.<backend>, program and test.
 function(tersum_add_test area name backend source)
   set(target tersum.test.${area}.${name}.${backend})
   tersum_add_program(${target} "${source}")
   if(backend STREQUAL "cuda")
-    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-    target_link_libraries(${target} PRIVATE doctest::doctest tersum.test.main.cuda)
-    # With clang, nvcc 13.0 takes functions with `auto` parameters that hold lambdas for functions of the host alone.
-    if(NOT source MATCHES "/strangers\\.")
-      target_link_libraries(${target} PRIVATE tersum.host)
-    endif()
-    if(TERSUM_SIMULATE)
-      target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--no-compress>") # of the PTX, for its interpreter to read
-    endif()
-    if(TERSUM_TEST_FEW_CODECS)
-      target_compile_definitions(${target} PRIVATE TERSUM_FEW_CODECS)
-    endif()
+    tersum_compile_cuda_test(${target})
   else()
     tersum_level_of_test(level ${area}.${name}.${backend})
     tersum_compile_test(${target} ${level})
@@ -162,13 +167,21 @@ function(tersum_can_be_together variable source)
   endif()
 endfunction()
 
-# tersum_add_tests_together(<group> <cpu|emulated> <level> <source>...): the tests of tersum_add_test, from one file that includes
-# all sources, each in a namespace of its own. Codecs that several of them test are instantiated once. Each test runs the program
-# with the cases of its source.
+# tersum_add_tests_together(<group> <cpu|emulated|cuda> <level> <source>...): the tests of tersum_add_test, from one file that includes
+# all sources, each in a namespace of its own. Codecs that several of them test are instantiated once, and headers are read once. Each
+# test runs the program with the cases of its source. With CUDA there is no level; the property TERSUM_TESTS of the target
+# lists its tests, as <area>.<name>, and TERSUM_CASES the arguments with which each is run.
 function(tersum_add_tests_together group backend level)
+  set(extension cpp)
+  if(backend STREQUAL "cuda")
+    set(extension cu)
+    set(level "")
+  endif()
   set(target tersum.tests.${group}${level}.${backend})
   set(includes)
   set(bodies)
+  set(tests)
+  set(cases)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
     cmake_path(GET folder FILENAME area)
@@ -185,26 +198,42 @@ function(tersum_add_tests_together group backend level)
     endforeach()
     string(MAKE_C_IDENTIFIER "${area}_${file}" namespace)
     string(APPEND bodies "namespace of_${namespace} {\n#include \"${source}\"\n}\n")
-    string(REGEX REPLACE "(\\.emulated)?\\.test\\.cpp$" "" name "${file}")
+    string(REGEX REPLACE "(\\.emulated|\\.cuda)?\\.test\\.(cpp|cu)$" "" name "${file}")
+    list(APPEND tests ${area}.${name})
+    list(APPEND cases "--source-file=*/${area}/${file}")
     tersum_run_test(tersum.test.${area}.${name}.${backend} ${backend} ${target} "--source-file=*/${area}/${file}")
   endforeach()
   list(REMOVE_DUPLICATES includes)
   list(JOIN includes "\n" includes)
-  set(together "${PROJECT_BINARY_DIR}/together/${target}.cpp")
+  set(together "${PROJECT_BINARY_DIR}/together/${target}.${extension}")
   file(CONFIGURE OUTPUT "${together}" CONTENT "${includes}\n${bodies}" @ONLY)
   tersum_add_program(${target} "${together}")
-  tersum_compile_test(${target} ${level})
+  if(backend STREQUAL "cuda")
+    tersum_compile_cuda_test(${target})
+    set_target_properties(${target} PROPERTIES TERSUM_TESTS "${tests}" TERSUM_CASES "${cases}")
+  else()
+    tersum_compile_test(${target} ${level})
+  endif()
 endfunction()
 
-# tersum_simulate(<name of the test> <target> <argument>...): the objects of a program with CUDA, linked with the
-# simulator in place of the runtime, and the test that runs it.
+# tersum_simulate(<name of the test> <target> <argument>...): tersum_link_simulated, and the test that runs that program.
 function(tersum_simulate name target)
+  tersum_link_simulated(${name} ${target})
+  tersum_run_simulated(${name} ${name} ${ARGN})
+endfunction()
+
+# tersum_link_simulated(<name> <target>): the objects of a program with CUDA, linked with the simulator in place of the runtime.
+function(tersum_link_simulated name target)
   add_executable(${name} $<TARGET_OBJECTS:${target}>)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CUDA CUDA_RUNTIME_LIBRARY None
                                            RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   target_link_libraries(${name} PRIVATE tersum.openmp tersum.simulator)
   add_dependencies(tersum.cuda.programs ${name})
-  add_test(NAME ${name} COMMAND ${name} ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+endfunction()
+
+# tersum_run_simulated(<name of the test> <program> <argument>...)
+function(tersum_run_simulated name program)
+  add_test(NAME ${name} COMMAND ${program} ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES LABELS simulated TIMEOUT 600 ENVIRONMENT TERSUM_SMALL=1)
 endfunction()
 

@@ -6,7 +6,7 @@
 //! as skipped.
 
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
+#include "support/run_cases.hpp"
 
 #include <cuda_runtime_api.h>
 
@@ -19,5 +19,5 @@ int main(int argc, char** argv)
     std::puts("skipped: no CUDA device");
     return 77;
   }
-  return doctest::Context(argc, argv).run();
+  return tersum::tests::run_cases(argc, argv);
 }
