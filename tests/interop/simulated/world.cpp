@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -85,12 +86,14 @@ void perform(std::vector<nccl_operation> const& calls)
   }
   switch (calls[0].type) {
     case ncclInt8: return add_up<std::int8_t>(calls);
+    case ncclUint8: return add_up<std::uint8_t>(calls);
     case ncclInt32: return add_up<std::int32_t>(calls);
     case ncclUint32: return add_up<std::uint32_t>(calls);
     case ncclUint64: return add_up<std::uint64_t>(calls);
     case ncclFloat16: return add_up<half>(calls);
     case ncclBfloat16: return add_up<bfloat16>(calls);
-    default: return add_up<float>(calls);
+    case ncclFloat32: return add_up<float>(calls);
+    default: std::fputs("simulated NCCL: a type that it cannot add\n", stderr); std::abort();
   }
 }
 
