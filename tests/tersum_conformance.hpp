@@ -17,6 +17,7 @@
 #include "conformance/feedback_conformance.hpp"
 #include "conformance/group_quantizer_conformance.hpp"
 #include "conformance/metric_conformance.hpp"
+#include "conformance/momentum_conformance.hpp"
 #include "conformance/orthogonalizer_conformance.hpp"
 #include "conformance/quantizer_conformance.hpp"
 #include "conformance/range_conformance.hpp"

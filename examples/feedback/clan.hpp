@@ -31,10 +31,11 @@ template <class Reduce>
                                        std::span<std::byte> workspace,
                                        Reduce const& reduce)
 {
-  for (std::size_t i = 0; i < gradient.size(); ++i) {  // Nesterov's, before compression
-    momentum[i] = mu * momentum[i] + gradient[i];
-    gradient[i] = gradient[i] + mu * momentum[i];
+  tersum::cpu_executor const exec;
+  tersum::nesterov const rule{mu};
+  if (auto const s = add_momentum(exec, rule, gradient, momentum, momentum, gradient); !s.ok()) {
+    return s;
   }
   feedback_gain(plan, state)[0] = rate_before / rate;
-  return all_reduce_mean(tersum::cpu_executor{}, plan, gradient, state, workspace, reduce);
+  return all_reduce_mean(exec, plan, gradient, state, workspace, reduce);
 }

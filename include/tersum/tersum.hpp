@@ -23,11 +23,13 @@
 #include <tersum/exchange/sorted.hpp>
 #include <tersum/exchange/two_levels.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
+#include <tersum/feedback/momentum.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>

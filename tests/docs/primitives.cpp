@@ -23,6 +23,8 @@ void call(cpu_executor const& exec,
           std::vector<float>& scales,
           std::vector<float>& steps,
           std::vector<float> const& start,
+          std::vector<float>& momenta,
+          std::vector<float> const& residual,
           std::vector<std::uint32_t>& sum,
           std::vector<std::uint32_t> const& mine,
           std::vector<std::uint32_t> const& theirs,
@@ -46,6 +48,8 @@ void call(cpu_executor const& exec,
   // code 6
 
   // code 7
+
+  // code 8
 
   static_cast<void>(s);
 }

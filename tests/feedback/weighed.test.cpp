@@ -5,6 +5,7 @@
 //! Feedback that forgets, and the examples made of it, against their formulas in double: within 1e-6 of the largest value.
 
 #include "../../examples/feedback/clan.hpp"
+#include "../../examples/feedback/dgc.hpp"
 #include "../../examples/feedback/dion.hpp"
 #include "../../examples/feedback/ef21.hpp"
 #include "../../examples/feedback/loco.hpp"
@@ -26,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <thread>
 #include <vector>
@@ -72,22 +74,29 @@ struct memory_of {
   std::vector<word4> kept, work;
 };
 
-// body(rank, reduce) on a thread a rank.
+// body(transport of a rank) on a thread a rank.
 template <class Body>
-void on_ranks(loopback_group& group, Body const& body)
+void on_transports(loopback_group& group, Body const& body)
 {
   std::vector<std::thread> threads;
   std::vector<status> outcomes(world);
   for (int rank = 0; rank < world; ++rank) {
     threads.emplace_back([&, rank] {
-      loopback_transport const over{group, rank};
-      cpu_executor const exec;
-      outcomes[static_cast<std::size_t>(rank)] =
-        body(static_cast<std::size_t>(rank), reduce_over(over, exec));
+      outcomes[static_cast<std::size_t>(rank)] = body(loopback_transport{group, rank});
     });
   }
   for (std::thread& thread : threads) { thread.join(); }
   for (status const& outcome : outcomes) { REQUIRE(outcome == status{}); }
+}
+
+// body(rank, reduce) on a thread a rank.
+template <class Body>
+void on_ranks(loopback_group& group, Body const& body)
+{
+  on_transports(group, [&](loopback_transport const& over) {
+    cpu_executor const exec;
+    return body(static_cast<std::size_t>(over.rank()), reduce_over(over, exec));
+  });
 }
 
 template <class Codec>
@@ -266,6 +275,68 @@ TEST_CASE("[feedback] EF21's estimates are those of its formulas")
     for (std::size_t k = 0; k < world; ++k) {
       REQUIRE(are_near(estimate[k], g));
       REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), h[k]));
+    }
+  }
+}
+
+// Coordinates from `begin` on, `size` of them, in descending order of their magnitudes.
+[[nodiscard]] std::vector<std::size_t> by_magnitude(values const& x,
+                                                    std::size_t begin,
+                                                    std::size_t length)
+{
+  std::vector<std::size_t> order(length);
+  std::iota(order.begin(), order.end(), begin);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::abs(x[a]) > std::abs(x[b]);
+  });
+  return order;
+}
+
+TEST_CASE("[feedback] DGC's momentum correction and masking are those of its formulas")
+{
+  dgc_codec codec;
+  codec.chunker.bits = 3;
+  auto ranks         = memories(codec);
+  auto const chosen  = ranks[0].plan.chosen();
+  REQUIRE(chosen == 62);  // 3 * 1000 / 48, an even number
+  std::vector<std::vector<float>> momentum(world, std::vector<float>(coordinates));
+  std::vector<values> u(world, values(coordinates)), v = u;
+  loopback_group group{world};
+  for (int step = 0; step < 6; ++step) {
+    auto in = gradients_of(step);
+    values mean(coordinates);
+    double largest = 0;
+    for (std::size_t k = 0; k < world; ++k) {
+      u[k] = combine(.9f, u[k], 1, in_double(in[k]));
+      v[k] = combine(1, v[k], 1, u[k]);
+      for (std::size_t const i : by_magnitude(v[k], 0, coordinates)) {
+        largest = std::max(largest, std::abs(v[k][i]));
+      }
+      auto order = by_magnitude(v[k], 0, coordinates);
+      order.resize(chosen);
+      for (std::size_t const i : order) {
+        // What travels is a half: 11 bits of magnitudes from 2^-14 on.
+        int exponent;
+        double const fraction = std::frexp(v[k][i], &exponent);
+        mean[i] += std::ldexp(std::nearbyint(fraction * 2048) / 2048, exponent) / world;
+        u[k][i] = v[k][i] = 0;
+      }
+    }
+    on_ranks(group, [&](std::size_t k, auto const& reduce) {
+      return dgc_step(cpu_executor{},
+                      ranks[k].plan,
+                      in[k],
+                      momentum[k],
+                      .9f,
+                      ranks[k].state(),
+                      ranks[k].workspace(),
+                      reduce);
+    });
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(in[k], mean));
+      REQUIRE(are_near(momentum[k], u[k], {largest}));
+      REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), v[k], {largest}));
     }
   }
 }
