@@ -10,6 +10,7 @@
 #include "../../examples/feedback/ef21.hpp"
 #include "../../examples/feedback/loco.hpp"
 #include "../../examples/feedback/muloco.hpp"
+#include "../../examples/feedback/sparse_loco.hpp"
 #include "support/codes_in_double.hpp"
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
@@ -337,6 +338,51 @@ TEST_CASE("[feedback] DGC's momentum correction and masking are those of its for
       REQUIRE(are_near(in[k], mean));
       REQUIRE(are_near(momentum[k], u[k], {largest}));
       REQUIRE(are_near(residuals_of(ranks[k].plan, ranks[k].state()), v[k], {largest}));
+    }
+  }
+}
+
+TEST_CASE("[feedback] SparseLoCo's steps are those of its formulas")
+{
+  constexpr std::size_t chunk = 4096, d = 2 * chunk;
+  values x = in_double(tests::normal_gradients(1, d, 3)[0]);
+  std::vector<std::vector<float>> shared(world, {x.begin(), x.end()}),
+    local = shared, kept(world, std::vector<float>(d));
+  std::vector<std::vector<sparse_loco_message>> messages(
+    world, std::vector<sparse_loco_message>(world * d / chunk));
+  std::vector<values> e(world, values(d));
+  loopback_group group{world};
+  for (int step = 0; step < 4; ++step) {
+    auto const moved = tests::normal_gradients(world, d, 100 + static_cast<unsigned>(step));
+    values mean(d);
+    for (std::size_t k = 0; k < world; ++k) {
+      for (std::size_t i = 0; i < d; ++i) { local[k][i] -= moved[k][i]; }
+      e[k] = combine(.95f, e[k], 1, combine(1, in_double(shared[k]), -1, in_double(local[k])));
+      for (std::size_t begin = 0; begin < d; begin += chunk) {
+        auto const order = by_magnitude(e[k], begin, chunk);
+        for (std::size_t const first : {0u, 32u}) {
+          double level = 0;
+          for (std::size_t j = first; j < first + 32; ++j) {
+            level += std::abs(e[k][order[j]]) / 32;
+          }
+          for (std::size_t j = first; j < first + 32; ++j) {
+            double const sent = std::copysign(level, e[k][order[j]]);
+            mean[order[j]] += sent / world;
+            e[k][order[j]] -= sent;
+          }
+        }
+      }
+    }
+    x = combine(1, x, -double{.8f}, mean);
+    on_transports(group, [&](loopback_transport const& over) {
+      auto const k = static_cast<std::size_t>(over.rank());
+      return sparse_loco_step(over, .95f, .8f, local[k], shared[k], kept[k], messages[k]);
+    });
+    CAPTURE(step);
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(shared[k], x));
+      REQUIRE(local[k] == shared[0]);
+      REQUIRE(are_near(kept[k], e[k]));
     }
   }
 }
