@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What feedback loses if its residuals are not kept in float, simulated in double.
 
-usage: residuals.py FROM SET     FROM/SET_worker<k>.npy
+usage: residuals.py FROM SET [DRAWS]     FROM/SET_worker<k>.npy
 
 Every rank has the same gradient in each of 200 steps. Error is |sum of the estimates - sum of the means|^2 over the latter's. Printed is
-how much more it is than with residuals in double, mean of three draws.
+how much more it is than with residuals in double, mean of three draws or of DRAWS.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-CHUNK, COORDINATES, STEPS, DRAWS = 256, 1 << 15, 200, 3
+CHUNK, COORDINATES, STEPS = 256, 1 << 15, 200
 
 
 def rotated(x):
@@ -84,10 +84,13 @@ def bfloat16(at_random):
     return keep
 
 
-def blocks_of_8_bits(size, at_random):
+def blocks_of_8_bits(size, at_random, power_of_two=False):
     def keep(x, random):
         y = x.reshape(-1, size)
         step = np.abs(y).max(axis=1, keepdims=True) / 127
+        if power_of_two:
+            mantissa, exponent = np.frexp(step)
+            step = np.ldexp(np.ceil(mantissa), exponent - (mantissa == 0.5))
         step[step == 0] = 1
         codes = np.floor(y / step + random.random(y.shape)) if at_random else np.rint(y / step)
         return (step * codes).reshape(x.shape)
@@ -100,14 +103,15 @@ STORES = {
     "bfloat16, nearest": bfloat16(False),
     "bfloat16, at random": bfloat16(True),
     "8 bits in blocks of 32, at random": blocks_of_8_bits(32, True),
+    "8 bits in blocks of 32, a power of two as the scale, at random": blocks_of_8_bits(32, True, True),
     "8 bits in blocks of 64, at random": blocks_of_8_bits(64, True),
     "8 bits in blocks of 256, nearest": blocks_of_8_bits(256, False),
 }
 
 
-def error(gradients, codec, keep):
+def error(gradients, codec, keep, draws):
     errors = []
-    for draw in range(DRAWS):
+    for draw in range(draws):
         of_codec, of_store = np.random.default_rng(draw), np.random.default_rng(100 + draw)
         residual = np.zeros_like(gradients)
         total = np.zeros(gradients.shape[1])
@@ -122,8 +126,9 @@ def error(gradients, codec, keep):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
+    draws = int(sys.argv[3]) if len(sys.argv) == 4 else 3
     files = sorted(pathlib.Path(sys.argv[1]).glob(sys.argv[2] + "_worker*.npy"))
     whole = np.stack([np.load(file).astype(float) for file in files])
     first = whole.shape[1] // 3 // CHUNK * CHUNK
@@ -131,7 +136,7 @@ def main():
     for name, codec in CODECS.items():
         base = None
         for store, keep in STORES.items():
-            found = error(gradients, codec, keep)
+            found = error(gradients, codec, keep, draws)
             base = base or found
             print(f"{name}, {store}: {found:.3e}, {100 * (found / base - 1):+.1f} %", flush=True)
 
