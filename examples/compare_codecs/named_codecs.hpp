@@ -93,6 +93,11 @@ void for_each_older_codec([[maybe_unused]] Visitor visit)
   visit("natural_4", "the same with powers of two: natural dithering", p::natural_4);
   visit("terngrad", "TernGrad: ternary codes in lanes of 4 bits", p::terngrad);
   visit("sign_mean_ef", "signs with the mean magnitude, 4 bits, with feedback", p::sign_mean_ef);
+  visit("sign_majority", "majority vote of signs, counted in lanes of 4 bits", p::sign_majority);
+  visit("global_qsgd_4", "Global-QSGD by the norm of 1024, 4 bits in bytes", p::global_qsgd_4);
+  visit("global_natural_5", "the same with powers of two by the largest", p::global_natural_5);
+  visit("intsgd_8", "IntSGD: 8 bits in steps of the last mean", p::intsgd_8);
+  visit("thc_lookup4_wide", "thc_lookup4 in 16 bits for up to 1560 ranks", p::thc_lookup4_wide);
 #endif
 }
 

@@ -11,6 +11,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/code_counts.hpp>
+#include <tersum/detail/policy_stages.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/metric/plain_metric.hpp>
@@ -49,29 +50,6 @@ requires(
     std::integer_sequence<int, Level...>);
   using type = decltype(widths(std::make_integer_sequence<int, Chunker::level_count>{}));
 };
-
-//! Stages that a rotator of whole tensors adds before the gradient is measured, and after it was decoded.
-template <class Rotator>
-struct rotator_stages {
-  using before = stage_list<>;
-  using after  = stage_list<>;
-};
-
-template <class Rotator>
-requires requires
-{
-  typename Rotator::stages_before;
-  typename Rotator::stages_after;
-}
-struct rotator_stages<Rotator> {
-  using before = typename Rotator::stages_before;
-  using after  = typename Rotator::stages_after;
-};
-
-template <class Rotator>
-using stages_before = typename rotator_stages<Rotator>::before;
-template <class Rotator>
-using stages_after = typename rotator_stages<Rotator>::after;
 
 //! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
 //! tensors need the maximum; steps derived from anything else would be too small or too large.
@@ -139,6 +117,7 @@ struct codec {
                              stage::encode,
                              rounds::reduce_payload,
                              stage::return_bypass,
+                             detail::stages_after_sum<Reducer>,
                              stage::decode,
                              detail::stages_after<Rotator>,
                              stage::finish>;

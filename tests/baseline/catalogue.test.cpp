@@ -7,11 +7,11 @@
 #include "../conformance/codebook_conformance.hpp"
 #include "../conformance/group_quantizer_conformance.hpp"
 #include "../conformance/quantizer_conformance.hpp"
+#include "../conformance/range_conformance.hpp"
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/baseline/catalogue.hpp>
-#include <tersum/reduce/widening_sum.hpp>
 
 #include <doctest/doctest.h>
 
@@ -616,17 +616,191 @@ TEST_CASE("[catalogue] TernGrad is unbiased with the variance of the paper")
   });
 }
 
-TEST_CASE("[catalogue] QSGD by the norm is unbiased with the variance of the paper")
+TEST_CASE("[catalogue] Global-QSGD is unbiased with the variance of the paper")
 {
-  using qsgd = codec<fixed_chunks<1024>,
-                     no_rotation,
-                     norm_range,
-                     stochastic_quantizer<4, independent>,
-                     widening_sum<4, 8>>;
-  check_variance(qsgd{}, [](double value, double, double norm) {
+  check_variance(presets::global_qsgd_4, [](double value, double, double norm) {
     double const position = 7 * value / norm, part = position - std::floor(position);
     return part * (1 - part) * norm * norm / 49;
   });
+}
+
+TEST_CASE("[catalogue] Global-QSGD with powers of two is unbiased with the variance of the paper")
+{
+  check_variance(presets::global_natural_5, [](double value, double largest, double) {
+    double const position = 8 * value / largest;
+    double const low      = position < 1 ? 0 : std::exp2(std::floor(std::log2(position)));
+    double const up       = position < 1 ? 1 : 2 * low;
+    return (position - low) * (up - position) * largest * largest / 64;
+  });
+}
+
+TEST_CASE_TEMPLATE("[catalogue] codes that are powers of two",
+                   Quantizer,
+                   natural_quantizer<2>,
+                   natural_quantizer<4, stratified>,
+                   natural_quantizer<7>)
+{
+  constexpr int most       = Quantizer::max_level;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  Quantizer const quantizer{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    for (float const large : {infinity, 1e38F, 256.0F * most, 256.0F * most + 1}) {
+      REQUIRE(quantizer.encode(large, 1.0F, byte) == most);
+      REQUIRE(quantizer.encode(-large, 1.0F, byte) == -most);
+    }
+    REQUIRE(quantizer.encode(std::numeric_limits<float>::quiet_NaN(), 1.0F, byte) == 0);
+    REQUIRE(quantizer.encode(0.0F, 1e30F, byte) == 0);
+    REQUIRE(quantizer.encode(1e30F, 0.0F, byte) == 0);
+  }
+  for (int fine = 0; fine <= 256 * most; fine += fine < 2048 ? 1 : 97) {
+    CAPTURE(fine);
+    double const position = fine / 256.0;
+    double sum = 0, squares = 0;
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      int const code = quantizer.encode(static_cast<float>(fine), 1.0F, byte);
+      REQUIRE((code & (code - 1)) == 0);  // zero or a power of two
+      REQUIRE(quantizer.encode(-static_cast<float>(fine), 1.0F, byte) == -code);
+      sum += code / 256.0;
+      squares += static_cast<double>(code) * code / 256;
+    }
+    // To half of 1/256 of the distance between two levels, which is the value at most, or 1.
+    CHECK(std::abs(sum - position) <= std::max(position, 1.0) / 512);
+    if (position >= 1) { CHECK(squares - sum * sum <= position * position / 8 * 1.02); }
+  }
+}
+
+// --- Majority vote
+
+template <int Ranks>
+void check_majority()
+{
+  CAPTURE(Ranks);
+  constexpr int chunk     = 1024;
+  constexpr std::size_t d = 2 * chunk + 11;
+  auto in                 = normal_ranks(Ranks, d);
+  for (auto& rank : in) { rank[5] = 0; }
+  in[0][6] = 0;  // an even number of votes of an odd number of ranks
+  in[0][7] = 100;
+  for (std::size_t k = 1; k < Ranks; ++k) { in[k][7] = -.001F; }  // the many win, not the large
+  tests::loopback_run run{presets::sign_majority, layout{d}, Ranks, 5};
+  auto const out = run.exchange(in);
+  CHECK(out[0] == out[Ranks - 1]);
+  int ties = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    double size             = 0;
+    int votes               = 0;
+    std::size_t const begin = i / chunk * chunk, end = std::min(d, begin + chunk);
+    for (auto const& rank : in) {
+      for (std::size_t k = begin; k < end; ++k) { size += std::abs(static_cast<double>(rank[k])); }
+      votes += rank[i] > 0 ? 1 : rank[i] < 0 ? -1 : 0;
+    }
+    double const sign = votes > 0 ? 1 : votes < 0 ? -1 : 0;
+    ties += votes == 0 ? 1 : 0;
+    CAPTURE(i);
+    REQUIRE(static_cast<double>(out[0][i]) ==
+            doctest::Approx(sign * size / (Ranks * chunk)).epsilon(1e-5));
+  }
+  CHECK(ties > 0);
+}
+
+TEST_CASE("[catalogue] the majority of the signs wins, with the mean magnitude of all ranks")
+{
+  check_majority<2>();
+  check_majority<5>();
+  check_majority<7>();
+  auto const eight = presets::sign_majority.plan(layout{4096}, {.size = 8, .rank = 0});
+  CHECK(eight.check().code == error_code::world_too_large);
+  CHECK(majority_lanes<8>::max_world(1) == 127);
+}
+
+TEST_CASE("[catalogue] votes of lanes of all widths have the outcome of each lane")
+{
+  std::mt19937 random(4);
+  auto const check = [&]<int Bits>(majority_lanes<Bits> reducer, std::uint32_t ranks) {
+    for (int i = 0; i < 500; ++i) {
+      std::uint32_t word = 0, want = 0;
+      for (int k = 0; k < 32 / Bits; ++k) {
+        std::uint32_t const sum = static_cast<std::uint32_t>(random()) % (2 * ranks + 1);
+        int const vote          = static_cast<int>(sum) - static_cast<int>(ranks);
+        word |= sum << (Bits * k);
+        want |= (vote > 0 ? 2 * ranks : vote < 0 ? 0 : ranks) << (Bits * k);
+      }
+      REQUIRE(reducer.outcome(word, ranks) == want);
+    }
+  };
+  check(majority_lanes<4>{}, 7);
+  check(majority_lanes<4>{}, 2);
+  check(majority_lanes<8>{}, 127);
+  check(majority_lanes<16>{}, 1000);
+}
+
+// --- IntSGD
+
+TEST_CASE(
+  "[catalogue] the head-room of IntSGD is the size of the last sum over that of independent gradients")
+{
+  tests::check_headroom_laws<integer_headroom>();
+  for (int const world : {1, 2, 7, 64, 65535}) {
+    CAPTURE(world);
+    double const root = std::sqrt(static_cast<double>(world));
+    integer_headroom const room{};
+    CHECK(static_cast<double>(room.first_ratio(world, 1.5F)) ==
+          doctest::Approx(root).epsilon(1e-7));
+    CHECK(static_cast<double>(room.factor(world, 1.25F)) ==
+          doctest::Approx(std::min(1.25, static_cast<double>(world)) / root).epsilon(1e-6));
+    CHECK(static_cast<double>(room.factor(world, 0.0F)) == doctest::Approx(1 / root).epsilon(1e-6));
+    CHECK(static_cast<double>(room.factor(world, 1e9F)) == doctest::Approx(root).epsilon(1e-6));
+  }
+}
+
+TEST_CASE(
+  "[catalogue] the step of IntSGD follows the last mean, and rounding adds what the formula says")
+{
+  constexpr int ranks = 4, steps = 40;
+  constexpr std::size_t d = 4096;
+  std::mt19937_64 random(17);
+  std::normal_distribution<float> normal;
+  auto const square = [](std::vector<float> const& v) {
+    double sum = 0;
+    for (float const x : v) { sum += static_cast<double>(x) * static_cast<double>(x); }
+    return sum;
+  };
+  tests::loopback_run run{presets::intsgd_8, layout{d}, ranks, 5};
+  double lost = 0, want = 0, mean_before = 0, largest_before = 0;
+  for (int step = 0; step < steps; ++step) {
+    auto in            = normal_ranks(ranks, d);
+    float const common = static_cast<float>(step % 5) * .3F;  // ranks agree more and less
+    float const size   = std::exp2(normal(random));
+    for (std::size_t i = 0; i < d; ++i) {
+      float const shared = common * normal(random);
+      for (auto& rank : in) { rank[i] = size * (rank[i] + shared); }
+    }
+    double largest = 0;
+    for (auto const& rank : in) { largest = std::max(largest, square(rank)); }
+    auto const& out = run.exchange(in)[0];
+    // alpha = sqrt(d) / sqrt(2 n |g|^2) of the mean g before, which grows as the gradient did; at first g is that of independent ones.
+    double const before = step == 0 ? largest / ranks : mean_before * largest / largest_before;
+    double const alpha  = std::sqrt(d / (2 * ranks * before));
+    for (std::size_t i = 0; i < d; ++i) {
+      double mean = 0;
+      for (auto const& rank : in) {
+        double const position = alpha * static_cast<double>(rank[i]);
+        double const part     = position - std::floor(position);
+        REQUIRE(std::abs(position) < 32);  // sums of four do not saturate
+        mean += static_cast<double>(rank[i]) / ranks;
+        want += part * (1 - part) / (alpha * alpha * ranks * ranks) / largest;
+      }
+      double const sum = static_cast<double>(out[i]) * ranks * alpha;
+      REQUIRE(std::abs(sum - std::round(sum)) <
+              1e-4);  // integers below 128, to the rounding of floats
+      double const error = static_cast<double>(out[i]) - mean;
+      lost += error * error / largest;
+    }
+    mean_before    = square(out);
+    largest_before = largest;
+  }
+  // 164,000 squares of errors of sums of four two-valued variables, whose spread is at most 2 of their mean: .5 %, and five times that.
+  CHECK(lost == doctest::Approx(want).epsilon(.025));
 }
 
 // --- What travels
@@ -642,6 +816,33 @@ std::string digest()
   std::ostringstream text;
   text << std::hex << digest.value();
   return text.str();
+}
+
+// Of what three ranks have after two exchanges.
+template <class Codec>
+std::string digest_of_means(Codec const& codec)
+{
+  constexpr std::size_t d = 2 * 1024 + 11;
+  std::vector<std::vector<float>> in;
+  for (int rank = 0; rank < 3; ++rank) { in.push_back(tests::integer_gradient<float>(d, rank, 0)); }
+  tests::fnv_digest digest;
+  tests::loopback_run run{codec, layout{d}, 3, 5};
+  for (int step = 0; step < 2; ++step) {
+    digest.add(std::as_bytes(std::span{run.exchange(in)[2]}));
+    auto const& plan = run.plan();
+    digest.add(run.workspace(1).subspan(plan.payload_offset(), plan.payload_bytes()));
+  }
+  std::ostringstream text;
+  text << std::hex << digest.value();
+  return text.str();
+}
+
+TEST_CASE("[catalogue] means and summed codes are what they were")
+{
+  CHECK(digest_of_means(presets::global_qsgd_4) == "c22cf5bdaa0cefa7");
+  CHECK(digest_of_means(presets::global_natural_5) == "ebea85a29fb2b524");
+  CHECK(digest_of_means(presets::sign_majority) == "38ed33767aa3211d");
+  CHECK(digest_of_means(presets::intsgd_8) == "a3159df2b4f07e3d");
 }
 
 TEST_CASE("[catalogue] codes and scales are what they were")

@@ -8,6 +8,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/presets.hpp>
@@ -190,6 +191,63 @@ TEST_CASE("[served] with all contributions the mean has the bits of an all-reduc
       if (i / 1024 == 1) { REQUIRE(a == 0); }
     }
   }
+}
+
+TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with indices of 4 bits")
+{
+  auto const& wide        = presets::thc_lookup4_wide;
+  constexpr int world     = 9;
+  constexpr std::size_t d = 64 * 1024;
+  static_assert(decltype(lookup_sum_of<std::remove_cvref_t<decltype(wide)>>{})::max_world == 1560);
+  CHECK(wide.plan(layout{d}, {.size = 1560, .rank = 0}).check() == status{});
+  CHECK(wide.plan(layout{d}, {.size = 1561, .rank = 0}).check().code ==
+        error_code::world_too_large);
+  auto const in = tests::normal_gradients(world, d, 5);
+  tests::staged_run served{wide, layout{d}, world, 4};
+  tests::staged_run reduced{wide, layout{d}, world, 4};
+  send(served, in);
+  send(reduced, in);
+  CHECK(8 * index_bytes(served.plan()) == 4 * d);
+  CHECK(8 * served.plan().payload_bytes() == 16 * d);
+  serve(served, [](std::size_t) { return 0x1ffu; });
+  reduced.reduce(reduction_order::ring);
+  served.decode();
+  reduced.decode();
+  // The range is `clip` root mean squares over all ranks; what a rank has beyond it is .001 of its coordinates, which lose the
+  // integral of (x - t)^2 beside the rounding of those within.
+  double const t      = static_cast<double>(wide.range.clip);
+  double const beyond = 2 * ((1 + t * t) * below(-t) - t * density(t));  // of both tails
+  double error        = 0;
+  for (std::size_t i = 0; i < d; ++i) {
+    REQUIRE(served.values(0)[i] == reduced.values(world - 1)[i]);
+    double mean = 0;
+    for (auto const& rank : in) { mean += static_cast<double>(rank[i]) / world; }
+    error += std::pow(static_cast<double>(served.values(0)[i]) - mean, 2) / d;
+  }
+  double energy = 0;
+  for (auto const& rank : in) {
+    for (float const x : rank) {
+      energy += static_cast<double>(x) * static_cast<double>(x) / (d * world);
+    }
+  }
+  // 65,536 squares of errors that are sums of nine: five spreads of sqrt(2 / 65536), and 1 % for chunks whose energy is not the mean.
+  double const expected = energy * (rounding_variance<thc_table_42>(t) + beyond) / world;
+  CHECK(error == doctest::Approx(expected).epsilon(.038));
+}
+
+TEST_CASE("[served] lanes of 16 bits decode to the bits of lanes of 8 bits")
+{
+  constexpr std::size_t d = 2 * 1024 + 5;
+  auto const in           = tests::normal_gradients(3, d, 6);
+  tests::staged_run narrow{presets::thc_lookup4, layout{d}, 3, 4};
+  tests::staged_run wide{presets::thc_lookup4_wide, layout{d}, 3, 4};
+  send(narrow, in);
+  send(wide, in);
+  narrow.reduce(reduction_order::ring);
+  wide.reduce(reduction_order::ring);
+  narrow.decode();
+  wide.decode();
+  for (std::size_t i = 0; i < d; ++i) { REQUIRE(narrow.values(1)[i] == wide.values(1)[i]); }
 }
 
 TEST_CASE("[served] with any subset of the contributions, none included, a chunk is their mean")

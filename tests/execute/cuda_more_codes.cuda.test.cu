@@ -7,6 +7,7 @@
 
 #include "support/compare_executors.cuh"
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -25,4 +26,11 @@ TEST_CASE("[cuda_executor] more presets that rotate equal the CPU executor")
 {
   SUBCASE("rotated_sat2_ef") { compare_all<float>(presets::rotated_sat2_ef); }
   SUBCASE("rotated_sat8_ef") { compare_all<float>(presets::rotated_sat8_ef); }
+}
+
+TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
+{
+  SUBCASE("votes") { compare_one<float>(presets::sign_majority); }
+  SUBCASE("powers of two") { compare_one<float>(presets::global_natural_5); }
+  SUBCASE("a step that follows the mean") { compare_one<float>(presets::intsgd_8); }
 }

@@ -29,4 +29,7 @@ TEST_CASE("[kernels] older codecs give the bytes of the CPU")
     compare_orders<float>(rotated{}, 3, true);
   }
   SUBCASE("signs by the mean magnitude") { compare_orders<float>(presets::sign_mean_ef, 3, true); }
+  SUBCASE("votes") { compare_orders<float>(presets::sign_majority, 3, true); }
+  SUBCASE("powers of two") { compare_orders<float>(presets::global_natural_5, 3, true); }
+  SUBCASE("a step that follows the mean") { compare_orders<float>(presets::intsgd_8, 3, true); }
 }

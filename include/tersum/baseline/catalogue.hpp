@@ -10,6 +10,9 @@
 
 #include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/integer_headroom.hpp>
+#include <tersum/baseline/majority_lanes.hpp>
+#include <tersum/baseline/natural_quantizer.hpp>
 #include <tersum/baseline/normal_float.hpp>
 #include <tersum/baseline/shared_ranges.hpp>
 #include <tersum/baseline/sign_quantizer.hpp>
@@ -17,10 +20,15 @@
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
+#include <tersum/range/global_range.hpp>
 #include <tersum/range/headroom.hpp>
+#include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/two_shot_codec.hpp>
@@ -51,6 +59,30 @@ inline constexpr two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, norm
 using ternary_lanes = guard_lanes<4>;
 inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<no_headroom>, stochastic_quantizer<2, independent>, ternary_lanes> terngrad{};  //!< TernGrad with a shared scale for each chunk (Wen et al., NIPS'17), without its clipping
 inline constexpr codec<fixed_chunks<1024>, no_rotation, mean_magnitude_range, sign_quantizer, ternary_lanes, error_feedback> sign_mean_ef{};
+//! @}
+
+//! @name The majority vote of signs, times the ranks' mean magnitude, counted in the same lanes
+//! @{
+inline constexpr codec<fixed_chunks<1024>, no_rotation, mean_magnitude_range, sign_quantizer, majority_lanes<4>> sign_majority{};
+//! @}
+
+//! @name Global-QSGD: a range for all ranks, dithering, and sums in native bytes
+//! By the largest norm of a chunk of any rank, at equal distances, for up to 18 ranks; by its largest magnitude, powers of two, for up to
+//! 15. At equal distances by the largest magnitude it is `thc_wide4_unrotated`.
+//! @{
+inline constexpr codec<fixed_chunks<1024>, no_rotation, norm_range, stochastic_quantizer<4, independent>, widening_sum<4, 8>> global_qsgd_4{};
+inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<no_headroom>, natural_quantizer<4>, widening_sum<5, 8>> global_natural_5{};
+//! @}
+
+//! @name IntSGD: integers of 8 bits whose step follows the last mean, with the factor sqrt(2) of the paper
+//! The lanes saturate; the published code clips each rank to 127 / n instead, so that bytes can be added natively.
+//! @{
+inline constexpr codec<fixed_chunks<1024>, no_rotation, global_range<integer_headroom>, stochastic_quantizer<8, independent>, saturating_sum<8>> intsgd_8{.range = {.clip = 179.605122f}};  //!< 127 sqrt(2)
+//! @}
+
+//! @name THC's table in 16-bit lanes, for up to 1560 ranks; 4 bits up where a switch or a server looks up
+//! @{
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 16>> thc_lookup4_wide{.range = {.clip = 3.2971933f}};
 //! @}
 
 // clang-format on

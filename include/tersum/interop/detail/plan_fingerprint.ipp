@@ -246,6 +246,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     if constexpr (requires { typename Codec::reducer_type; }) {
       hash.add(Codec::reducer_type::lane_bits);
       hash.add(Codec::zero_word);
+      if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
     }
     if constexpr (requires { codec.quantizer; }) {
       add_quantizer(hash, codec.quantizer);
