@@ -91,6 +91,8 @@ void for_each_older_codec([[maybe_unused]] Visitor visit)
   visit("nf4_rotated", "two_shot_4 with NormalFloat in the place of Lloyd-Max", p::nf4_rotated);
   visit("qsgd_4", "two shots of QSGD by the largest of 128, 4 bits", p::qsgd_4);
   visit("natural_4", "the same with powers of two: natural dithering", p::natural_4);
+  visit("minmax_8", "two shots from the least to the largest of 128, 8 bits", p::minmax_8);
+  visit("onebit_ef", "1-bit SGD: the means of the signs of 128, with feedback", p::onebit_ef);
   visit("terngrad", "TernGrad: ternary codes in lanes of 4 bits", p::terngrad);
   visit("sign_mean_ef", "signs with the mean magnitude, 4 bits, with feedback", p::sign_mean_ef);
   visit("sign_majority", "majority vote of signs, counted in lanes of 4 bits", p::sign_majority);

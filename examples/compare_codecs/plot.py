@@ -41,7 +41,7 @@ FAMILIES = (
     (r"(two_shot|metric|allocated|sorted|balanced|floored|blocks|dynamiq)_(?!hop)", "two shots: decoded, added in float", "#cc3377"),
     (r"(per_hop|dynamiq_hop)_", "decoded and added at every hop", "#56b4e9"),
     (r"(sharded|gathered)_", "encoded once, added in float", "#e6ab02"),
-    (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd)", "older codecs", "#9e9ac8"),
+    (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit)", "older codecs", "#9e9ac8"),
 )
 STYLE = {
     "font.family": "sans-serif",

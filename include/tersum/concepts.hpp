@@ -231,8 +231,11 @@ template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_mag
 //! No codes: coordinates travel as `element`, of `bits` bits: `cast`.
 template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
 
+//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats: `group_minmax`, `group_two_means`, whose header has the kernels.
+template <class T> concept affine_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_dither<T> && requires { typename std::integral_constant<int, T::fields>; typename std::integral_constant<int, T::last>; };
+
 //! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.
-template <class T> concept part_quantizer = codebook<T> || group_quantizer<T> || conversion<T>;
+template <class T> concept part_quantizer = codebook<T> || group_quantizer<T> || affine_quantizer<T> || conversion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;

@@ -514,6 +514,121 @@ TEST_CASE(
   static_assert(!group_absmax<4, 32, e2m1_levels, e8m0_scale<e2m1_levels>, stratified>::unbiased);
 }
 
+// --- Groups with two ends
+
+// The first group's word lies behind the codes.
+template <class Quantizer>
+double end_of(coded<Quantizer> const& chunk, int group, bool high)
+{
+  constexpr int groups = size_of_chunk<Quantizer> / Quantizer::block;
+  // Quarters take turns: group g of the chunk is the (g mod a quarter's)th of its quarter.
+  int const place = group % (groups / 4) * 4 + group / (groups / 4);
+  std::uint32_t const word =
+    chunk.words[static_cast<std::size_t>(size_of_chunk<Quantizer> / 32 * Quantizer::bits + place)];
+  std::uint32_t const bits = high ? word & 0xffff0000u : word << 16;
+  return static_cast<double>(detail::bits_float(bits)) * static_cast<double>(chunk.whole);
+}
+
+template <class Quantizer>
+void check_minmax()
+{
+  constexpr int block = Quantizer::block, last = Quantizer::last;
+  CAPTURE(Quantizer::bits);
+  std::mt19937_64 random(9);
+  for (int chunk = 0; chunk < 4; ++chunk) {
+    std::vector<float> in = normal_chunk<Quantizer>(random);
+    std::fill_n(in.begin() + 2 * block, block, 3.0F);  // of one value, of one sign, of small values
+    for (std::size_t i = 3 * block; i < 4 * block; ++i) { in[i] = 4 + std::abs(in[i]) / 4; }
+    for (std::size_t i = 4 * block; i < 5 * block; ++i) { in[i] = -std::abs(in[i]) * 1e-6F; }
+    auto const got = code<Quantizer>(in, static_cast<std::uint64_t>(chunk));
+    CHECK(got.whole == 8);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      CAPTURE(i);
+      int const group = static_cast<int>(i) / block;
+      auto const [least, most] =
+        std::minmax_element(in.begin() + group * block, in.begin() + (group + 1) * block);
+      double const low = end_of(got, group, false), high = end_of(got, group, true);
+      // Ends are outside by 2^-7 of themselves at most.
+      REQUIRE(low <= static_cast<double>(*least));
+      REQUIRE(static_cast<double>(*least) - low <= std::abs(static_cast<double>(*least)) * 0x1p-7);
+      REQUIRE(high >= static_cast<double>(*most));
+      REQUIRE(high - static_cast<double>(*most) <= std::abs(static_cast<double>(*most)) * 0x1p-7);
+      // What is decoded is low + code (high - low) / last, of one of the two codes beside the value; without dither, of the nearest.
+      double const step = (high - low) / last, value = static_cast<double>(in[i]);
+      double const said = static_cast<double>(got.out[i]);
+      double const code = step > 0 ? std::round((said - low) / step) : 0;
+      double const tiny = 1e-6 * std::max(std::abs(low), std::abs(high));
+      REQUIRE(code >= 0);
+      REQUIRE(code <= last);
+      REQUIRE(std::abs(said - (low + code * step)) <= tiny);
+      double const most_lost = Quantizer::dither::rounds > 0 ? 1.0 + 1.0 / 512 : .5 + 1.0 / 512;
+      REQUIRE(std::abs(said - value) <= most_lost * step + tiny);
+    }
+  }
+}
+
+TEST_CASE("[catalogue] affine codes lie between the least and the largest value of a group")
+{
+  check_minmax<group_minmax<8, 128>>();
+  check_minmax<group_minmax<8, 128, no_dither>>();
+  check_minmax<group_minmax<3, 16, stratified>>();
+}
+
+TEST_CASE("[catalogue] affine codes round to the value on average")
+{
+  using quantizer = group_minmax<2, 64>;
+  for (std::int32_t fine = -3; fine <= 256 * quantizer::last + 3; ++fine) {
+    double sum = 0;
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      sum += quantizer::code(0, fine, byte) / 256.0;
+      REQUIRE(group_minmax<2, 64, no_dither>::code(0, fine, byte) ==
+              static_cast<std::uint32_t>(std::floor(std::clamp(fine, 0, 768) / 256.0 + .5)));
+    }
+    REQUIRE(sum == std::clamp(fine, 0, 768) / 256.0);
+  }
+}
+
+TEST_CASE("[catalogue] one bit with two means has the means of both signs")
+{
+  using quantizer     = group_two_means<128>;
+  constexpr int block = quantizer::block;
+  std::mt19937_64 random(10);
+  std::vector<float> in = normal_chunk<quantizer>(random);
+  for (std::size_t i = 2 * block; i < 3 * block; ++i) { in[i] = std::abs(in[i]); }
+  for (std::size_t i = 3 * block; i < 4 * block; ++i) { in[i] = -std::abs(in[i]) - 1; }
+  auto const got = code<quantizer>(in);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    double sum[2] = {}, count[2] = {};
+    for (std::size_t k = i / block * block; k < (i / block + 1) * block; ++k) {
+      sum[in[k] < 0] += static_cast<double>(in[k]);
+      count[in[k] < 0] += 1;
+    }
+    CAPTURE(i);
+    double const want = sum[in[i] < 0] / count[in[i] < 0];
+    // A bfloat16 of the mean, and the other's rounding where the step is added to it: 2^-24 of what is up to 8.
+    REQUIRE(std::abs(static_cast<double>(got.out[i]) - want) <= std::abs(want) * 0x1.01p-8 + 1e-6);
+  }
+}
+
+TEST_CASE(
+  "[catalogue] a chunk between two ends that is not finite, or next to nothing, has no codes")
+{
+  using quantizer = group_minmax<8, 128>;
+  std::vector<float> in(size_of_chunk<quantizer>, 1e-35F);
+  auto const nothing = code<quantizer>(in);
+  CHECK(nothing.whole == 0);
+  CHECK(nothing.out == std::vector<float>(in.size()));
+  for (float const bad :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    in[77] = bad;
+    CHECK(std::isnan(code<quantizer>(in).whole));
+  }
+  std::fill(in.begin(), in.end(), -std::numeric_limits<float>::max());
+  in[3]           = std::numeric_limits<float>::max();
+  auto const huge = code<quantizer>(in);
+  for (std::size_t i = 128; i < in.size(); ++i) { REQUIRE(huge.out[i] == in[i]); }
+}
+
 // --- Sums of signs, of ternary codes, of levels by the norm
 
 TEST_CASE("[catalogue] laws of the quantizer of signs")
@@ -855,6 +970,8 @@ TEST_CASE("[catalogue] codes and scales are what they were")
   CHECK(digest<nvfp4_quantizer>() == "eae261bff3954f30");
   CHECK(digest<group_absmax<4, 64, normal_levels, byte_scale, no_dither>>() == "95f211414e18c421");
   CHECK(digest<group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>>() == "ccf4952d9e12a349");
+  CHECK(digest<group_minmax<8, 128>>() == "e3e6e1aa66ac71c0");
+  CHECK(digest<group_two_means<128>>() == "c5b08e0aad09dc5b");
   CHECK(digest<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>>() ==
         "d88be2177b573bf3");
 }

@@ -31,6 +31,4 @@ TEST_CASE("[cuda_executor] more presets that rotate equal the CPU executor")
 TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
 {
   SUBCASE("votes") { compare_one<float>(presets::sign_majority); }
-  SUBCASE("powers of two") { compare_one<float>(presets::global_natural_5); }
-  SUBCASE("a step that follows the mean") { compare_one<float>(presets::intsgd_8); }
 }

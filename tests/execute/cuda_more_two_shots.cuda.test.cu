@@ -30,6 +30,7 @@ TEST_CASE("[cuda_executor] two shots of older codecs equal the CPU executor")
 {
   SUBCASE("scales that may saturate") { compare_one<float>(presets::nvfp4); }
   SUBCASE("a codebook that is not symmetric") { compare_one<float>(presets::nf4_rotated); }
+  SUBCASE("two means") { compare_one<float>(presets::onebit_ef); }
 }
 
 TEST_CASE("[cuda_executor] more hops equal the CPU executor")

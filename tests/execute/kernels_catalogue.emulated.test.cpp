@@ -29,6 +29,12 @@ TEST_CASE("[kernels] older codecs give the bytes of the CPU")
     compare_orders<float>(rotated{}, 3, true);
   }
   SUBCASE("signs by the mean magnitude") { compare_orders<float>(presets::sign_mean_ef, 3, true); }
+  SUBCASE("affine codes")
+  {
+    using affine = two_shot_codec<fixed_chunks<512>, no_rotation, group_minmax<8, 32>>;
+    compare_orders<float>(affine{}, 3, true);
+  }
+  SUBCASE("two means") { compare_orders<float>(presets::onebit_ef, 3, true); }
   SUBCASE("votes") { compare_orders<float>(presets::sign_majority, 3, true); }
   SUBCASE("powers of two") { compare_orders<float>(presets::global_natural_5, 3, true); }
   SUBCASE("a step that follows the mean") { compare_orders<float>(presets::intsgd_8, 3, true); }

@@ -10,6 +10,7 @@
 
 #include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/group_affine.hpp>
 #include <tersum/baseline/integer_headroom.hpp>
 #include <tersum/baseline/majority_lanes.hpp>
 #include <tersum/baseline/natural_quantizer.hpp>
@@ -47,6 +48,8 @@ inline constexpr two_shot_groups<nvfp4_quantizer, 256> nvfp4{};
 inline constexpr two_shot_groups<group_absmax<4, 64, normal_levels, byte_scale, no_dither>, 1024> nf4{};
 inline constexpr two_shot_groups<group_absmax<4, 128, linear_levels, bfloat16_scale, independent>, 2048> qsgd_4{};  //!< 7 levels of each sign, by the largest magnitude of a bucket of 128
 inline constexpr two_shot_groups<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048> natural_4{};  //!< the same with powers of two
+inline constexpr two_shot_groups<group_minmax<8, 128, independent>, 2048> minmax_8{};  //!< From the least to the largest value of 128
+inline constexpr two_shot_codec<fixed_chunks<2048>, no_rotation, group_two_means<128>, error_feedback> onebit_ef{};  //!< 1-bit SGD: the means of the signs of 128
 //! @}
 
 //! @name Two shots of rotated chunks, as `two_shot_4`, in levels of NF4

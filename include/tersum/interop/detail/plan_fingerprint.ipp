@@ -98,6 +98,11 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
       hash.add(quantizer.decode(code));
     }
     for (int i = -64; i <= 64; ++i) { hash.add(quantizer.encode(static_cast<float>(i) / 16)); }
+  } else if constexpr (affine_quantizer<Quantizer>) {
+    hash.add(Quantizer::bits);
+    hash.add(Quantizer::block);
+    hash.add(Quantizer::fields);
+    add_dither<typename Quantizer::dither>(hash);
   } else if constexpr (group_quantizer<Quantizer>) {
     hash.add(Quantizer::bits);
     hash.add(Quantizer::block);

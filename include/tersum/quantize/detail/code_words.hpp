@@ -22,6 +22,7 @@ template <class Quantizer>
   if constexpr (group_quantizer<Quantizer>) {
     return chunk_size / (4 * Quantizer::block) * (Quantizer::scale::bits / 8);
   }
+  if constexpr (affine_quantizer<Quantizer>) { return chunk_size / Quantizer::block; }
   return 0;
 }
 
