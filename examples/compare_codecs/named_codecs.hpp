@@ -99,7 +99,6 @@ void for_each_older_codec([[maybe_unused]] Visitor visit)
   visit("global_qsgd_4", "Global-QSGD by the norm of 1024, 4 bits in bytes", p::global_qsgd_4);
   visit("global_natural_5", "the same with powers of two by the largest", p::global_natural_5);
   visit("intsgd_8", "IntSGD: 8 bits in steps of the last mean", p::intsgd_8);
-  visit("thc_lookup4_wide", "thc_lookup4 in 16 bits for up to 1560 ranks", p::thc_lookup4_wide);
 #endif
 }
 

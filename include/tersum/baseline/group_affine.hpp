@@ -66,7 +66,7 @@ struct group_minmax {
   static constexpr int fields    = 2;                //!< The least and the largest value.
   static constexpr int last      = (1 << Bits) - 1;  //!< The largest code.
 
-  TERSUM_INLINE static void first(float value, float (&field)[fields]) noexcept
+  TERSUM_INLINE static void first(float value, float (&field)[detail::extent(fields)]) noexcept
   {
     field[0] = value;
     field[1] = value;
@@ -74,7 +74,7 @@ struct group_minmax {
   template <class Arithmetic>
   TERSUM_INLINE static void join(Arithmetic const&,
                                  float const (&other)[fields],
-                                 float (&field)[fields]) noexcept
+                                 float (&field)[detail::extent(fields)]) noexcept
   {
     field[0] = other[0] < field[0] ? other[0] : field[0];
     field[1] = other[1] > field[1] ? other[1] : field[1];
@@ -119,7 +119,7 @@ struct group_two_means {
   static constexpr int fields    = 4;  //!< The sums of both signs, and how many there are of each.
   static constexpr int last      = 1;  //!< The larger code.
 
-  TERSUM_INLINE static void first(float value, float (&field)[fields]) noexcept
+  TERSUM_INLINE static void first(float value, float (&field)[detail::extent(fields)]) noexcept
   {
     bool const below = value < 0;
     field[0]         = below ? value : 0.0f;
@@ -130,7 +130,7 @@ struct group_two_means {
   template <class Arithmetic>
   TERSUM_INLINE static void join(Arithmetic const&,
                                  float const (&other)[fields],
-                                 float (&field)[fields]) noexcept
+                                 float (&field)[detail::extent(fields)]) noexcept
   {
     TERSUM_UNROLL
     for (int i = 0; i < fields; ++i) { field[i] = Arithmetic::add(field[i], other[i]); }

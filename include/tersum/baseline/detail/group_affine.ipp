@@ -146,11 +146,11 @@ struct chunk_codes<Quantizer, Size> {
   [[nodiscard]] static std::uint32_t ends_of(float const* values, float whole)
   {
     constexpr int threads = block / 8;
-    float fields[threads][Quantizer::fields];
+    float fields[extent(threads)][extent(Quantizer::fields)];
     for (int t = 0; t < threads; ++t) {
       Quantizer::first(values[8 * t], fields[t]);
       for (int i = 1; i < 8; ++i) {
-        float one[Quantizer::fields];
+        float one[extent(Quantizer::fields)];
         Quantizer::first(values[8 * t + i], one);
         Quantizer::join(host_group{}, one, fields[t]);
       }
@@ -178,7 +178,7 @@ struct part_codes<Quantizer> {
   {
     using context = typename Part::context_type;
     context_arithmetic<context> const arithmetic{};
-    std::uint32_t words[bits];
+    std::uint32_t words[extent(bits)];
     load_codes(own.ctx, codes + own.mine.thread * bits, words);
     TERSUM_UNROLL
     for (unsigned r = 0; r < 4; ++r) {
@@ -221,7 +221,7 @@ struct part_codes<Quantizer> {
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(sound ? whole : said, share_of)));
     }
-    std::uint32_t words[bits] = {};
+    std::uint32_t words[extent(bits)] = {};
     philox_block draw{};
     std::uint32_t mask = 0;
     if constexpr (Dither::rounds > 0) { mask = Dither::mask(key); }
@@ -270,17 +270,17 @@ struct part_codes<Quantizer> {
   {
     constexpr int fields = Quantizer::fields;
     context_arithmetic<Context> const arithmetic{};
-    float field[fields];
+    float field[extent(fields)];
     Quantizer::first(v[from], field);
     TERSUM_UNROLL
     for (int i = 1; i < 8; ++i) {
-      float one[fields];
+      float one[extent(fields)];
       Quantizer::first(v[from + i], one);
       Quantizer::join(arithmetic, one, field);
     }
     TERSUM_UNROLL
     for (unsigned step = 1; step < Quantizer::block / 8; step *= 2) {
-      float other[fields];
+      float other[extent(fields)];
       TERSUM_UNROLL
       for (int f = 0; f < fields; ++f) { other[f] = ctx.shuffle_xor(field[f], step); }
       Quantizer::join(arithmetic, other, field);
