@@ -116,6 +116,8 @@ void for_each_two_shot_preset(Visitor visit)
   visit("two_shot_1_ef", "two_shot_1 with error feedback on ranks and owners", p::two_shot_1_ef);
   visit("two_shot_2_ef", "two_shot_2 with error feedback on ranks and owners", p::two_shot_2_ef);
   visit("two_shot_4_ef", "two_shot_4 with error feedback on ranks and owners", p::two_shot_4_ef);
+  visit("two_shot_1_3", "two_shot_2 with 1 bit up and 3 bits down", p::two_shot_1_3);
+  visit("two_shot_4_8", "the same, 4 bits up and 8 down", p::two_shot_4_8);
   visit("metric_2", "two_shot_2 in units of each coordinate, from decoded means", p::metric_2);
   visit("metric_3", "the same, 3 bits", p::metric_3);
   visit("metric_4", "the same, 4 bits", p::metric_4);

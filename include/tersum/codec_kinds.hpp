@@ -8,6 +8,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/policy_kinds.hpp>
+#include <tersum/quantize/ways.hpp>
 
 #include <cstdint>
 #include <type_traits>

@@ -147,6 +147,16 @@ inline constexpr two_shot<2, error_feedback> two_shot_2_ef{};
 inline constexpr two_shot<4, error_feedback> two_shot_4_ef{};
 //! @}
 
+//! @name Two shots with codes of one width to the owners of parts and of another for the mean: bits up, then bits down
+//! `two_shot_1_3` has the traffic of `two_shot_2` and loses half of what that does where the gradients of many ranks
+//! resemble each other; where they are independent it loses twice as much. `two_shot_4_8` has the widths of THC.
+//! @{
+template <int Up, int Down, feedback Feedback = no_feedback>
+using two_way_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, ways<lloyd_max<Up>, lloyd_max<Down>>, Feedback>;
+inline constexpr two_way_shot<1, 3> two_shot_1_3{};
+inline constexpr two_way_shot<4, 8> two_shot_4_8{};
+//! @}
+
 //! @name Two shots in the units of each coordinate, for adaptive optimizers such as AdamW
 //! The library keeps the scales, from the means that it decoded.
 //! @{

@@ -16,6 +16,7 @@
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/ways.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
@@ -25,7 +26,8 @@ namespace tersum::inline v0 {
 namespace detail {
 
 //! @brief Parts of equal size, one for each rank: what is sent, what is received, and what all ranks decode, which
-//! without feedback takes the place of what was sent. With feedback that is needed until the end.
+//! without feedback takes the place of what was sent. With feedback that is needed until the end. Where the ways differ
+//! parts of the mean lie elsewhere than the parts that were sent, some of which may still have to leave.
 template <class Codec>
 struct two_shot_counts : chunk_counts<Codec> {
   constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
@@ -49,9 +51,21 @@ struct two_shot_counts : chunk_counts<Codec> {
     }
     return round_up(words * sizeof(std::uint32_t), this->alignment);
   }
+  //! Bytes that the owner of a part sends to every other rank, a multiple of 16.
+  [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
+  {
+    if constexpr (!ways_differ<Codec>) { return part_bytes(); }
+    return round_up(owned_chunks() * (mean_chunk_words() + 1) * sizeof(std::uint32_t),
+                    this->alignment);
+  }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
     return part_bytes() * size();
+  }
+  //! Bytes of all parts of the mean.
+  [[nodiscard]] constexpr std::uint64_t mean_bytes() const noexcept
+  {
+    return mean_part_bytes() * size();
   }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
@@ -63,6 +77,12 @@ struct two_shot_counts : chunk_counts<Codec> {
   {
     if constexpr (selects<Codec>) { return chunk_counts<Codec>::widest_words(); }
     return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
+  }
+  //! The same of the mean.
+  [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept
+  {
+    if constexpr (!ways_differ<Codec>) { return chunk_words(); }
+    return code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
   }
   //! What parts of equal size may leave free: see `part_bytes`.
   [[nodiscard]] static constexpr double usable_words(double words, world const& ranks) noexcept
@@ -78,8 +98,9 @@ struct two_shot_counts : chunk_counts<Codec> {
     return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
                         holds<std::uint32_t>(section::payload, words),
-                        feeds_back<Codec> ? holds<std::uint32_t>(section::gathered, words)
-                                          : in_place_of(section::payload, section::gathered),
+                        feeds_back<Codec> || ways_differ<Codec>
+                          ? holds<std::uint32_t>(section::gathered, mean_bytes() / 4)
+                          : in_place_of(section::payload, section::gathered),
                         holds<std::uint32_t>(section::received, words),
                         holds<float>(section::bypass, this->bypassed()),
                         holds<std::byte>(section::agreed, this->agreed_room())};
@@ -122,33 +143,39 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! second encoding, but the second encoding sees sums of few levels: with two ranks, or with 2 bits and less, it weighs
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
+//! With `ways` the codes of the mean have another width than those that the owners are sent. The traffic is then that of a ring
+//! all-reduce of the mean of both.
+//!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
 //! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
 //! `kept_by_owners` leave out one of the two. Under `sent_values`
 //! it takes that loss from what it has sent itself.
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
-//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it.
+//! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
+//!                    `fixed_chunks` also `ways<Up, Down>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
-          part_quantizer Quantizer,
+          class Quantizer,
           feedback Feedback = no_feedback,
           metric Metric     = plain_metric>
-struct two_shot_codec {
+requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_shot_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
-  using quantizer_type = Quantizer;
-  using feedback_type  = Feedback;
-  using metric_type    = Metric;
-  using agreement_kind = agreement::norms_if<Chunker>;
-  using payload_kind   = payload::parts;
-  using dither_type    = typename detail::dither_of<Quantizer>::type;
-  using norm_scalar    = bfloat16;
-  using agreed_op      = norm_sum<norm_scalar>;
-  using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
-  using counts_type    = detail::two_shot_counts<two_shot_codec>;
+  using quantizer_type = typename detail::ways_of<Quantizer>::up;
+  //! In whose codes owners send the mean.
+  using mean_quantizer_type = typename detail::ways_of<Quantizer>::down;
+  using feedback_type       = Feedback;
+  using metric_type         = Metric;
+  using agreement_kind      = agreement::norms_if<Chunker>;
+  using payload_kind        = payload::parts;
+  using dither_type         = typename detail::dither_of<quantizer_type>::type;
+  using norm_scalar         = bfloat16;
+  using agreed_op           = norm_sum<norm_scalar>;
+  using rotation            = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
+  using counts_type         = detail::two_shot_counts<two_shot_codec>;
 
   static constexpr bool rotates_chunks    = detail::transforms_registers<rotation>;
   static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
@@ -170,7 +197,10 @@ struct two_shot_codec {
                 stage::decode,
                 stage::finish>;
 
-  static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_codebook_codec<Chunker, Rotator, quantizer_type>());
+  static_assert(detail::suits_codebook_codec<Chunker, Rotator, mean_quantizer_type>());
+  static_assert(!detail::are_ways<Quantizer> || !selecting_chunker<Chunker>,
+                "tersum: ways<Up, Down> is for two_shot_codec with fixed_chunks");
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
 
   Chunker chunker{};

@@ -175,7 +175,8 @@ constexpr bool is_consistent(Codec const& codec)
   return plan.check().ok() && plan.travels() && plan.coordinates() == 100000 &&
          plan.compressed() == 100000 && plan.bypassed() == 0 && plan.payload_bytes() > 0 &&
          (plan.agreed_scalars() == 0) == (plan.agreed_bytes() == 0) &&
-         plan.agreed_bytes() + plan.payload_bytes() + plan.bypass_bytes() == plan.wire_bytes() &&
+         plan.agreed_bytes() + plan.counted_payload_bytes() + plan.bypass_bytes() ==
+           plan.wire_bytes() &&
          plan.bits_per_coordinate() == 8.0 * static_cast<double>(plan.wire_bytes()) / 100000 &&
          plan.records_offset() <= plan.state_bytes() && plan.workspace_bytes() > 0 &&
          are_placed(plan.workspace_sections()) && are_placed(plan.state_sections());
@@ -209,7 +210,7 @@ static_assert(are_consistent(powersgd_r1, powersgd_r4, powersgd_r16, powersgd_r6
                              acp_r16, acp_r64, powersgd_r4_sat8, powersgd_r16_sat8, acp_r16_sat8,
                              powersgd_r16_two_shot_8));
 static_assert(are_consistent(two_shot_1, two_shot_2, two_shot_3, two_shot_4, two_shot_8,
-                             two_shot_1_ef, two_shot_2_ef, two_shot_4_ef, per_hop_2, per_hop_3,
+                             two_shot_1_ef, two_shot_2_ef, two_shot_4_ef, two_shot_1_3, two_shot_4_8, per_hop_2, per_hop_3,
                              per_hop_4, per_hop_4_ef));
 static_assert(are_consistent(allocated_1, allocated_2, allocated_3, allocated_4, allocated_6, allocated_8, balanced_1, balanced_2,
                              balanced_3, floored_2, floored_3, allocated_2_ef));

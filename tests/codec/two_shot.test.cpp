@@ -29,6 +29,19 @@ constexpr double epsilon     = 0x1p-24;
 template <int Bits, int Size = 256, class Feedback = no_feedback>
 using shot = two_shot_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
 
+template <int Up, int Down, class Feedback = no_feedback>
+using two_way = two_shot_codec<fixed_chunks<256>,
+                               partial_hadamard<256>,
+                               ways<lloyd_max<Up>, lloyd_max<Down>>,
+                               Feedback>;
+
+//! In what the mean of a codec is encoded, for `read_chunk`.
+template <class Codec>
+struct mean_of {
+  using quantizer_type            = typename Codec::mean_quantizer_type;
+  static constexpr int chunk_size = Codec::chunk_size;
+};
+
 using tests::estimate;
 using tests::gradients;
 using tests::read_chunk;
@@ -65,9 +78,10 @@ void check_against_formulas(Codec const& codec, std::size_t d, int world)
     }
     for (std::size_t r = 0; r < ranks; ++r) {
       auto const gathered = gathered_wire(plan, run.workspace(static_cast<int>(r)));
-      auto const again    = read_chunk<Codec>(gathered.data + owner * words, words, index);
-      tests::check_encoding<Codec>(wrong, again, mean);
-      auto const back = turn.backward(estimate<Codec>(again));
+      auto const count    = gathered.count;
+      auto const again    = read_chunk<mean_of<Codec>>(gathered.data + owner * count, count, index);
+      tests::check_encoding<mean_of<Codec>>(wrong, again, mean);
+      auto const back = turn.backward(estimate<mean_of<Codec>>(again));
       for (std::size_t j = 0; j < size && chunk * size + j < d; ++j) {
         double const want = back[j] / size;
         double const got  = static_cast<double>(out[r][chunk * size + j]);
@@ -93,6 +107,9 @@ TEST_CASE("[two_shot] codes, scales and means are those of the formulas")
   check_against_formulas(shot<7>{}, 256, 2);
   check_against_formulas(shot<8>{}, 1000, 5);
   check_against_formulas(shot<4, 1024>{}, 3000, 2);
+  // Codes of the mean that are wider or narrower, on ranks that own several chunks, one, or none.
+  check_against_formulas(two_way<1, 3>{}, 2500, 3);
+  check_against_formulas(two_way<5, 2>{}, 700, 4);
 }
 
 TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three payloads at most")
@@ -115,6 +132,19 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
   check(presets::two_shot_2_ef);
   check(presets::allocated_4);
   check(shot<3>{});
+  // Ways that differ: what is sent, what is received, and what all ranks decode.
+  for (std::uint64_t const d : {0u, 1u, 255u, 1025u, 100003u}) {
+    for (int const world : {1, 2, 7}) {
+      auto const plan = presets::two_shot_1_3.plan(layout{d}, {.size = world, .rank = 0});
+      CHECK(plan.check() == status{});
+      CHECK(plan.mean_part_bytes() % 16 == 0);
+      CHECK(plan.workspace_bytes() == 2 * plan.payload_bytes() + plan.mean_bytes());
+      CHECK(2 * plan.wire_bytes() == plan.payload_bytes() + plan.mean_bytes());
+      CHECK(plan.part_bytes() == presets::two_shot_1.plan(layout{d}, plan.ranks()).part_bytes());
+      CHECK(plan.mean_part_bytes() ==
+            presets::two_shot_3.plan(layout{d}, plan.ranks()).part_bytes());
+    }
+  }
   // Ten chunks of 512 + 4 bytes: three of them for the busiest of four ranks, in whole 16 bytes.
   auto const plan = presets::two_shot_4.plan(layout{10000}, {.size = 4, .rank = 1});
   CHECK(plan.wire_bytes() == 4 * 1552);

@@ -40,6 +40,8 @@ TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
   SUBCASE("2 bits") { compare_orders<float>(presets::two_shot_2, 3, true); }
   SUBCASE("3 bits") { compare_orders<float>(presets::two_shot_3, 3, true); }
   SUBCASE("8 bits") { compare_orders<float>(presets::two_shot_8, 3, true); }
+  SUBCASE("1 bit up and 3 down") { compare_all<float>(presets::two_shot_1_3); }
+  SUBCASE("4 bits up and 8 down") { compare_orders<float>(presets::two_shot_4_8, 3, true); }
   SUBCASE("blocks, 4 bits") { compare_orders<float>(presets::blocks_4, 3, true); }
   SUBCASE("blocks, 8 bits") { compare_orders<float>(presets::blocks_8, 3, true); }
 }
@@ -48,6 +50,14 @@ TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 {
   SUBCASE("1024, 2 bits") { compare_all<half>(presets::two_shot_2_ef); }
   SUBCASE("256, 3 bits") { compare_all<float>(shot<256, 3, error_feedback>{}); }
+  SUBCASE("512, 4 bits up and 1 down")
+  {
+    using quantizer = ways<lloyd_max<4>, lloyd_max<1>>;
+    compare_orders<float>(
+      two_shot_codec<fixed_chunks<512>, partial_hadamard<512>, quantizer, error_feedback>{},
+      3,
+      true);
+  }
 }
 
 TEST_CASE("[kernels] two shots with a width for every chunk")
@@ -74,6 +84,8 @@ void compare_pieces(Codec const& codec)
 TEST_CASE("[kernels] two shots in pieces")
 {
   SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
+  SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_shot_1_3); }
+  SUBCASE("4 bits up and 8 down") { compare_pieces(presets::two_shot_4_8); }
   SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
 }
 

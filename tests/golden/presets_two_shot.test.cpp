@@ -23,6 +23,8 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, two_shot_1_ef);
   TERSUM_DESCRIBE(golden, two_shot_2_ef);
   TERSUM_DESCRIBE(golden, two_shot_4_ef);
+  TERSUM_DESCRIBE_FULLY(golden, two_shot_1_3);
+  TERSUM_DESCRIBE(golden, two_shot_4_8);
   TERSUM_DESCRIBE(golden, metric_2);
   TERSUM_DESCRIBE_FULLY(golden, metric_3);
   TERSUM_DESCRIBE(golden, metric_4);

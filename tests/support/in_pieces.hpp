@@ -40,7 +40,10 @@ struct in_pieces : Executor {
         }
       }
     };
-    std::uint32_t const* const own = args.parts.gathered + args.rank * count;
+    std::uint64_t const means      = plan.mean_part_bytes() / sizeof(std::uint32_t);
+    std::uint32_t const* const own = args.parts.gathered + args.rank * means;
+    part_recompression<int> const between{
+      scales, plan.chunk_words(), 0, ways_differ<Codec> ? plan.mean_chunk_words() : 0};
     std::vector<std::uint32_t> gone;
     arrive(count - scales, count);
     for (std::uint64_t piece = 0; piece < pieces; ++piece) {
@@ -51,7 +54,7 @@ struct in_pieces : Executor {
                                  .end   = piece + 1 == pieces ? part_range{}.end : end};
       if (status const s = Executor::recompress(plan, args); !s.ok()) { return s; }
       CHECK(std::equal(gone.begin(), gone.end(), own));
-      gone.assign(own, own + std::min(end, count - scales));
+      gone.assign(own, own + std::min(between.ready(end), means - scales));
     }
     return {};
   }

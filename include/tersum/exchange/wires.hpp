@@ -133,8 +133,10 @@ requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
   [[nodiscard]] gather_wire<std::uint32_t> gathered_wire(plan<Codec> const& plan,
                                                          std::span<std::byte> workspace) noexcept
 {
+  std::uint64_t bytes = plan.part_bytes();
+  if constexpr (scattering<Codec>) { bytes = plan.mean_part_bytes(); }
   return {.data  = reinterpret_cast<std::uint32_t*>(workspace.data() + plan.gathered_offset()),
-          .count = plan.part_bytes() / sizeof(std::uint32_t),
+          .count = bytes / sizeof(std::uint32_t),
           .ranks = plan.ranks().size};
 }
 

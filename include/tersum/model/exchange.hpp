@@ -40,7 +40,7 @@ template <class Plan>
   using codec = typename Plan::codec_type;
   return {.coordinates = static_cast<double>(plan.coordinates()),
           .agreed      = static_cast<double>(plan.agreed_bytes()),
-          .payload     = static_cast<double>(plan.payload_bytes()),
+          .payload     = static_cast<double>(plan.counted_payload_bytes()),
           .bypass      = static_cast<double>(plan.bypass_bytes()),
           .meets       = gathering<codec>    ? meeting::gathered
                          : scattering<codec> ? meeting::scattered

@@ -136,7 +136,8 @@ template <class Executor, class Codec, class Element, class Reduce>
   part_recompression<recompression<Executor, Codec, Element>> const pieces{
     minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
     plan.chunk_words(),
-    {exec, plan, args}};
+    {exec, plan, args},
+    ways_differ<Codec> ? plan.mean_chunk_words() : 0};
   return reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
 }
 

@@ -61,7 +61,7 @@ struct part_codes<Quantizer> {
       context::square_root(context::divide(static_cast<float>(size), sound ? energy : 1.0f));
     float product = 0.0f;
     if (Part::in_step || travels) {
-      at_level(own.args.codec, own.place.level, [&](auto const& codec) {
+      at_level_of(own.map, own.args.codec, own.place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
         std::uint32_t words[quantizer::bits];
         product = code_values<quantizer, Part::in_step>(own.ctx, own.tables, root, v, words);

@@ -27,7 +27,11 @@ inline constexpr chunk_grid two_shot_grid{.chunks_a_block = grid_of<Codec>.chunk
                                             grid_of<Codec>.shared + codebook_room<Codec>() * 4};
 
 //! @brief What a thread of these kernels works with.
-template <class Codec, class Element, class Context>
+//! @tparam Map  Where the parts lie, and of which codes they are.
+template <class Codec,
+          class Element,
+          class Context,
+          class Map = decltype(make_part_map(std::declval<exchange_args<Codec, Element> const&>()))>
 struct own_part {
   using context_type = Context;
   using args_type    = exchange_args<Codec, Element>;
@@ -44,7 +48,8 @@ struct own_part {
   static constexpr bool in_step =
     hadamard::threads >= 32 && !several_bits<Codec> && !selects<Codec>;
 
-  using map_type = decltype(make_part_map(std::declval<args_type const&>()));
+  using map_type       = Map;
+  using quantizer_type = typename codes_of_map<Codec, Map>::quantizer_type;
 
   Context const& ctx;
   args_type const& args;
@@ -68,6 +73,24 @@ struct own_part {
     fill_codebooks<Codec>(ctx, tables);
   }
 
+  //! The place in parts of the mean of another one's chunk.
+  template <class Other>
+  TERSUM_BODY own_part(own_part<Codec, Element, Context, Other> const& other, Map const& parts)
+    : ctx(other.ctx), args(other.args), map(parts), tables(other.tables), storage(other.storage),
+      mine(other.mine), place(place_of_mean(parts, other.place))
+  {
+  }
+
+  //! The same chunk in parts of the mean.
+  [[nodiscard]] TERSUM_BODY decltype(auto) of_mean() const
+  {
+    if constexpr (ways_differ<Codec>) {
+      return own_part<Codec, Element, Context, mean_map>{*this, make_mean_map(args)};
+    } else {
+      return (*this);
+    }
+  }
+
   //! A part of an array of parts.
   [[nodiscard]] TERSUM_BODY std::uint32_t* part_of(std::uint32_t* parts, std::uint64_t part) const
   {
@@ -87,7 +110,7 @@ struct own_part {
       if (!mine.active || place.level == 0) { return; }
     }
     float const scale = Context::multiply(scale_in(part), factor);
-    at_level(args.codec, place.level, [&](auto const& codec) {
+    at_level_of(map, args.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
       part_codes<quantizer>::add(*this, part + place.word, scale, v);
     });
@@ -101,8 +124,7 @@ struct own_part {
                           float share_of,
                           std::uint32_t* part) const
   {
-    part_codes<typename Codec::quantizer_type>::template encode<Dither>(
-      *this, v, key, share_of, part);
+    part_codes<quantizer_type>::template encode<Dither>(*this, v, key, share_of, part);
   }
 
   //! Flips signs and rotates, from the loaded arrangement to the order of the wire. Without a rotation nothing changes.

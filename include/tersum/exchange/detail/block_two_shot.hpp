@@ -13,6 +13,7 @@
 #include <tersum/tuning.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -27,7 +28,11 @@ TERSUM_BODY void clear_parts(Context const& ctx,
                              std::uint32_t* parts,
                              std::uint32_t first)
 {
-  auto const map             = make_part_map(args);
+  auto map = make_part_map(args);
+  if constexpr (ways_differ<Codec>) {
+    // Parts of the mean never lie in the place of those that are sent.
+    if (parts == args.parts.gathered) { map = make_mean_map(args); }
+  }
   std::uint32_t const part   = first + ctx.block_rank();
   std::uint32_t* const words = parts + map.begin(part);
   part_rest const rest       = map.rest_of(part);
@@ -74,13 +79,14 @@ TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Elemen
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
   own.add_ranks(v);
-  dither_key key = key_of(args);
-  key.rank       = second_rank;
-  own.template encode<typename second_dither_of<typename Codec::dither_type>::type>(
+  dither_key key   = key_of(args);
+  key.rank         = second_rank;
+  auto const& mean = own.of_mean();
+  mean.template encode<typename second_dither_of<typename Codec::dither_type>::type>(
     v,
     key,
     Context::divide(1.0f, static_cast<float>(args.world)),
-    own.part_of(args.parts.gathered, args.rank));
+    mean.part_of(args.parts.gathered, args.rank));
 }
 
 //! @brief Sets the flag of the exchange if a chunk of the mean is not finite. A thread has one chunk.
@@ -90,7 +96,7 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * part_threads<Context> + ctx.thread_rank();
   if (chunk >= args.chunks) { return; }
-  auto const map         = make_part_map(args);
+  auto const map         = make_mean_map(args);
   part_place const place = find_part(args, map, chunk);
   if (place.level == 0) { return; }
   std::uint64_t const at = map.begin(place.part) + map.scale_word(place.index);
@@ -143,7 +149,8 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32];
   own.add_ranks(v);
-  own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  auto const& mean = own.of_mean();
+  mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
   if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   // Parts begin anywhere among the chunks, so that none of them counts as regular.
@@ -179,7 +186,8 @@ TERSUM_BODY void decode_parts(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               std::uint64_t first_chunk)
 {
-  own_part<Codec, Element, Context> own{ctx, args};
+  auto const map = make_mean_map(args);
+  own_part<Codec, Element, Context, std::remove_const_t<decltype(map)>> own{ctx, args, map};
   own.template find<Edge>(first_chunk);
   if (all_idle(ctx, own.mine)) { return; }
   std::uint32_t const* const part = own.part_of(args.parts.gathered, own.place.part);

@@ -93,6 +93,9 @@ template <class Codec, class Element>
   if constexpr (scattering<Codec>) {
     args.parts.received   = place_in<std::uint32_t>(workspace, plan.received_offset());
     args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
+    if constexpr (ways_differ<Codec>) {
+      args.parts.mean_words = plan.mean_part_bytes() / sizeof(std::uint32_t);
+    }
     if (owner_feeds_back<Codec>) {
       args.parts.owner_residual =
         place_in<residual_element<Codec>>(state, plan.owner_residual_offset());

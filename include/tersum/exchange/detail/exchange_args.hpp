@@ -8,6 +8,7 @@
 
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
@@ -36,6 +37,12 @@ struct part_args {
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
   std::uint32_t tiles;       // of per_hop: elements of the payload
+};
+
+//! @brief The same where the ways differ.
+template <class Residual>
+struct two_way_args : part_args<Residual> {
+  std::uint64_t mean_words;  // of a part of the mean
 };
 
 //! @brief What kernels of a sharded codec are given besides. From `stage::decode` on, `gradient` is the rank's shard.
@@ -116,7 +123,10 @@ struct exchange_args {
     std::conditional_t<
       publishing<Codec>,
       values_args,
-      std::conditional_t<has_parts<Codec>, part_args<residual_element<Codec>>, nothing>>>
+      std::conditional_t<
+        ways_differ<Codec>,
+        two_way_args<residual_element<Codec>>,
+        std::conditional_t<has_parts<Codec>, part_args<residual_element<Codec>>, nothing>>>>
     parts;
   // One member for two things: another empty one would move what kernels have behind the arguments.
   std::conditional_t<weighs_kept<Codec>,
@@ -227,6 +237,57 @@ template <in_shards Codec, class Element>
   return {.records     = args.parts.records,
           .world       = static_cast<std::uint32_t>(args.world),
           .chunk_words = code_words<typename Codec::quantizer_type>(Codec::chunk_size)};
+}
+
+//! @brief The same for parts of the mean, which is what all ranks decode.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE auto make_mean_map(exchange_args<Codec, Element> const& args)
+{
+  if constexpr (ways_differ<Codec>) {
+    mean_map map{make_part_map(args)};
+    map.part_words = args.parts.mean_words;
+    map.words[1]   = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
+    return map;
+  } else {
+    return make_part_map(args);
+  }
+}
+
+//! @brief What says of which codes the mean is, where the ways differ.
+template <class Codec>
+struct mean_codes {
+  using quantizer_type = typename Codec::mean_quantizer_type;
+};
+
+//! @brief What says of which codes the chunks of a map are: the codec, but for `mean_map`.
+template <class Codec, class Map>
+using codes_of_map = std::conditional_t<std::is_same_v<Map, mean_map>, mean_codes<Codec>, Codec>;
+
+//! @brief Calls body(codec) with what says of which codes a chunk of a map is, on its level.
+TERSUM_EXEC_CHECK_DISABLE
+template <class Map, class Codec, class Body>
+TERSUM_INLINE void at_level_of(Map const&,
+                               [[maybe_unused]] Codec const& codec,
+                               [[maybe_unused]] std::uint32_t level,
+                               Body const& body)
+{
+  if constexpr (std::is_same_v<Map, mean_map>) {
+    body(mean_codes<Codec>{});
+  } else {
+    at_level(codec, level, body);
+  }
+}
+
+//! @brief The place in a map of the mean of a chunk whose place among the parts that are sent is known.
+template <class Map>
+[[nodiscard]] TERSUM_INLINE part_place place_of_mean([[maybe_unused]] Map const& map,
+                                                     part_place const& place)
+{
+  if constexpr (std::is_same_v<Map, mean_map>) {
+    return map.of_index(place.part, place.index);
+  } else {
+    return place;
+  }
 }
 
 //! @brief Where a chunk lies among the parts.

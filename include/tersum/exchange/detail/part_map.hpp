@@ -112,4 +112,7 @@ struct part_map {
   }
 };
 
+//! @brief Where chunks lie in the parts of a mean whose codes are not those that the ranks send.
+struct mean_map : part_map {};
+
 }  // namespace tersum::inline v0::detail

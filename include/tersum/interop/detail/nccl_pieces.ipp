@@ -120,6 +120,13 @@ status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
     std::size_t const part = static_cast<std::size_t>(rank) * count;
     return std::span{array + part + begin, stop - begin};
   };
+  auto const made = [&](int pieces) {
+    return std::min<std::size_t>(between.ready(end(pieces)), gathered.count - between.scales);
+  };
+  auto const mean = [&](int rank, std::size_t begin, std::size_t stop) {
+    std::size_t const part = static_cast<std::size_t>(rank) * gathered.count;
+    return std::span{gathered.data + part + begin, stop - begin};
+  };
   auto const there = [&](std::size_t begin, std::size_t stop) {
     return over_->exchange([&](int r) { return words(scattered.sent, r, begin, stop); },
                            [&](int r) { return words(scattered.received, r, begin, stop); });
@@ -131,10 +138,10 @@ status nccl_pieces<Schedule>::operator()(scatter_wire<Element> const& scattered,
       }
       return there(arrived(piece), arrived(piece + 1));
     }
-    std::size_t const begin = end(piece);
-    std::size_t const stop  = piece + 1 == pieces_ ? count : end(piece + 1);
-    return over_->exchange([&](int) { return words(gathered.data, over_->rank(), begin, stop); },
-                           [&](int r) { return words(gathered.data, r, begin, stop); });
+    std::size_t const begin = made(piece);
+    std::size_t const stop  = piece + 1 == pieces_ ? gathered.count : made(piece + 1);
+    return over_->exchange([&](int) { return mean(over_->rank(), begin, stop); },
+                           [&](int r) { return mean(r, begin, stop); });
   };
   auto const work = [&](int, int piece) {
     bool const last = piece + 1 == pieces_;

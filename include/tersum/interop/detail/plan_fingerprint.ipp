@@ -253,7 +253,10 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(Codec::zero_word);
       if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
     }
-    if constexpr (requires { codec.quantizer; }) {
+    if constexpr (ways_differ<Codec>) {
+      add_quantizer(hash, typename Codec::quantizer_type{});
+      add_quantizer(hash, typename Codec::mean_quantizer_type{});
+    } else if constexpr (requires { codec.quantizer; }) {
       add_quantizer(hash, codec.quantizer);
     } else if constexpr (requires { typename Codec::quantizer_type; }) {
       add_quantizer(hash, typename Codec::quantizer_type{});

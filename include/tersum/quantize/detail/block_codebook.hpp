@@ -61,10 +61,25 @@ template <class Codec, int Level>
 using level_quantizer =
   typename std::remove_cvref_t<decltype(Codec{}.template at_level<Level>())>::quantizer_type;
 
-//! @brief Words of shared memory for the codebooks of a codec: as many as the widest level with tables needs.
+//! @brief Where the tables of a quantizer end; 0 if it has none.
+template <class Quantizer>
+[[nodiscard]] constexpr int end_of_tables() noexcept
+{
+  if constexpr (has_tables_of<Quantizer>) {
+    return codebook_words<Quantizer>::first + codebook_words<Quantizer>::count;
+  }
+  return 0;
+}
+
+//! @brief Words of shared memory for the codebooks of a codec: as many as the widest level with tables needs, or the wider
+//! of two ways.
 template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
+  if constexpr (ways_differ<Codec>) {
+    return maximum(end_of_tables<typename Codec::quantizer_type>(),
+                   end_of_tables<typename Codec::mean_quantizer_type>());
+  }
   constexpr int level = [] {
     if constexpr (Level > 0) { return Level; }
     if constexpr (several_bits<Codec>) { return Codec::chunker_type::level_count; }
@@ -72,7 +87,7 @@ template <class Codec, int Level = 0>
   }();
   using quantizer = level_quantizer<Codec, level>;
   if constexpr (has_tables_of<quantizer>) {
-    return codebook_words<quantizer>::first + codebook_words<quantizer>::count;
+    return end_of_tables<quantizer>();
   } else if constexpr (level > 1) {
     return codebook_room<Codec, level - 1>();
   } else {
@@ -84,6 +99,19 @@ template <class Codec, int Level = 0>
 template <class Codec>
 inline constexpr bool has_codebooks = codebook_room<Codec>() > 0;
 
+//! @brief Copies the tables of a quantizer to shared memory, if it has any.
+template <class Quantizer, class Context>
+TERSUM_BODY void fill_codebook(Context const& ctx, std::uint32_t* tables)
+{
+  if constexpr (has_tables_of<Quantizer>) {
+    using words                   = codebook_words<Quantizer>;
+    static constexpr words source = codebook_of<Quantizer>;
+    for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
+      tables[static_cast<unsigned>(words::first) + i] = source.word[i];
+    }
+  }
+}
+
 //! @brief Copies the tables of the codebooks of all levels to shared memory, if they have any. All threads of the block must
 //! call; ends with a barrier.
 template <class Codec, int Level = 1, class Context>
@@ -91,12 +119,9 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 {
   using quantizer = level_quantizer<Codec, Level>;
   if constexpr (has_codebooks<Codec>) {
-    if constexpr (has_tables_of<quantizer>) {
-      using words                   = codebook_words<quantizer>;
-      static constexpr words source = codebook_of<quantizer>;
-      for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
-        tables[static_cast<unsigned>(words::first) + i] = source.word[i];
-      }
+    fill_codebook<quantizer>(ctx, tables);
+    if constexpr (ways_differ<Codec>) {
+      fill_codebook<typename Codec::mean_quantizer_type>(ctx, tables);
     }
     if constexpr (several_bits<Codec>) {
       if constexpr (Level < Codec::chunker_type::level_count) {

@@ -66,7 +66,8 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
   }
 
   //! Clears what lies between the codes and the scales of a part; a tile gets its head.
-  void clear_rest(map_type const& map, std::uint32_t part, std::uint32_t* words) const
+  template <class Map>
+  void clear_rest(Map const& map, std::uint32_t part, std::uint32_t* words) const
   {
     part_rest const rest = map.rest_of(part);
     std::fill(words + rest.begin, words + rest.end, 0u);
@@ -109,8 +110,8 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
   }
 
   //! Writes rows as a chunk of a part, dithered by `key`. The chunk's scale is multiplied by `share`.
-  template <class Dither>
-  void quantize(map_type const& map,
+  template <class Dither, class Map>
+  void quantize(Map const& map,
                 part_place const& place,
                 std::uint64_t chunk,
                 dither_key const& key,
@@ -118,7 +119,7 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
                 float share,
                 std::uint32_t* words) const
   {
-    at_level(args_.codec, place.level, [&](auto const& codec) {
+    at_level_of(map, args_.codec, place.level, [&](auto const& codec) {
       using quantizer   = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
       float const scale = chunk_codes<quantizer, size>::template encode<Dither>(
         set_, key, chunk, rows, words + place.word);
@@ -127,7 +128,8 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
   }
 
   //! Adds `factor` times the decoded chunk of a part to the rows. If the rows are `fresh` it overwrites them.
-  void add_estimate(map_type const& map,
+  template <class Map>
+  void add_estimate(Map const& map,
                     part_place const& place,
                     std::uint32_t const* words,
                     float factor,
@@ -135,15 +137,15 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
                     bool fresh = false) const
   {
     float const scale = bits_float(words[map.scale_word(place.index)]) * factor;
-    at_level(args_.codec, place.level, [&](auto const& codec) {
+    at_level_of(map, args_.codec, place.level, [&](auto const& codec) {
       using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
       chunk_codes<quantizer, size>::add(set_, words + place.word, scale, rows, fresh);
     });
   }
 
   //! Decodes a chunk of a part, with all of its coordinates, times `factor`.
-  template <class To>
-  void estimate(map_type const& map,
+  template <class Map, class To>
+  void estimate(Map const& map,
                 part_place const& place,
                 std::uint64_t chunk,
                 std::uint32_t const* words,

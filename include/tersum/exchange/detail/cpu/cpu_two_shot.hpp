@@ -92,24 +92,26 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::recompress() const
 {
   map_type const map       = make_part_map(args_);
-  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
+  auto const mean          = make_mean_map(args_);
+  std::uint32_t* const own = args_.parts.gathered + mean.begin(args_.rank);
   float const share        = 1.0f / static_cast<float>(args_.world);
   dither_key key           = key_of(args_);
   key.rank                 = second_rank;
-  if (args_.parts.recompressed.begin == 0) { clear_rest(map, args_.rank, own); }
+  if (args_.parts.recompressed.begin == 0) { clear_rest(mean, args_.rank, own); }
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
     part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
     if (!is_at_hand(args_, place.word)) { return; }
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
-    this->template quantize<second_dither>(map, place, chunk_of(map, place), key, rows, share, own);
+    this->template quantize<second_dither>(
+      mean, place_of_mean(mean, place), chunk_of(map, place), key, rows, share, own);
   });
 }
 
 template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
-  map_type const map = make_part_map(args_);
+  auto const map = make_mean_map(args_);
   // Owners have sent means, but hops have made a sum, and codes of all ranks are to be added.
   bool const sums   = requantizing<Codec> || copying<Codec>;
   float const share = sums ? 1.0f / static_cast<float>(args_.world) : 1.0f;
@@ -124,8 +126,10 @@ void cpu_two_shot<Codec, Element>::decode() const
   });
   if constexpr ((feeds_back<Codec> || owner_feeds_back<Codec>)&&!publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
-      if constexpr (feeds_back<Codec>) { keep_residual(map); }
-      if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) { keep_owner_residual(map); }
+      if constexpr (feeds_back<Codec>) { keep_residual(make_part_map(args_)); }
+      if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
+        keep_owner_residual(make_part_map(args_));
+      }
     }
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
@@ -177,12 +181,13 @@ void cpu_two_shot<Codec, Element>::decode() const
 template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) const
 {
-  std::uint32_t* const own = args_.parts.gathered + map.begin(args_.rank);
+  auto const mean          = make_mean_map(args_);
+  std::uint32_t* const own = args_.parts.gathered + mean.begin(args_.rank);
   parallel_for(threads_, map.chunks_of(args_.rank), [&](std::uint64_t index) {
     part_place const place = map.of_index(args_.rank, static_cast<std::uint32_t>(index));
     alignas(64) float rows[size];
     add_ranks(map, place, rows);
-    add_estimate(map, place, own, -static_cast<float>(args_.world), rows);
+    add_estimate(mean, place_of_mean(mean, place), own, -static_cast<float>(args_.world), rows);
     if constexpr (owner_feeds_back<Codec>) {
       std::uint64_t const chunk = chunk_of(map, place);
       auto* const residual      = args_.parts.owner_residual + index * size;
