@@ -63,17 +63,15 @@ using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm
 //! @brief A codec whose codes your all-reduce adds: it cuts the gradient into chunks, rotates them, agrees on a range,
 //! quantizes and packs.
 //!
-//! It is a value: parameters of its policies that are known at run time are data members, such as `range.clip`. An
-//! exchange has two rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the
-//! codec, if any.
-//!
+//! It is a value: parameters of its policies that are known at run time are data members, such as `range.clip`. An exchange has two
+//! rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the codec, if any.
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
 //! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
 //! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
+//! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
 template <chunker Chunker,
           rotator Rotator,
           quantization_range Range,
@@ -107,6 +105,7 @@ struct codec {
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
+                             stages_if<has_factored<Metric>, stage::spread>,
                              stage::gather_bypass,
                              detail::stages_before<Rotator>,
                              stage::measure,
@@ -120,6 +119,7 @@ struct codec {
                              detail::stages_after_sum<Reducer>,
                              stage::decode,
                              detail::stages_after<Rotator>,
+                             stages_if<has_factored<Metric>, stage::follow>,
                              stage::finish>;
 
   //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.

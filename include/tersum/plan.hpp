@@ -182,6 +182,11 @@ class plan : public Codec::counts_type {
   [[nodiscard]] constexpr std::size_t shards_offset() const noexcept { return kept(name::shards); }
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
+  [[nodiscard]] constexpr std::size_t spread_offset() const noexcept { return work(name::spread); }
+  [[nodiscard]] constexpr std::size_t line_sums_offset() const noexcept
+  {
+    return work(name::line_sums);
+  }
   [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
   [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
@@ -209,6 +214,10 @@ class plan : public Codec::counts_type {
     if constexpr (keeps_sent<Codec>) {
       return this->workspace_sections().then(
         detail::holds<float>(name::sent, this->coordinates(), 16));
+    } else if constexpr (factors_metric<Codec>) {
+      return this->workspace_sections().then(
+        detail::holds<float>(name::spread, this->coordinates(), 16),
+        detail::holds<double>(name::line_sums, this->line_sums(), 16));
     } else {
       return this->workspace_sections();
     }

@@ -155,7 +155,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
 //!                    `fixed_chunks` also `ways<Up, Down>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
+//! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
 template <chunker Chunker,
           rotator Rotator,
           class Quantizer,
@@ -185,6 +185,7 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
+                stages_if<has_factored<Metric>, stage::spread>,
                 stage::gather_bypass,
                 stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -195,6 +196,7 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
                 rounds::gather_parts,
                 stage::return_bypass,
                 stage::decode,
+                stages_if<has_factored<Metric>, stage::follow>,
                 stage::finish>;
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, quantizer_type>());

@@ -25,6 +25,9 @@ TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
   SUBCASE("two_shot_4_8") { compare_one<float>(presets::two_shot_4_8); }
   SUBCASE("metric_3") { compare_all<float>(presets::metric_3); }
   SUBCASE("metric_4") { compare_all<float>(presets::metric_4); }
+  SUBCASE("factored_2") { compare_one<float>(presets::factored_2); }
+  SUBCASE("factored_3") { compare_one<tersum::half>(presets::factored_3); }
+  SUBCASE("factored_4") { compare_one<float>(presets::factored_4); }
   SUBCASE("blocks_8") { compare_all<float>(presets::blocks_8); }
 }
 

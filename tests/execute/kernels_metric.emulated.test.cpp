@@ -7,6 +7,7 @@
 #include "support/compare_kernels.hpp"
 
 #include <tersum/metric/diagonal.hpp>
+#include <tersum/metric/factored.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 
@@ -59,6 +60,17 @@ TEST_CASE("[execute] chunks of several widths in a metric have the same bytes in
                                     error_feedback,
                                     kept_diagonal>;
   tests::compare_orders<float>(codec_type{.chunker = {.bits = 2}}, 2, true);
+}
+
+TEST_CASE("[execute] rows and columns have the same bytes in kernels")
+{
+  using codec_type = two_shot_codec<fixed_chunks<256>,
+                                    partial_hadamard<256>,
+                                    lloyd_max<2>,
+                                    no_feedback,
+                                    kept_factors>;
+  tests::compare_buckets<float>(codec_type{});
+  tests::compare_orders<bfloat16>(codec_type{}, 3, true);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ TERSUM_TRY(gathered_2_ef, float);
 TERSUM_TRY(metric_2, float);
 TERSUM_TRY(metric_3, float);
 TERSUM_TRY(metric_4, half);
+TERSUM_TRY(factored_2, float);
 TERSUM_TRY(sharded_1, float);
 TERSUM_TRY(sharded_4, bfloat16);
 TERSUM_TRY(sharded_2_ef, float);

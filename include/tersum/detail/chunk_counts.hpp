@@ -13,6 +13,7 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
@@ -43,6 +44,13 @@ class chunk_counts : public plan_counts<Codec> {
     if constexpr (in_metric<Codec>) {
       bool const in_16_bits = sizeof(metric_scale<Codec>) == 2;
       this->fingerprint_    = mix(this->fingerprint_, in_16_bits ? 3 : 2);
+    }
+    if constexpr (factors_metric<Codec>) {
+      for_each_piece([this](line_piece const& piece) {
+        lines_ += piece.lines();
+        line_sums_ += piece.sums();
+        this->fingerprint_ = mix(this->fingerprint_, mix(piece.skip, piece.columns));
+      });
     }
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
     if constexpr (sizeof(residual_element<Codec>) == 2) {
@@ -224,7 +232,42 @@ class chunk_counts : public plan_counts<Codec> {
     return words;
   }
 
-  //! Elements of the state's section of scales: one for each coordinate, rounded up so that what follows is aligned.
+  //! @name Under a factored metric
+  //! @{
+  //! Rows, columns and tensors, each of which has a root mean square.
+  [[nodiscard]] constexpr std::uint64_t lines() const noexcept { return lines_; }
+  //! Sums of squares of their stretches.
+  [[nodiscard]] constexpr std::uint64_t line_sums() const noexcept { return line_sums_; }
+  //! Calls visit(line_piece) for each tensor that does not bypass.
+  template <class Visit>
+  constexpr void for_each_piece(Visit visit) const
+  {
+    if (all_bypass_) { return; }
+    line_piece next{};
+    auto const visit_piece = [&](tensor const& t, std::uint64_t begin, std::uint64_t end) {
+      next.offset  = begin - this->layout_.first;
+      next.skip    = (begin - t.offset) % t.columns;
+      next.size    = end - begin;
+      next.columns = t.columns;
+      visit(next);
+      next.first_line += next.lines();
+      next.first_sum += next.sums();
+    };
+    std::uint64_t const first = this->layout_.first;
+    std::uint64_t const last  = first + this->layout_.coordinates;
+    if (this->layout_.tensors.empty() && first < last) {
+      visit_piece({.rows = last - first, .offset = first}, first, last);
+    }
+    for (tensor const& t : this->layout_.tensors) {
+      std::uint64_t const begin = maximum(t.offset, first);
+      std::uint64_t const end   = minimum(t.offset + t.size(), last);
+      if (begin < end && !this->layout_.bypasses(t)) { visit_piece(t, begin, end); }
+    }
+  }
+  //! @}
+
+  //! Elements of the state's section of scales: one for each coordinate or, under a factored metric, line, rounded up so that what
+  //! follows is aligned.
   [[nodiscard]] constexpr std::uint64_t scales() const noexcept
   {
     return section_of_scales().bytes / scale_bytes();
@@ -239,8 +282,9 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr section_entry section_of_scales() const noexcept
   {
     if constexpr (in_metric<Codec>) {
-      using scale = metric_scale<Codec>;
-      return holds<scale>(section::scales, round_up(this->coordinates(), 16 / scale_bytes()));
+      using scale              = metric_scale<Codec>;
+      std::uint64_t const kept = factors_metric<Codec> ? lines_ : this->coordinates();
+      return holds<scale>(section::scales, round_up(kept, 16 / scale_bytes()));
     }
     return holds<float>(section::scales, 0);
   }
@@ -316,9 +360,11 @@ class chunk_counts : public plan_counts<Codec> {
       minimum(most_units(), static_cast<std::uint64_t>(minimum(units, 4e9))));
   }
 
-  std::uint32_t capacity_ = 0;
-  bool weighted_          = false;  // tensors have weights other than 1
-  bool all_bypass_        = false;  // because the budget pays for no chunk
+  std::uint32_t capacity_  = 0;
+  bool weighted_           = false;  // tensors have weights other than 1
+  bool all_bypass_         = false;  // because the budget pays for no chunk
+  std::uint64_t lines_     = 0;
+  std::uint64_t line_sums_ = 0;
 };
 
 }  // namespace tersum::inline v0::detail

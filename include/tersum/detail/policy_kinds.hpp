@@ -10,7 +10,24 @@
 #include <tersum/concepts.hpp>
 #include <tersum/types.hpp>
 
+#include <concepts>
+#include <cstdint>
 #include <type_traits>
+
+namespace tersum::inline v0 {
+
+// clang-format off
+//! @name Atoms of a factored metric
+//! @{
+template <class T> concept has_factored   = requires { requires T::factored; };  //!< Optional, true: the state keeps root mean squares of rows, columns and tensors, which the next two are for.
+template <class T> concept has_follow     = requires(T const m, double d, float v, std::uint64_t n) {
+  { m.follow(d, v, n, n) } -> std::same_as<float>; };              //!< follow(mean of the squares of a line's decoded coordinates, its root mean square, its coordinates, exchanges before this one): the next root.
+template <class T> concept has_line_scale = requires(T const m, float v) {
+  { m.scale(detail::any_group{}, v, v, v) } -> std::same_as<float>; };  //!< scale(arithmetic, roots of row, column and tensor): that of a coordinate.
+//! @}
+// clang-format on
+
+}  // namespace tersum::inline v0
 
 namespace tersum::inline v0::detail {
 
@@ -92,9 +109,26 @@ template <class Chunker, class Feedback, class Metric>
   using scale = typename scale_of<Metric>::type;
   static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
                 "tersum: stored_scale of a metric must be float or bfloat16");
+  static_assert(!has_factored<Metric> || (has_follow<Metric> && has_line_scale<Metric>),
+                "tersum: a factored metric has follow and scale");
+  static_assert(!has_factored<Metric> || std::is_same_v<scale, float>,
+                "tersum: a factored metric keeps its rows and columns in float");
   static_assert(!Metric::scaled || !has_one_step<Feedback>,
                 "tersum: sent_values is for codecs of factors, which take plain_metric");
   return true;
 }
 
 }  // namespace tersum::inline v0::detail
+
+namespace tersum::inline v0 {
+
+//! Scales are products of one of a row and one of a column, which follow the means that were decoded.
+template <class Codec>
+inline constexpr bool factors_metric = []() {
+  if constexpr (requires { typename Codec::metric_type; }) {
+    return has_factored<typename Codec::metric_type>;
+  }
+  return false;
+}();
+
+}  // namespace tersum::inline v0

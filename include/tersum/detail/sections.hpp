@@ -31,7 +31,9 @@ enum class section {
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.
-  shard,  //!< Two levels: the mean of this rank's shard, in float32.
+  spread,       //!< Under a factored metric: the scale of each coordinate, in float32.
+  line_sums,    //!< Under a factored metric: sums of squares, in float64.
+  shard,        //!< Two levels: the mean of this rank's shard, in float32.
   sorted,       //!< The gradient with sorted matrices, in float32.
   lines,        //!< Of sorted matrices: peaks of rows and columns, then their order.
   line_counts,  //!< How often each key occurs in a group of rows or columns.
@@ -41,8 +43,8 @@ enum class section {
   records,  //!< A `tensor_record` per tensor.
   shards,   //!< Codecs of shards: a `shard_record` per rank.
   table,  //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix; sorted: a `line_record` per tensor.
-  scales,          //!< In a metric: a float32 or bfloat16 per coordinate.
-  gain,            //!< Feedback whose weight depends on the step: four times the same float.
+  scales,  //!< In a metric: a float32 or bfloat16 per coordinate; in a factored one a float32 per row, column and tensor.
+  gain,    //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.
   residual,  //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.

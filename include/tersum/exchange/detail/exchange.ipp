@@ -63,7 +63,11 @@ template <class Codec, class Element>
     .parts       = {},
     .bypassed    = {},
     .metric      = {}};
-  if constexpr (in_metric<Codec>) {
+  if constexpr (factors_metric<Codec>) {
+    args.metric.scales = place_in<float>(workspace, plan.spread_offset());
+    args.metric.lines  = place_in<float>(state, plan.scales_offset());
+    args.metric.sums   = place_in<double>(workspace, plan.line_sums_offset());
+  } else if constexpr (in_metric<Codec>) {
     args.metric.scales = place_in<metric_scale<Codec>>(state, plan.scales_offset());
   }
   if constexpr (weighs_kept<Codec>) {

@@ -82,11 +82,19 @@ struct metric_args {
   Scale* scales;  // plan.coordinates() values
 };
 
+//! @brief The same of a factored metric, whose scales lie in the workspace.
+struct factored_args : metric_args<float> {
+  float* lines;  // plan.lines() values
+  double* sums;  // plan.line_sums() values
+};
+
 //! The same of a codec; nothing without a metric.
 template <class Codec>
 [[nodiscard]] constexpr auto metric_args_of()
 {
-  if constexpr (in_metric<Codec>) {
+  if constexpr (factors_metric<Codec>) {
+    return factored_args{};
+  } else if constexpr (in_metric<Codec>) {
     return metric_args<metric_scale<Codec>>{};
   } else {
     return nothing{};
@@ -135,6 +143,16 @@ struct exchange_args {
     bypassed;
   decltype(metric_args_of<Codec>()) metric;
 };
+
+//! What the state keeps of a metric.
+[[nodiscard]] TERSUM_INLINE auto* kept_scales_of(auto const& args)
+{
+  if constexpr (requires { args.metric.lines; }) {
+    return args.metric.lines;
+  } else {
+    return args.metric.scales;
+  }
+}
 
 //! The codec of what a stage works with: of `cpu_work`, of `launch_list`.
 template <class Work>

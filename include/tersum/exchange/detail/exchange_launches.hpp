@@ -121,6 +121,13 @@ class launch_list {
     if (result_.ok()) { result_ = executor_.clear(to, count); }
   }
 
+  //! item(memory, i) for 0 <= i < count.
+  template <class Item>
+  void items(Item const& item, std::uint64_t count)
+  {
+    if (result_.ok() && count > 0) { result_ = executor_.each(item, count); }
+  }
+
   template <class T>
   void copy(T* to, T const* from, std::uint64_t count)
   {
@@ -208,7 +215,7 @@ concept launching = is_launch_list<T>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
   if constexpr (adds_kept<codec>) { launches.clear(args.residual, residuals_in(plan)); }
-  if constexpr (in_metric<codec>) { launches.clear(args.metric.scales, plan.scales()); }
+  if constexpr (in_metric<codec>) { launches.clear(kept_scales_of(args), plan.scales()); }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {
       launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);

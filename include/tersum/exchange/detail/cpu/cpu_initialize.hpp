@@ -42,7 +42,7 @@ void initialize_state(exchange_args<Codec, Element> const& args,
     std::fill_n(args.residual, residuals_in(plan), residual_element<Codec>{});
   }
   if constexpr (in_metric<Codec>) {
-    std::fill_n(args.metric.scales, plan.scales(), metric_scale<Codec>{});
+    std::fill_n(kept_scales_of(args), plan.scales(), metric_scale<Codec>{});
   }
   if constexpr (in_shards<Codec>) {
     plan.for_each_shard(
