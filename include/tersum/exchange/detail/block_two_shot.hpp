@@ -149,8 +149,12 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32];
   own.add_ranks(v);
-  auto const& mean = own.of_mean();
-  mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  if constexpr (ways_differ<Codec>) {
+    auto const mean = own.of_mean();
+    mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  } else {
+    own.add(own.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
+  }
   if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   // Parts begin anywhere among the chunks, so that none of them counts as regular.
