@@ -148,10 +148,12 @@ template <class Codec>
 inline constexpr bool weighs_kept =
   (adds_kept<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
 
-//! In what the state keeps what feedback keeps: float or bfloat16.
+//! In what the state keeps what feedback keeps: float or bfloat16 for a coordinate, `byte_chunk` for a chunk.
 template <class Codec>
-using residual_element = typename detail::residual_of_feedback<typename Codec::feedback_type>::type;
-
+using residual_element =
+  typename detail::residual_of_codec<Codec,
+                                     sends<Codec, payload::codes> || scattering<Codec> ||
+                                       sharding<Codec>>::type;
 namespace detail {
 //! Floats of the state's section of the gain: as many as keep what follows aligned.
 template <class Codec>

@@ -67,6 +67,11 @@ struct two_shot_counts : chunk_counts<Codec> {
   {
     return mean_part_bytes() * size();
   }
+  //! Elements of the owner's residual.
+  [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
+  {
+    return keeps_blocks<Codec> ? owned_chunks() : owned_chunks() * Codec::chunk_size;
+  }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
   {
@@ -107,7 +112,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
-    std::uint64_t const owned = owner_feeds_back<Codec> ? owned_chunks() * Codec::chunk_size : 0;
+    std::uint64_t const owned = owner_feeds_back<Codec> ? owned_residuals() : 0;
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),

@@ -65,3 +65,16 @@ TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")
     compare_one<tersum::bfloat16>(presets::two_shot<2, kept>{});
   }
 }
+
+TEST_CASE("[cuda_executor] residuals in blocks equal the CPU executor's")
+{
+  using kept = kept_in<tersum::byte_blocks>;
+  SUBCASE("of sums")
+  {
+    compare_one<float>(presets::tracked_saturating<nearest_quantizer<4>, kept>{});
+  }
+  SUBCASE("of two shots, by ranks and owners")
+  {
+    compare_one<tersum::bfloat16>(presets::two_shot<2, kept>{});
+  }
+}

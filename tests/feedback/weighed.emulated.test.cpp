@@ -104,4 +104,33 @@ TEST_CASE("[feedback] bfloat16 residuals of what was chosen have the same bytes 
   tests::compare_orders<float>(top_coordinates_codec<in_16_bits<>>{}, 3, true);
 }
 
+template <class Feedback = error_feedback>
+using in_8_bits = kept_in<byte_blocks, Feedback>;
+
+TEST_CASE("[feedback] residuals of two shots in blocks have the same bytes in kernels")
+{
+  shot<in_8_bits<decayed_feedback>, kept_diagonal> both{};
+  both.feedback = {decayed};
+  tests::compare_buckets<float>(both);
+  shot<in_8_bits<averaged_feedback>> ranks{};
+  ranks.feedback = {averaged};
+  tests::compare_orders<tersum::half>(ranks, 3, true);
+}
+
+TEST_CASE("[feedback] residuals in blocks of codes that are summed have the same bytes in kernels")
+{
+  tests::compare_buckets<float>(in_lanes<in_8_bits<>>{});
+  in_lanes<in_8_bits<averaged_feedback>> average{};
+  average.feedback = {averaged};
+  tests::compare_orders<bfloat16>(average, 3, true);
+  codec<top_chunks<256>,
+        partial_hadamard<256>,
+        rms_range<>,
+        stochastic_quantizer<4>,
+        saturating_sum<4>,
+        in_8_bits<>>
+    chosen{};
+  tests::compare_orders<float>(chosen, 3, true);
+}
+
 }  // namespace

@@ -71,7 +71,7 @@ class loopback_run {
   {
     return {reinterpret_cast<residual_element<Codec> const*>(state(rank).data() +
                                                              plan().residual_offset()),
-            plan().coordinates()};
+            detail::residuals_in(plan())};
   }
 
  private:

@@ -56,6 +56,7 @@ class chunk_counts : public plan_counts<Codec> {
     if constexpr (sizeof(residual_element<Codec>) == 2) {
       this->fingerprint_ = mix(this->fingerprint_, 4);
     }
+    if constexpr (keeps_blocks<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 5); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -291,6 +292,7 @@ class chunk_counts : public plan_counts<Codec> {
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
+    if constexpr (keeps_blocks<Codec>) { return adds_kept<Codec> ? this->chunks() : 0; }
     return adds_kept<Codec> ? this->coordinates() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/feedback/byte_blocks.hpp>
 #include <tersum/types.hpp>
 
 #include <concepts>
@@ -93,12 +94,33 @@ struct residual_of_feedback {
 template <has_stored_residual Feedback>
 struct residual_of_feedback<Feedback> {
   using type = typename Feedback::stored_residual;
-  static_assert(std::is_same_v<type, float> || std::is_same_v<type, bfloat16>,
-                "tersum: stored_residual of feedback must be float or bfloat16");
+  static_assert(std::is_same_v<type, float> || std::is_same_v<type, bfloat16> ||
+                  std::is_same_v<type, byte_blocks>,
+                "tersum: stored_residual of feedback must be float, bfloat16 or byte_blocks");
   static_assert(
     !has_one_step<Feedback>,
     "tersum: sent_values lie in the workspace in float, and are not kept_in another type");
 };
+
+//! The same of a codec. `Blocks`: whether it takes residuals in blocks.
+template <class Codec,
+          bool Blocks,
+          class Kept = typename residual_of_feedback<typename Codec::feedback_type>::type>
+struct residual_of_codec {
+  using type = Kept;
+};
+template <class Codec, bool Blocks>
+struct residual_of_codec<Codec, Blocks, byte_blocks> {
+  static_assert(
+    Blocks,
+    "tersum: residuals in byte_blocks are for codec, two_shot_codec and sharded_codec: others take bfloat16");
+  using type = byte_chunk<Codec::chunk_size>;
+};
+
+//! The residual has an element for each chunk.
+template <class Codec>
+inline constexpr bool keeps_blocks =
+  std::is_same_v<typename residual_of_feedback<typename Codec::feedback_type>::type, byte_blocks>;
 
 //! @brief True, or a sentence of the compiler that says what a metric does not go with.
 template <class Chunker, class Feedback, class Metric>

@@ -7,24 +7,31 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/feedback/byte_blocks.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/types.hpp>
 
+#include <type_traits>
+
 namespace tersum::inline v0 {
 
-//! @brief `Feedback` whose residuals, of ranks and of owners, are bfloat16s: 2 bytes of state for each coordinate instead of 4.
+//! @brief `Feedback` whose residuals, of ranks and of owners, take less of the state than floats: as bfloat16s 2 bytes for each
+//! coordinate instead of 4.
 //!
 //! What is kept is rounded at random to one of the two bfloat16s beside it, with its own value as the expected one, in the pass that
 //! writes it. The draw is a function of seed, step, rank and coordinate, so that all executors keep the same bits. To the nearest
 //! would lose what is added to a coordinate that waits long for its turn (docs/concepts.md has the measurement). The memory
 //! that an exchange moves falls by 2 bytes for each reading or writing of a coordinate's residual.
-//! Codecs of low-rank factors take floats.
-//! @tparam Residual  bfloat16, or float, which changes nothing.
-template <gradient_element Residual, feedback Feedback = error_feedback>
-requires(Feedback::enabled && !has_one_step<Feedback>) struct kept_in : Feedback {
+//! Codecs of low-rank factors take floats. With `byte_blocks`, which `codec`, `two_shot_codec` and `sharded_codec` take, it is 36 bytes for
+//! 32 coordinates: each is rounded to one of two multiples of a step in the same way.
+//! @tparam Residual  bfloat16, byte_blocks, or float, which changes nothing.
+template <class Residual, feedback Feedback = error_feedback>
+requires((gradient_element<Residual> || std::is_same_v<Residual, byte_blocks>)&&Feedback::enabled &&
+         !has_one_step<Feedback>) struct kept_in : Feedback {
   using stored_residual = Residual;
 };
 
-static_assert(feedback<kept_in<bfloat16>>, "tersum: must model tersum::feedback");
+static_assert(feedback<kept_in<bfloat16>> && feedback<kept_in<byte_blocks>>,
+              "tersum: must model tersum::feedback");
 
 }  // namespace tersum::inline v0

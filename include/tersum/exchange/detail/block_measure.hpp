@@ -37,16 +37,48 @@ inline constexpr chunk_grid norms_grid{.chunks_a_block =
                                        .threads = 128,
                                        .shared  = 0};
 
+//! @brief `load_for_norm` where the residual is in blocks.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_beside_blocks(Context const& ctx,
+                                    exchange_args<Codec, Element> const& args,
+                                    std::uint64_t first,
+                                    int left,
+                                    float* v,
+                                    std::uint64_t chunk,
+                                    int within)
+{
+  context_arithmetic<Context> const math{};
+  float const weight = weight_of_kept(args);
+  float kept[8]      = {};
+  if (!Edge || left > 0) { load_eight_of_block(ctx, args.residual + chunk, within, kept); }
+  if constexpr (!Edge) { load_eight(ctx, args.gradient + first, v); }
+  TERSUM_UNROLL
+  for (int j = 0; j < 8; ++j) {
+    if constexpr (Edge) {
+      v[j] = 0.0f;
+      if (j >= left) { continue; }
+      v[j] = Context::value(ctx.load(args.gradient + (first + static_cast<unsigned>(j))));
+    }
+    v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
+  }
+}
+
 //! @brief Eight values, gradient plus residual. At edges only `left` of them exist, and the others are zeros.
+//! @param chunk   The number of their chunk.
+//! @param within  Their first coordinate in it.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_for_norm(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first,
                                [[maybe_unused]] int left,
-                               float* v)
+                               float* v,
+                               [[maybe_unused]] std::uint64_t chunk,
+                               [[maybe_unused]] int within)
 {
   [[maybe_unused]] float const weight = weight_of_kept(args);
-  if constexpr (Codec::rotates_all) {
+  if constexpr (adds_kept<Codec> && keeps_blocks<Codec>) {
+    load_beside_blocks<Edge>(ctx, args, first, left, v, chunk, within);
+  } else if constexpr (Codec::rotates_all) {
     load_eight(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
     TERSUM_UNROLL
@@ -80,15 +112,25 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
 //! @brief What one thread adds up of a chunk of an exchange.
 //! @param first  The thread's first coordinate in the gradient.
 //! @param left   Coordinates of the chunk from there on.
+//! @param chunk  The number of the chunk.
+//! @param begin  The thread's first coordinate in the chunk.
 template <bool Edge, class Codec, class Element, class Context, std::size_t Rows>
 TERSUM_BODY void add_squares(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              std::uint64_t first,
                              int left,
-                             float (&parts)[Rows])
+                             float (&parts)[Rows],
+                             std::uint64_t chunk,
+                             unsigned begin)
 {
   auto const load = [&](int within, float* v) {
-    load_for_norm<Edge>(ctx, args, first + static_cast<unsigned>(within), left - within, v);
+    load_for_norm<Edge>(ctx,
+                        args,
+                        first + static_cast<unsigned>(within),
+                        left - within,
+                        v,
+                        chunk,
+                        static_cast<int>(begin) + within);
   };
   add_squares<codec_norm_shape<Codec, Element>>(ctx, load, parts);
 }
@@ -139,9 +181,9 @@ TERSUM_BODY void edge_norms(Context const& ctx,
     std::uint64_t const begin = offset + member * shape::row;
     int const left            = static_cast<int>(length) - static_cast<int>(member * shape::row);
     if (is_regular(args, offset, length)) {
-      add_squares<false>(ctx, args, begin, left, parts[0]);
+      add_squares<false>(ctx, args, begin, left, parts[0], chunk, member * shape::row);
     } else {
-      add_squares<true>(ctx, args, begin, left, parts[0]);
+      add_squares<true>(ctx, args, begin, left, parts[0], chunk, member * shape::row);
     }
     add_lanes<shape::lanes>(ctx, member, parts);
     if (active && member == 0) { store_norm(ctx, args, chunk, parts[0][0]); }
@@ -195,7 +237,8 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
         std::uint64_t const number = first + group * shape::chunks + static_cast<unsigned>(i);
         begin                      = minimum(number, args.chunks - 1) * size + member * shape::row;
       }
-      add_squares<false>(ctx, args, begin, size, parts[i]);
+      std::uint64_t const number = first + (group * shape::chunks + static_cast<unsigned>(i));
+      add_squares<false>(ctx, args, begin, size, parts[i], number, member * shape::row);
     }
     add_lanes<shape::lanes>(ctx, member, parts);
     if (shape::lanes > shape::chunks && member >= static_cast<unsigned>(shape::chunks)) { return; }

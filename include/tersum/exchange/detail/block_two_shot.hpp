@@ -167,10 +167,15 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   }
   if (!own.mine.active) { return; }
   if constexpr (owner_feeds_back<Codec>) {
-    round_to_kept<residual_element<Codec>>(
-      own.mine, draw_of_kept(args, own.mine.chunk, second_rank), v);
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+    if constexpr (keeps_blocks<Codec>) {
+      auto* const kept = args.parts.owner_residual + own.place.index;
+      keep_in_blocks(ctx, args, own.mine, second_rank, v, kept);
+    } else {
+      round_to_kept<residual_element<Codec>>(
+        own.mine, draw_of_kept(args, own.mine.chunk, second_rank), v);
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) { store_eight(ctx, own.kept(r), v + 8 * r); }
+    }
   } else {
     chunk_entry const entry = args.table[own.mine.chunk];
     TERSUM_UNROLL

@@ -12,6 +12,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -71,7 +72,7 @@ template <class Codec, class Element>
     if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
   }
   return whole && aligned &&
-         (!feeds_back<Codec> || publishing<Codec> ||
+         (!feeds_back<Codec> || publishing<Codec> || keeps_blocks<Codec> ||
           reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 
@@ -146,7 +147,7 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const load = [&](auto const* from) {
-      if constexpr (adds_kept<Codec>) {
+      if constexpr (adds_kept<Codec> && !keeps_blocks<Codec>) {
         auto const add = [&](float value, float kept) {
           context_arithmetic<Context> const math{};
           return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
@@ -167,6 +168,17 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
       load(args.rotated);
     } else {
       load(args.gradient);
+    }
+  }
+  if constexpr (adds_kept<Codec> && keeps_blocks<Codec>) {
+    if (!mine.active) { return; }
+    context_arithmetic<Context> const math{};
+    byte_block const block = load_block(ctx, args.residual + mine.chunk, mine.thread);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      if (Edge && !exists(mine, i / 8, i % 8)) { continue; }
+      float const kept = weighed<Codec>(math, weight, kept_of_block(math, block, i));
+      v[i]             = args.codec.feedback.before(math, v[i], kept);
     }
   }
 }
@@ -267,6 +279,50 @@ TERSUM_BODY void round_to_kept([[maybe_unused]] own_chunk<Codec> const& mine,
   }
 }
 
+//! @brief Writes what blocks keep of a thread's coordinates, loaded arrangement.
+//! @param rank  As `draw_of_kept` takes it.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void keep_in_blocks(Context const& ctx,
+                                exchange_args<Codec, Element> const& args,
+                                own_chunk<Codec> const& mine,
+                                std::uint32_t rank,
+                                float const (&v)[32],
+                                residual_element<Codec>* to)
+{
+  std::uint32_t const draw = draw_of_kept(args, mine.chunk, rank) +
+                             static_cast<std::uint32_t>(mine.thread) * 8 * draw_stride;
+  constexpr std::uint32_t quarter = Codec::chunk_size / 4;
+  store_block(ctx, keep_block(context_arithmetic<Context>{}, v, draw, quarter), to, mine.thread);
+}
+
+//! @brief `keep_lost` of a thread with work, in blocks.
+template <bool Edge, class Codec, class Element, class Context, class Lose>
+TERSUM_BODY void keep_lost_in_blocks(Context const& ctx,
+                                     exchange_args<Codec, Element> const& args,
+                                     own_chunk<Codec> const& mine,
+                                     float (&v)[32],
+                                     Lose const& lose)
+{
+  context_arithmetic<Context> const math{};
+  [[maybe_unused]] float const weight = weight_of_kept(args);
+  auto* const place                   = args.residual + mine.chunk;
+  [[maybe_unused]] byte_block before{};
+  if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+    before = load_block(ctx, place, mine.thread);
+  }
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    float const value = v[i];
+    lose(i, v[i]);
+    if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+      float const kept = weighed<Codec>(math, weight, kept_of_block(math, before, i));
+      v[i]             = args.codec.feedback.after(math, value, v[i], kept);
+    }
+    if (Edge && !exists(mine, i / 8, i % 8)) { v[i] = 0.0f; }
+  }
+  keep_in_blocks(ctx, args, mine, args.rank, v, place);
+}
+
 //! @brief Writes what feedback keeps to the residual, loaded arrangement.
 //! @param v      The values.
 //! @param lose   lose(i, value) takes from value i what was decoded of it.
@@ -279,24 +335,28 @@ TERSUM_BODY void keep_lost(Context const& ctx,
                            Lose const& lose,
                            bool keeps = true)
 {
-  [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
-  [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
-  [[maybe_unused]] float const weight      = weight_of_kept(args);
-  TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    [[maybe_unused]] float const value = v[i];
-    lose(i, v[i]);
-    if constexpr (keeps_sent<Codec>) {
-      v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], 0.0f);
-    } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
-      if (!exists(mine, i / 8, i % 8)) { continue; }
-      context_arithmetic<Context> const math{};
-      float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
-      v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
+  if constexpr (keeps_blocks<Codec>) {
+    if (mine.active && keeps) { keep_lost_in_blocks<Edge>(ctx, args, mine, v, lose); }
+  } else {
+    [[maybe_unused]] constexpr int quarter   = Codec::chunk_size / 4;
+    [[maybe_unused]] auto const* const first = args.residual + mine.offset + mine.thread * 8;
+    [[maybe_unused]] float const weight      = weight_of_kept(args);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      [[maybe_unused]] float const value = v[i];
+      lose(i, v[i]);
+      if constexpr (keeps_sent<Codec>) {
+        v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], 0.0f);
+      } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+        if (!exists(mine, i / 8, i % 8)) { continue; }
+        context_arithmetic<Context> const math{};
+        float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));
+        v[i] = args.codec.feedback.after(math, value, v[i], weighed<Codec>(math, weight, kept));
+      }
     }
+    round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
+    if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }
   }
-  round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
-  if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }
 }
 
 //! @brief Multiplies decoded values of the loaded arrangement by their scales; scales that the library keeps follow them.

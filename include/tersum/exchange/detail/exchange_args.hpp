@@ -13,6 +13,7 @@
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
+#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
@@ -33,7 +34,7 @@ template <class Residual>
 struct part_args {
   std::uint32_t* received;   // of two_shot
   std::uint32_t* gathered;   // what all ranks decode
-  Residual* owner_residual;  // chunk_size values for each owned chunk, or null
+  Residual* owner_residual;  // chunk_size values, or a byte_chunk, for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
   std::uint32_t tiles;       // of per_hop: elements of the payload
@@ -113,9 +114,9 @@ struct exchange_args {
   tensor_record* records;  // header->tensors
   chunk_entry* table;      // header->chunks
   residual_element<Codec>*
-    residual;         // plan.coordinates() values, of a values codec plan.shard_size(), or null
-  chunk_step* steps;  // one a chunk
-  float* rotated;     // chunks * chunk_size values, full_hadamard only
+    residual;  // plan.coordinates() values, of a values codec plan.shard_size(), or a byte_chunk a chunk, or null
+  chunk_step* steps;       // one a chunk
+  float* rotated;          // chunks * chunk_size values, full_hadamard only
   std::uint32_t* payload;  // packed codes, or cast values
   float* bypass;           // bypassed values
   void* agreed;            // agreed scalars
@@ -421,6 +422,8 @@ template <class Codec>
 {
   if constexpr (publishing<Codec>) {
     return plan.residuals();
+  } else if constexpr (keeps_blocks<Codec>) {
+    return plan.chunks();
   } else {
     return plan.coordinates();
   }

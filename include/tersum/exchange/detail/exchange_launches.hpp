@@ -218,7 +218,7 @@ concept launching = is_launch_list<T>;
   if constexpr (in_metric<codec>) { launches.clear(kept_scales_of(args), plan.scales()); }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {
-      launches.clear(args.parts.owner_residual, plan.owned_chunks() * codec::chunk_size);
+      launches.clear(args.parts.owner_residual, plan.owned_residuals());
     }
   }
   initialize_kernel kernel{{}, {}, stage.seed, plan.coordinates(), plan.state_fingerprint()};

@@ -125,6 +125,8 @@ void parameter_worker<Up, Down, Transport>::decode(piece_state& piece) const
   }
   piece.outcome = piece.down->decode(step_, piece.answer, piece.gradient);
   if constexpr (adds_kept<Up>) {
+    static_assert(!detail::keeps_blocks<Up>,
+                  "tersum: a parameter_worker keeps what pushes lost in float or bfloat16");
     if (piece.in_mean || !piece.back || !piece.outcome.ok()) { return; }
     piece.lost.resize(piece.gradient.size());
     auto const codes = std::span<std::byte const>{piece.push}.subspan(sizeof(message_header));

@@ -50,7 +50,7 @@ void initialize_state(exchange_args<Codec, Element> const& args,
   }
   if constexpr (scattering<Codec>) {
     if (owner_feeds_back<Codec>) {
-      std::fill_n(args.parts.owner_residual, plan.owned_chunks() * size, residual_element<Codec>{});
+      std::fill_n(args.parts.owner_residual, plan.owned_residuals(), residual_element<Codec>{});
     }
   }
 }

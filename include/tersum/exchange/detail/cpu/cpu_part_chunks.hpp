@@ -57,11 +57,22 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
   {
     [[maybe_unused]] float const weight = weight_of_kept(args_);
     std::uint32_t draw                  = draw_of_kept(args_, chunk, args_.rank);
-    for (std::uint32_t i = 0; i < count; ++i, draw += draw_stride) {
-      float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
-      float const lost = host_group::subtract(values[i], own[i]);
-      float const next = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
-      residual[i]      = kept_value<residual_element<Codec>>(next, draw);
+    auto const keep                     = [&]<class Kept>(Kept* to) {
+      for (std::uint32_t i = 0; i < count; ++i, draw += draw_stride) {
+        float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
+        float const lost = host_group::subtract(values[i], own[i]);
+        float const next = args_.codec.feedback.after(host_group{}, values[i], lost, kept);
+        to[i]            = kept_value<Kept>(next, draw);
+      }
+    };
+    if constexpr (keeps_blocks<Codec>) {
+      std::uint32_t const first = draw;
+      alignas(64) float now[size];
+      keep(base::as_values(residual, now));
+      std::fill(now + count, now + size, 0.0f);
+      keep_chunk(host_group{}, now, first, *residual);
+    } else {
+      keep(residual);
     }
   }
 
@@ -211,7 +222,7 @@ void cpu_part_chunks<Codec, Element>::keep_residual(map_type const& map) const
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
     part_place const place  = find_part(args_, map, chunk);
     chunk_entry const entry = args_.table[chunk];
-    auto* const residual    = args_.residual + entry.offset;
+    auto* const residual    = this->kept_place(chunk);
     if constexpr (sharding<Codec>) {
       // No rank of a sharded exchange knows of values in all shards that are not finite.
       std::uint32_t const* const part = args_.payload + map.begin(place.part);

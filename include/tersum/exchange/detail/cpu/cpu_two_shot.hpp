@@ -51,6 +51,12 @@ class cpu_two_shot : cpu_part_chunks<Codec, Element> {
   using base::threads_;
   using base::to_own_units;
 
+  //! Where an owner keeps what its chunk of this number lost.
+  [[nodiscard]] residual_element<Codec>* owner_place(std::uint64_t index) const
+  {
+    return args_.parts.owner_residual + index * (keeps_blocks<Codec> ? 1 : size);
+  }
+
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it.
   void add_ranks(map_type const& map, part_place const& place, float* rows) const;
 
@@ -75,9 +81,8 @@ void cpu_two_shot<Codec, Element>::add_ranks(map_type const& map,
                                              float* rows) const
 {
   if constexpr (owner_feeds_back<Codec>) {
-    auto const* const kept =
-      args_.parts.owner_residual + static_cast<std::uint64_t>(place.index) * size;
-    alignas(64) float now[weighs_kept<Codec> ? size : 1];
+    auto const* const kept = owner_place(place.index);
+    alignas(64) float now[base::kept_room];
     this->with_values(chunk_of(map, place), this->with_weight(kept, size, now), [&](auto values) {
       this->to_rows(chunk_of(map, place), values, rows);
     });
@@ -190,7 +195,7 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
     add_estimate(mean, place_of_mean(mean, place), own, -static_cast<float>(args_.world), rows);
     if constexpr (owner_feeds_back<Codec>) {
       std::uint64_t const chunk = chunk_of(map, place);
-      auto* const residual      = args_.parts.owner_residual + index * size;
+      auto* const residual      = owner_place(index);
       auto const keep           = [&](float* kept) {
         from_rows(chunk, rows, kept);
         if constexpr (in_metric<Codec>) {
@@ -204,7 +209,12 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
       } else {
         alignas(64) float lost[size];
         keep(lost);
-        keep_values(set_, lost, draw_of_kept(args_, chunk, second_rank), residual, size);
+        std::uint32_t const draw = draw_of_kept(args_, chunk, second_rank);
+        if constexpr (keeps_blocks<Codec>) {
+          keep_chunk(host_group{}, lost, draw, *residual);
+        } else {
+          keep_values(set_, lost, draw, residual, size);
+        }
       }
     } else {
       alignas(64) float lost[size];
