@@ -98,6 +98,8 @@ void for_each_older_codec([[maybe_unused]] Visitor visit)
   visit("sign_majority", "majority vote of signs, counted in lanes of 4 bits", p::sign_majority);
   visit("global_qsgd_4", "Global-QSGD by the norm of 1024, 4 bits in bytes", p::global_qsgd_4);
   visit("global_natural_5", "the same with powers of two by the largest", p::global_natural_5);
+  visit(
+    "topk_sampled_b2", "topk_b2 by a threshold from a sample: DGC's choice", p::topk_sampled_b2);
   visit("intsgd_8", "IntSGD: 8 bits in steps of the last mean", p::intsgd_8);
 #endif
 }

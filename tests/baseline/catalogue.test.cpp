@@ -952,11 +952,12 @@ std::string digest_of_means(Codec const& codec)
   return text.str();
 }
 
-TEST_CASE("[catalogue] means and summed codes are what they were")
+TEST_CASE("[catalogue] means and payloads are what they were")
 {
   CHECK(digest_of_means(presets::global_qsgd_4) == "c22cf5bdaa0cefa7");
   CHECK(digest_of_means(presets::global_natural_5) == "ebea85a29fb2b524");
   CHECK(digest_of_means(presets::sign_majority) == "38ed33767aa3211d");
+  CHECK(digest_of_means(presets::topk_sampled_b2) == "4853555261b8fa68");
   CHECK(digest_of_means(presets::intsgd_8) == "a3159df2b4f07e3d");
 }
 

@@ -37,5 +37,11 @@ TEST_CASE("[kernels] older codecs give the bytes of the CPU")
   SUBCASE("two means") { compare_orders<float>(presets::onebit_ef, 3, true); }
   SUBCASE("votes") { compare_orders<float>(presets::sign_majority, 3, true); }
   SUBCASE("powers of two") { compare_orders<float>(presets::global_natural_5, 3, true); }
+  SUBCASE("a threshold from a sample")
+  {
+    compare_sizes<float>(presets::topk_sampled_b2);
+    using with_feedback = sampled_coordinates_codec<error_feedback>;
+    compare_orders<half>(with_feedback{.chunker = {{.bits = 8}, 7}}, 3, true);
+  }
   SUBCASE("a step that follows the mean") { compare_orders<float>(presets::intsgd_8, 3, true); }
 }

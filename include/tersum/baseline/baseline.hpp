@@ -14,6 +14,7 @@
 #include <tersum/baseline/normal_float.hpp>
 #include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
+#include <tersum/baseline/sampled_coordinates.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/baseline/shared_ranges.hpp>
 #include <tersum/baseline/sign_quantizer.hpp>

@@ -15,6 +15,7 @@
 #include <tersum/baseline/majority_lanes.hpp>
 #include <tersum/baseline/natural_quantizer.hpp>
 #include <tersum/baseline/normal_float.hpp>
+#include <tersum/baseline/sampled_coordinates.hpp>
 #include <tersum/baseline/shared_ranges.hpp>
 #include <tersum/baseline/sign_quantizer.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
@@ -81,6 +82,11 @@ inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<no_headroom
 //! The lanes saturate; the published code clips each rank to 127 / n instead, so that bytes can be added natively.
 //! @{
 inline constexpr codec<fixed_chunks<1024>, no_rotation, global_range<integer_headroom>, stochastic_quantizer<8, independent>, saturating_sum<8>> intsgd_8{.range = {.clip = 179.605122f}};  //!< 127 sqrt(2)
+//! @}
+
+//! @name DGC's choice: TopK above a threshold that one coordinate in 100 tells
+//! @{
+inline constexpr sampled_coordinates_codec<> topk_sampled_b2{.chunker = {{.bits = 2}}};
 //! @}
 
 //! @name THC's table in 16-bit lanes, for up to 1560 ranks; 4 bits up where a switch or a server looks up

@@ -30,6 +30,17 @@ class cpu_top_coordinates {
 
   void encode() const
   {
+    choose([&](std::uint64_t i) { return magnitude(i); });
+    send();
+  }
+
+  //! The magnitude of a coordinate with its residual, as the bits of a float.
+  [[nodiscard]] std::uint32_t magnitude(std::uint64_t i) const { return magnitude_bits(value(i)); }
+
+  //! Finds the places of the coordinates of the largest energy(coordinate).
+  template <class Energy>
+  void choose(Energy const& energy) const
+  {
     selection_args const& selection = args_.selection;
     chunk_selection{threads_,
                     selection.rule,
@@ -37,10 +48,14 @@ class cpu_top_coordinates {
                     selection.scratch->histogram[0],
                     selection.places,
                     numbers_.least_selected}
-      .run([&](std::uint64_t i) { return magnitude_bits(value(i)); },
-           selection.scratch->header,
-           selection_turn(args_));
-    coordinate_part const part = part_of(args_, args_.rank);
+      .run(energy, selection.scratch->header, selection_turn(args_));
+  }
+
+  //! Writes those that have a place to this rank's part, in ascending order. With feedback it keeps the others.
+  void send() const
+  {
+    selection_args const& selection = args_.selection;
+    coordinate_part const part      = part_of(args_, args_.rank);
     for_each([&](std::uint64_t i) {
       std::uint32_t const place = selection.places[i];
       float const whole         = value(i);

@@ -351,6 +351,21 @@ TERSUM_BODY void measure_chunks(Context const& ctx,
   }
 }
 
+//! @brief The magnitude of a coordinate that is chosen for itself, with its residual, as the bits of a float.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t coordinate_magnitude(
+  Context const& ctx, exchange_args<Codec, Element> const& args, std::uint64_t coordinate)
+{
+  float value = Context::value(ctx.load(args.gradient + coordinate));
+  if constexpr (feeds_back<Codec>) {
+    context_arithmetic<Context> const math{};
+    float const before = Context::value(ctx.load(args.residual + coordinate));
+    float const kept   = weighed<Codec>(math, weight_of_kept(args), before);
+    value              = args.codec.feedback.before(math, value, kept);
+  }
+  return magnitude_bits(value);
+}
+
 //! @brief The energy by which a chunk is chosen, or a coordinate where each is chosen for itself.
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY std::uint32_t selection_energy(Context const& ctx,
@@ -358,14 +373,7 @@ template <class Codec, class Element, class Context>
                                                          std::uint64_t chunk)
 {
   if constexpr (gathering<Codec>) {
-    float value = Context::value(ctx.load(args.gradient + chunk));
-    if constexpr (feeds_back<Codec>) {
-      context_arithmetic<Context> const math{};
-      float const before = Context::value(ctx.load(args.residual + chunk));
-      float const kept   = weighed<Codec>(math, weight_of_kept(args), before);
-      value              = args.codec.feedback.before(math, value, kept);
-    }
-    return magnitude_bits(value);
+    return coordinate_magnitude(ctx, args, chunk);
   } else {
     std::uint32_t energy = 0;
     if constexpr (Codec::chunker_type::by_norm) {
