@@ -8,6 +8,7 @@
 
 #include <tersum/config.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0 {
@@ -27,10 +28,13 @@ struct alignas(16) byte_chunk {
   static constexpr int size    = Size;
   static constexpr int quarter = Size / 4;
 
-  std::uint32_t
-    codes[Size /
-          4];  //!< Eight words a block, two for each quarter; the first code in the lowest byte.
-  float steps[Size / 32];  //!< One a block. NaN or infinity: a value of the block was not finite.
+  static constexpr auto words  = static_cast<std::size_t>(Size / 4);
+  static constexpr auto blocks = static_cast<std::size_t>(Size / 32);
+
+  //! Eight words a block, two for each quarter; the first code in the lowest byte.
+  std::uint32_t codes[words];
+  //! One a block. NaN or infinity: a value of the block was not finite.
+  float steps[blocks];
 
   //! The block of a coordinate.
   [[nodiscard]] TERSUM_INLINE static constexpr int block_of(int coordinate) noexcept

@@ -175,7 +175,7 @@ void cpu_chunks<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     }
     alignas(64) float copy[extent(size)];
     if constexpr (feeds_back<Codec>) {
-      alignas(64) float now[kept_room];
+      alignas(64) float now[extent(kept_room)];
       auto const* const kept = with_weight(kept_place(chunk), length, now);
       if constexpr (keeps_sent<Codec>) {
         for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }

@@ -82,7 +82,7 @@ void cpu_two_shot<Codec, Element>::add_ranks(map_type const& map,
 {
   if constexpr (owner_feeds_back<Codec>) {
     auto const* const kept = owner_place(place.index);
-    alignas(64) float now[base::kept_room];
+    alignas(64) float now[extent(base::kept_room)];
     this->with_values(chunk_of(map, place), this->with_weight(kept, size, now), [&](auto values) {
       this->to_rows(chunk_of(map, place), values, rows);
     });
