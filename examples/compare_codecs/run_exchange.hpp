@@ -89,7 +89,8 @@ run_outcome run_exchange(Device const& device,
 {
   using namespace tersum;
   std::vector<tensor> tensors;
-  if constexpr (is_low_rank<Codec> || nesting<Codec> || sorting<Codec>) {
+  constexpr bool in_matrices = sorting<Codec> || factors_metric<Codec>;
+  if constexpr (is_low_rank<Codec> || nesting<Codec> || in_matrices) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
     for (layer const& l : layers) {
       tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
@@ -105,7 +106,7 @@ run_outcome run_exchange(Device const& device,
   auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   for (std::size_t k = 0; k < n; ++k) {
     // Vectors bypass low rank alone.
-    layout const bucket{.coordinates = d, .tensors = tensors, .bypass_vectors = !sorting<Codec>};
+    layout const bucket{.coordinates = d, .tensors = tensors, .bypass_vectors = !in_matrices};
     auto const plan =
       codec.plan(bucket, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
     if (auto const s = plan.check(); !s.ok()) { return fail(s); }

@@ -25,22 +25,23 @@ struct piece_batch {
   static constexpr unsigned capacity = 24;
 
   line_piece pieces[capacity];
+  std::uint64_t ends[capacity];  //!< Items of a tensor and of those before it.
   unsigned count;
 
-  //! Items of all tensors.
+  //! Numbers the items of all tensors. Returns how many there are.
   template <class Item>
-  [[nodiscard]] std::uint64_t total() const
+  std::uint64_t number()
   {
     std::uint64_t sum = 0;
-    for (unsigned i = 0; i < count; ++i) { sum += Item::items(pieces[i]); }
+    for (unsigned i = 0; i < count; ++i) { ends[i] = sum += Item::items(pieces[i]); }
     return sum;
   }
   //! The tensor of an item, which becomes the number of the item in it.
-  template <class Item>
   [[nodiscard]] TERSUM_INLINE line_piece const& find(std::uint64_t& item) const
   {
     unsigned at = 0;
-    while (at + 1 < count && item >= Item::items(pieces[at])) { item -= Item::items(pieces[at++]); }
+    while (at + 1 < count && item >= ends[at]) { ++at; }
+    if (at > 0) { item -= ends[at - 1]; }
     return pieces[at];
   }
 };
@@ -64,7 +65,7 @@ struct spread_scales : line_item<Codec, Element> {
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece    = this->batch.template find<spread_scales>(item);
+    line_piece const& piece    = this->batch.find(item);
     float const* const rows    = this->args.metric.lines + piece.first_line;
     float const* const columns = rows + piece.rows();
     float const whole          = memory.load(columns + piece.columns);
@@ -97,7 +98,7 @@ struct add_line_squares : line_item<Codec, Element> {
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece       = this->batch.template find<add_line_squares>(item);
+    line_piece const& piece       = this->batch.find(item);
     std::uint64_t const row_items = piece.rows() * piece.row_parts();
     if (item < row_items) {
       of_row(memory, piece, item);
@@ -203,7 +204,7 @@ struct add_stretches : line_item<Codec, Element> {
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece   = this->batch.template find<add_stretches>(item);
+    line_piece const& piece   = this->batch.find(item);
     bool const of_row         = item < piece.rows();
     double* const sums        = this->args.metric.sums + piece.sum_of_line(item);
     std::uint64_t const count = of_row ? piece.row_parts() : piece.column_parts();
@@ -223,7 +224,7 @@ struct add_lines : line_item<Codec, Element> {
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece   = this->batch.template find<add_lines>(item);
+    line_piece const& piece   = this->batch.find(item);
     bool const of_rows        = piece.rows() < piece.columns;
     std::uint64_t const first = of_rows ? 0 : piece.rows();
     std::uint64_t const count = of_rows ? piece.rows() : piece.columns;
@@ -252,7 +253,7 @@ struct follow_lines : line_item<Codec, Element> {
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
     if (step_is_poisoned(this->args)) { return; }
-    line_piece const& piece    = this->batch.template find<follow_lines>(item);
+    line_piece const& piece    = this->batch.find(item);
     double const* const sums   = this->args.metric.sums;
     double const whole         = memory.load(sums + piece.first_sum);
     double const before        = memory.load(sums + piece.first_sum + 1);
@@ -277,7 +278,7 @@ void each_batch(Work const& plan, auto const& args, Run const& run)
 {
   Item item{{args, {}}};
   auto const flush = [&] {
-    if (item.batch.count > 0) { run(item, item.batch.template total<Item>()); }
+    if (item.batch.count > 0) { run(item, item.batch.template number<Item>()); }
     item.batch.count = 0;
   };
   plan.for_each_piece([&](line_piece const& piece) {
