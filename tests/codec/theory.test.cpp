@@ -121,7 +121,7 @@ TEST_CASE(
     double const theory = rounding_variance(spread / levels) * inside + clipped_energy(spread);
     // N erfc(T / sqrt 2) coordinates clip, 2.7 % at T = 2.2: their energy adds sqrt(5 / (.027 N)) = 1.3 %, five of which
     // on the quarter of the error that it is are 1.7 %; and a chunk of C normal values has its own norm, 2 / C.
-    CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.03));
+    CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.03).scale(0));
   };
   check(exact_codec<1024, 4, rms_range<no_headroom>>{.range = {.clip = 2.2f}}, 1, 7);
   check(exact_codec<1024, 4, rms_range<no_headroom>>{.range = {.clip = 3.0f}}, 4, 7);
@@ -140,7 +140,7 @@ TEST_CASE(
     double const theory = mean_square_maximum(in, size) / (6.0 * levels * levels);
     // M^2 has a relative standard deviation of about 2 * .35 / 3.4 = 20 % a chunk; the rotated and the unrotated maxima
     // are two samples of N / C chunks of it: 1 % at C = 1024 gives 5 * .2 * sqrt(2 / 1024) = 4.5 %, less below.
-    CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.045));
+    CHECK(error_of(codec, in) == doctest::Approx(theory).epsilon(.045).scale(0));
   };
   check(exact_codec<1024, 4, absmax_range<no_headroom>>{}, 1, 1024, 7);
   check(exact_codec<1024, 4, absmax_range<no_headroom>>{}, 8, 1024, 7);
@@ -162,7 +162,7 @@ TEST_CASE("[codec] stratified dither has the error of independent dither times (
     CAPTURE(world);
     double const clipped = clipped_energy(spread);
     CHECK((sharing - clipped) / (apart - clipped) ==
-          doctest::Approx((world + 1) / (2.0 * world)).epsilon(.02));
+          doctest::Approx((world + 1) / (2.0 * world)).epsilon(.02).scale(0));
   }
 }
 
@@ -183,7 +183,7 @@ TEST_CASE(
   // Normal coordinates are normal in every basis.
   auto const normal = draw_normal(1, 43);
   CHECK(error_of(unrotated{}, normal) ==
-        doctest::Approx(error_of(rotated{}, normal)).epsilon(.045));
+        doctest::Approx(error_of(rotated{}, normal)).epsilon(.045).scale(0));
 }
 
 TEST_CASE(
@@ -192,7 +192,8 @@ TEST_CASE(
   using partial = exact_codec<1024, 4, absmax_range<no_headroom>>;
   using full    = exact_codec<1024, 4, absmax_range<no_headroom>, independent, full_hadamard>;
   auto even     = draw_normal(1, 47);
-  CHECK(error_of(full{}, even) == doctest::Approx(error_of(partial{}, even)).epsilon(.045));
+  CHECK(error_of(full{}, even) ==
+        doctest::Approx(error_of(partial{}, even)).epsilon(.045).scale(0));
   // One chunk of 1024 holds all the energy: partial rotation spends its levels there alone, with the error of a normal
   // chunk, and so does full rotation with one normal vector of all coordinates: the same error relative to the energy.
   auto uneven = even;
@@ -200,7 +201,7 @@ TEST_CASE(
   double const theory = 11.96 / (6 * 49);
   CHECK(error_of(partial{}, uneven) <
         2 * theory);  // one chunk: M^2 varies by 20 %, the rounding of 1024 values by 5 %
-  CHECK(error_of(full{}, uneven) == doctest::Approx(theory).epsilon(.05));
+  CHECK(error_of(full{}, uneven) == doctest::Approx(theory).epsilon(.05).scale(0));
 }
 
 TEST_CASE(
@@ -214,15 +215,15 @@ TEST_CASE(
                      saturating_sum<4>>;
   auto const apart = draw_normal(4, 53);
   CHECK(error_of(sat4{.range = {.clip = 1.85f, .headroom = {2.0f}}}, apart) ==
-        doctest::Approx(.062).epsilon(.05));
+        doctest::Approx(.062).epsilon(.05).scale(0));
   std::vector<std::vector<float>> const alike(4, apart[0]);
   CHECK(error_of(sat4{.range = {.clip = 1.85f, .headroom = {4.0f}}}, alike) ==
-        doctest::Approx(.062).epsilon(.05));
+        doctest::Approx(.062).epsilon(.05).scale(0));
   // And the literal recipe loses most of an identical sum: .163 published for the largest magnitude's range.
   using recipe = codec<fixed_chunks<8192>,
                        partial_hadamard<8192>,
                        absmax_range<no_headroom>,
                        stochastic_quantizer<4, independent>,
                        saturating_sum<4>>;
-  CHECK(error_of(recipe{}, alike) == doctest::Approx(.163).epsilon(.05));
+  CHECK(error_of(recipe{}, alike) == doctest::Approx(.163).epsilon(.05).scale(0));
 }
