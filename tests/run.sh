@@ -30,7 +30,7 @@ install_missing qemu-aarch64:qemu-user aarch64-linux-gnu-g++:g++-aarch64-linux-g
   echo "equal bits on another architecture will not be checked"
 install_missing doxygen:doxygen || echo "the API reference will not be checked"
 find_matplotlib || echo "tests of pictures will be skipped, as there is no matplotlib"
-if [[ " ${presets[*]} " =~ " cpu " ]] && ! python3 -c 'import torch' 2>/dev/null; then
+if [[ " ${presets[*]} " =~ " cpu "|" cuda " ]] && ! python3 -c 'import torch' 2>/dev/null; then
   install_missing /usr/lib/python3/dist-packages/torch:python3-torch || echo "tests of PyTorch will be skipped"
 fi
 if [[ " ${presets[*]} " =~ " cpu-clang "|" sanitize " ]]; then

@@ -35,8 +35,9 @@ class ReduceScatter:
         return torch.empty(size, dtype=dtype, device=device)
 
     def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
-        kind = getattr(op, "op", op)  # torch hands out both forms
-        if kind not in (dist.ReduceOp.AVG, dist.ReduceOp.SUM):
+        # torch hands out both forms.
+        kind, mean, total = (getattr(of, "op", of) for of in (op, dist.ReduceOp.AVG, dist.ReduceOp.SUM))
+        if kind not in (mean, total):
             raise NotImplementedError(f"the reduce-scatter can do a mean or a sum, and not {op}")
         values = input_tensor.view(-1)
         if self._exchange is None:
@@ -48,7 +49,7 @@ class ReduceScatter:
                 self._saved = None
         self._exchange(values)
         output_tensor.view(-1).copy_(values[self._exchange.shard])
-        if kind == dist.ReduceOp.SUM:
+        if kind == total:
             output_tensor.mul_(dist.get_world_size(group))
         return None
 
