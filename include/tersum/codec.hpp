@@ -165,9 +165,7 @@ struct codec {
     !rotates_all || !Metric::scaled,
     "tersum: full_hadamard is for comparison and takes plain_metric: use partial_hadamard");
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
-  static_assert(!selecting_chunker<Chunker> ||
-                  detail::measures<Range, statistic::chunk_square_norm>,
-                "tersum: chunks are chosen by their norms: use rms_range");
+  static_assert(detail::suits_choice<Chunker, Range>());
 
   Chunker chunker{};
   Rotator rotator{};

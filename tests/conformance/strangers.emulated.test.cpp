@@ -58,6 +58,21 @@ TEST_CASE("[conformance] a range of a user makes the same bytes in kernels")
   compare_strangers(in_lanes<signed_permutation, mean_magnitude, no_feedback, 2048>{});
 }
 
+TEST_CASE("[conformance] chunks are chosen by what a range of a user measures")
+{
+  compare_strangers(codec<top_chunks<128>,
+                          partial_hadamard<128>,
+                          mean_magnitude,
+                          stochastic_quantizer<4>,
+                          saturating_sum<4>,
+                          error_feedback>{});
+  compare_strangers(codec<every_kth_chunk<128, 4>,
+                          no_rotation,
+                          mean_magnitude,
+                          stochastic_quantizer<4>,
+                          saturating_sum<4>>{.chunker = {.bits = 2}});
+}
+
 TEST_CASE("[conformance] a quantizer of a user makes the same bytes in kernels")
 {
   compare_strangers(codec<fixed_chunks<256>,

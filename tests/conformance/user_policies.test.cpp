@@ -5,6 +5,7 @@
 //! Policies of every role that have what its concept asks for and nothing else: they make codecs, whose exchanges give
 //! the mean.
 
+#include "../../examples/your_own/mean_magnitude.hpp"
 #include "support/loopback_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
@@ -243,6 +244,25 @@ TEST_CASE("[conformance] a choice of one's own sends the largest chunks")
   // 8 bits pay for 11 of 24 chunks and the norms: for all large ones but the last, of 56 coordinates. Of 12 + 11 16 + 7 parts
   // of the energy 12 + 7 stay, .097; chunks of so many uniform values differ from that by a tenth.
   CHECK(error_of(cast_codec<half, choice, keeping>{}) < .12);
+}
+
+TEST_CASE("[conformance] a choice follows what a range of one's own measures")
+{
+  // In even chunks one coordinate is 40, so that their norms are the largest, 1600 for 128; in odd ones all are 1, so that their
+  // mean magnitudes are, 1 for 40 / 128. 2.25 bits pay for the norms and for 4 of 8 chunks of 4 bits.
+  std::vector<float> all(1024);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = i / 128 % 2 == 1 ? 1.0f : i % 128 == 77 ? 40.0f : 0.0f;
+  }
+  using by_magnitude =
+    codec<top_chunks<128>, no_rotation, mean_magnitude, stochastic_quantizer<4>, saturating_sum<4>>;
+  by_magnitude const chosen{.chunker = {.bits = 2.25f}};
+  tests::loopback_run<by_magnitude> run{chosen, layout{1024}, 2, 11};
+  auto const& mean = run.exchange({all, all})[0];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // Three mean magnitudes in 7 steps, and as much head-room as both ranks need: a value of one step or two.
+    CHECK((mean[i] != 0) == (i / 128 % 2 == 1));
+  }
 }
 
 TEST_CASE("[conformance] a codebook and blocks of one's own exchange in two shots")

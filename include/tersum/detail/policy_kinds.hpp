@@ -18,6 +18,9 @@
 namespace tersum::inline v0 {
 
 // clang-format off
+template <class T> concept has_energy         = requires(T const r) {
+  { r.energy(1.0f, 1.0f) } -> std::same_as<float>; };  //!< Optional: energy(agreed scalar, coordinates measured): what it says of the chunk's squared norm, or anything that grows with it. Chunks are chosen by it.
+
 //! @name Atoms of a factored metric
 //! @{
 template <class T> concept has_factored   = requires { requires T::factored; };  //!< Optional, true: the state keeps root mean squares of rows, columns and tensors, which the next two are for.
@@ -67,6 +70,26 @@ template <class Chunker>
 {
   if constexpr (selecting_chunker<Chunker>) { return Chunker::by_norm; }
   return false;
+}
+
+//! @brief True, or a sentence of the compiler that says why chunks are not chosen under a range.
+template <class Chunker, class Range>
+[[nodiscard]] constexpr bool suits_choice() noexcept
+{
+  constexpr bool by_norms = measures<Range, statistic::chunk_square_norm>;
+  if constexpr (selecting_chunker<Chunker> && !by_norms) {
+    static_assert(
+      !Chunker::by_norm || has_energy<Range>,
+      "tersum: chunks are chosen by their norms: use rms_range, or give your range energy(agreed, coordinates)");
+    static_assert(
+      !has_several_bits<Chunker>() && !has_measurement<Range>,
+      "tersum: chunks of several widths take rms_range, whose clip follows the width; absmax_range and global_range "
+      "take fixed_chunks");
+    static_assert(
+      !Range::headroom_type::tracked,
+      "tersum: where chunks are chosen, tracked_correlation compares their sums with their norms: use rms_range");
+  }
+  return true;
 }
 
 //! Whether a feedback policy has codes be of differences.

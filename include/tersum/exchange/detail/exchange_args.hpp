@@ -187,13 +187,26 @@ template <class Codec, class Element>
   return args.selection.places + (args.chunks + 3) / 4 * 4;
 }
 
-//! @brief The energy of a chunk whose reduced norm is `agreed`: times the weight of its tensor, in units of its tensor's mean if the
+//! @brief What an agreed scalar says of a chunk's energy: it is the reduced norm, or the range tells.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE auto agreed_energy(exchange_args<Codec, Element> const& args,
+                                               Scalar agreed)
+{
+  if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
+    return args.codec.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
+  } else {
+    return agreed;
+  }
+}
+
+//! @brief The energy of a chunk whose agreed scalar is `agreed`: times the weight of its tensor, in units of its tensor's mean if the
 //! rule says so.
 template <class Codec, class Element, class Scalar>
 [[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
                                                           std::uint64_t chunk,
-                                                          Scalar agreed)
+                                                          Scalar scalar)
 {
+  auto const agreed = agreed_energy(args, scalar);
   if constexpr (!std::is_same_v<Scalar, norm_log>) {
     if constexpr (may_choose_by_tensor<Codec>) {
       if (args.selection.rule.by_tensor != 0) {
