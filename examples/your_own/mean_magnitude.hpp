@@ -25,10 +25,9 @@ struct mean_magnitude {
   {
     return Group::divide(group.sum(Size, [&](int i) { return x[i] < 0 ? -x[i] : x[i]; }), Size);
   }
-  // The mean of the ranks' means.
   TERSUM_HOST_DEVICE float rank_range(float agreed, int world, float) const
   {
-    return agreed / static_cast<float>(world);
+    return agreed / static_cast<float>(world);  // the mean of the ranks' means
   }
   // No coordinate is above the sum of all magnitudes.
   TERSUM_HOST_DEVICE float bound(float agreed, int, float coordinates) const
