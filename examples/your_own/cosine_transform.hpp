@@ -8,18 +8,16 @@
 
 #include <tersum/tersum.hpp>
 
-using tersum::rotation_key;
-
 template <int Size>
 struct cosine_transform {
   static constexpr int rotation_size = Size;
 
-  TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, rotation_key const& key) const
+  TERSUM_HOST_DEVICE void forward(auto const& g, auto& x, auto& y, auto const& key) const
   {
     tersum::flip_signs(g, x, key);
     multiply(g, x, y, [&](int to, int from) { return entry(g, to, from); });
   }
-  TERSUM_HOST_DEVICE void backward(auto const& g, auto& x, auto& y, rotation_key const& key) const
+  TERSUM_HOST_DEVICE void backward(auto const& g, auto& x, auto& y, auto const& key) const
   {
     multiply(g, x, y, [&](int to, int from) { return entry(g, from, to); });
     tersum::flip_signs(g, x, key);
