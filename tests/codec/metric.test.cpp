@@ -263,14 +263,15 @@ struct squares_of_lines {
   }
 };
 
-TEST_CASE(
-  "[metric] rows, columns and tensors keep the roots of the mean squares of what was decoded")
+// Of a codec in two metrics: kept_factors, and scales that the caller gives.
+template <class Kept, class Given>
+void check_rows_and_columns(Kept codec, Given const& in_given)
 {
   constexpr int world = 2;
   constexpr kept_factors metric{.prior = 4, .horizon = 6};
-  tests::loopback_run<shot<kept_factors>> run{
-    {.metric = metric}, shapes, world, seed, {.threads = 3}};
-  tests::loopback_run<shot<given_diagonal>> given{{}, shapes, world, seed};
+  codec.metric = metric;
+  tests::loopback_run<Kept> run{codec, shapes, world, seed, {.threads = 3}};
+  tests::loopback_run<Given> given{in_given, shapes, world, seed};
   squares_of_lines squares;
   for (unsigned step = 0; step < 10; ++step) {
     // What is decoded is what it is with the scales of the formula.
@@ -305,6 +306,14 @@ TEST_CASE(
     // A step rounds to float once, by half a unit of 2^-23, and the first its start besides; what is done in double is far below.
     CHECK(worst < (step + 2) * 0x1p-24);
   }
+}
+
+TEST_CASE(
+  "[metric] rows, columns and tensors keep the roots of the mean squares of what was decoded")
+{
+  check_rows_and_columns(shot<kept_factors>{}, shot<given_diagonal>{});
+  check_rows_and_columns(in_lanes<kept_factors>{}, in_lanes<given_diagonal>{});
+  check_rows_and_columns(widths<kept_factors>{}, widths<given_diagonal>{});
 }
 
 TEST_CASE("[metric] rows and columns that are not finite or zero do no harm")

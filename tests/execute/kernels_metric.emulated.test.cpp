@@ -70,7 +70,15 @@ TEST_CASE("[execute] rows and columns have the same bytes in kernels")
                                     no_feedback,
                                     kept_factors>;
   tests::compare_buckets<float>(codec_type{});
-  tests::compare_orders<bfloat16>(codec_type{}, 3, true);
+  tests::compare_orders<bfloat16>(codec<fixed_chunks<256>,
+                                        partial_hadamard<256>,
+                                        rms_range<tracked_correlation>,
+                                        stochastic_quantizer<4>,
+                                        saturating_sum<4>,
+                                        error_feedback,
+                                        kept_factors>{},
+                                  3,
+                                  true);
 }
 
 }  // namespace
