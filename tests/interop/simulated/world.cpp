@@ -37,7 +37,7 @@ void write(void* to, void const* from, std::size_t bytes)
   if (bytes == 0) { return; }
   auto const address = reinterpret_cast<std::uint64_t>(to);
   std::memmove(to, from, bytes);
-  global_memory::get().find(address)->mark_written(address, bytes);
+  global_memory::get().find(address)->mark_written_by_host(address, bytes);
 }
 
 template <class T>

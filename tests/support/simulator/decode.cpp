@@ -48,6 +48,29 @@ std::string demangled(std::string_view name)
   return status == 0 ? text.get() : std::string{name};
 }
 
+// Updates are always strong; unless they say otherwise they are relaxed, for the device.
+void set_order(instruction& i, std::string_view opcode)
+{
+  bool const updates = opcode.starts_with("atom.") || opcode.starts_with("red.");
+  bool const fences  = opcode.starts_with("fence.") || opcode.starts_with("membar.");
+  if (!updates && !fences && !opcode.starts_with("ld.") && !opcode.starts_with("st.")) { return; }
+  if (updates) { i.order = memory_order::relaxed; }
+  if (fences) { i.order = memory_order::acq_rel; }
+  i.scope = memory_scope::device;
+  while (!opcode.empty()) {
+    auto const end  = std::min(opcode.find('.', 1), opcode.size());
+    auto const part = opcode.substr(0, end);
+    if (part == ".relaxed" || part == ".volatile") { i.order = memory_order::relaxed; }
+    if (part == ".acquire") { i.order = memory_order::acquire; }
+    if (part == ".release") { i.order = memory_order::release; }
+    if (part == ".acq_rel") { i.order = memory_order::acq_rel; }
+    if (part == ".cta") { i.scope = memory_scope::block; }
+    if (part == ".gpu" || part == ".gl") { i.scope = memory_scope::device; }
+    if (part == ".sys" || part == ".volatile") { i.scope = memory_scope::system; }
+    opcode.remove_prefix(end);
+  }
+}
+
 class decoder {
  public:
   decoder(ptx_kernel const& kernel, module_symbols const& symbols)
@@ -205,6 +228,7 @@ class decoder {
     i.run    = what.run;
     i.source = &s;
     i.number = static_cast<std::uint32_t>(result_.code.size());
+    set_order(i, s.opcode);
     if (!s.guard.empty()) {
       i.negated = s.guard[0] == '!';
       i.guard   = register_slot(s.guard.substr(i.negated ? 1 : 0), s.scope);

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Blocks, one after the other; the warps of a block, from barrier to barrier.
+//! Blocks, one after the other or one beside the other; the warps of a block, from barrier to barrier or in pieces.
 
+#include "interleaved.hpp"
 #include "launch.hpp"
 #include "warp.hpp"
 
@@ -11,8 +12,6 @@
 #include <deque>
 
 namespace tersum::simulator {
-
-namespace {
 
 class grid_run {
  public:
@@ -41,6 +40,7 @@ class grid_run {
     }
   }
 
+  //! Blocks one after the other.
   launch_counts run(bool counts_sectors)
   {
     state_.counts_sectors = counts_sectors;
@@ -54,6 +54,8 @@ class grid_run {
   }
 
  private:
+  friend class resident_block;
+
   static void set(warp& of, special which, unsigned lane, std::uint32_t value)
   {
     of.lanes(slot_of(which))[lane] = value;
@@ -66,13 +68,18 @@ class grid_run {
     }
   }
 
-  void run_block(extent const& at)
+  void begin_block(extent const& at)
   {
     state_.shared.begin_block(++state_.epoch);
     for (auto& w : warps_) {
       w.begin();
       set_all(w, special::ctaid_x, at);
     }
+  }
+
+  void run_block(extent const& at)
+  {
+    begin_block(at);
     // Every other epoch in the opposite order: what depends on it shows.
     for (bool forward = true; !finished(); forward = !forward, ++state_.epoch) {
       for (std::size_t i = 0; i < warps_.size(); ++i) {
@@ -118,13 +125,83 @@ class grid_run {
   std::deque<warp> warps_;
 };
 
-}  // namespace
+resident_block::resident_block(program const& kernel,
+                               launch_shape const& shape,
+                               std::vector<std::byte> const& parameters,
+                               std::uint32_t number,
+                               int rank,
+                               happens_before& order)
+  : run_{std::make_unique<grid_run>(kernel, shape, parameters)}, at_{number % shape.grid[0],
+                                                                     number / shape.grid[0] %
+                                                                       shape.grid[1],
+                                                                     number / shape.grid[0] /
+                                                                       shape.grid[1]}
+{
+  run_->state_.order = &order;
+  run_->begin_block(at_);
+  auto const count = static_cast<std::uint32_t>(run_->warps_.size());
+  for (std::uint32_t w = 0; w < count; ++w) {
+    run_->warps_[w].number = order.begin(rank, number * count + w, number, w);
+  }
+}
+
+resident_block::resident_block(resident_block&&) noexcept = default;
+resident_block::~resident_block()                         = default;
+
+std::size_t resident_block::warps() const { return run_->warps_.size(); }
+bool resident_block::finished() const { return run_->finished(); }
+launch_counts resident_block::counts() const { return run_->state_.counts; }
+
+bool resident_block::can_run(std::size_t warp) const
+{
+  auto const& one = run_->warps_[warp];
+  return !one.done() && one.barrier() < 0 && !one.waits();
+}
+
+void resident_block::run(std::size_t warp, std::uint64_t instructions)
+{
+  auto& warps = run_->warps_;
+  try {
+    warps[warp].run_piece(instructions);
+  } catch (fault const& f) {
+    fail(f.what(), "; ", warps[warp].place(), ", ", run_->place(at_));
+  }
+  if (finished() || !std::all_of(warps.begin(), warps.end(), [](auto const& w) {
+        return w.done() || w.barrier() >= 0;
+      })) {
+    return;
+  }
+  run_->pass_barrier(at_);
+  ++run_->state_.epoch;
+  run_->state_.order->block_barrier(numbers());
+  run_->state_.order->change();
+}
+
+std::vector<std::uint32_t> resident_block::numbers() const
+{
+  std::vector<std::uint32_t> result;
+  for (auto const& w : run_->warps_) { result.push_back(w.number); }
+  return result;
+}
+
+std::string resident_block::waits_at() const
+{
+  for (auto const& w : run_->warps_) {
+    if (!w.done() && w.barrier() < 0 && w.waits()) {
+      return sentence(w.place(), ", ", run_->place(at_));
+    }
+  }
+  return {};
+}
 
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
                          std::vector<std::byte> const& parameters,
                          bool counts_sectors)
 {
+  if (auto* const rank = interleaved_ranks::member::of_this_thread()) {
+    return rank->run(kernel, shape, parameters);
+  }
   return grid_run{kernel, shape, parameters}.run(counts_sectors);
 }
 

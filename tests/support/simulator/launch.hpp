@@ -11,6 +11,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace tersum::simulator {
@@ -32,12 +34,50 @@ struct launch_counts {
   std::uint64_t written_sectors = 0;  //!< or writes or updates any.
 };
 
-//! @brief Runs a kernel to its end, blocks one after the other. Throws `fault`, which names the kernel, the block and the
-//! thread.
+//! @brief Runs a kernel to its end, blocks one after the other, or, for a host thread that is a rank of `interleaved_ranks`, together
+//! with the kernels of the other ranks. Throws `fault`, which names the kernel, the block and the thread.
 //! @param counts_sectors  Whether sectors are counted, which takes a while.
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
                          std::vector<std::byte> const& parameters,
                          bool counts_sectors = false);
+
+class happens_before;
+class grid_run;
+
+//! @brief One block of a launch, whose warps run in pieces, beside those of other blocks.
+class resident_block {
+ public:
+  //! @param number  of the block in its grid
+  resident_block(program const& kernel,
+                 launch_shape const& shape,
+                 std::vector<std::byte> const& parameters,
+                 std::uint32_t number,
+                 int rank,
+                 happens_before& order);
+  resident_block(resident_block&&) noexcept;
+  ~resident_block();
+
+  [[nodiscard]] std::size_t warps() const;
+  [[nodiscard]] bool finished() const;
+
+  //! Whether a warp can go on: it has not left, and waits neither at a barrier nor for memory to change.
+  [[nodiscard]] bool can_run(std::size_t warp) const;
+
+  //! A piece of a warp of so many instructions; and the barrier, if all others stand there. Throws `fault`.
+  void run(std::size_t warp, std::uint64_t instructions);
+
+  //! Of the warps, in `happens_before`.
+  [[nodiscard]] std::vector<std::uint32_t> numbers() const;
+
+  //! Where a warp waits for memory to change, or "".
+  [[nodiscard]] std::string waits_at() const;
+
+  [[nodiscard]] launch_counts counts() const;
+
+ private:
+  std::unique_ptr<grid_run> run_;
+  extent at_;
+};
 
 }  // namespace tersum::simulator

@@ -38,6 +38,12 @@ void allocation::mark_written(std::uint64_t address, std::size_t bytes) const
   if (written_) { std::memset(written_.get() + (address - begin()), 1, bytes); }
 }
 
+void allocation::mark_written_by_host(std::uint64_t address, std::size_t bytes) const
+{
+  mark_written(address, bytes);
+  if (notes_) { notes_->forget(address - begin(), bytes); }
+}
+
 global_memory& global_memory::get()
 {
   static global_memory* const one = new global_memory;  // outlives what frees at exit

@@ -26,6 +26,13 @@ inline constexpr std::uint64_t param_window  = std::uint64_t{3} << 56;
 
 enum class memory_kind { device, managed, pinned };
 
+//! @brief What somebody notes of the accesses to an allocation; it ends with the allocation.
+struct access_notes {
+  virtual ~access_notes() = default;
+  //! The host has written so many bytes from this one on.
+  virtual void forget(std::uint64_t byte, std::size_t bytes) = 0;
+};
+
 //! @brief One allocation. Its address is a multiple of 256; one byte past its end is already outside.
 class allocation {
  public:
@@ -51,12 +58,18 @@ class allocation {
   }
   void mark_written(std::uint64_t address, std::size_t bytes) const;
 
+  //! The same, by the host.
+  void mark_written_by_host(std::uint64_t address, std::size_t bytes) const;
+
+  [[nodiscard]] std::unique_ptr<access_notes>& notes() const { return notes_; }
+
  private:
   struct release {
     void operator()(std::byte* p) const;
   };
   std::unique_ptr<std::byte, release> data_;
   std::unique_ptr<std::uint8_t[]> written_;  // a flag a byte
+  mutable std::unique_ptr<access_notes> notes_;
   std::size_t bytes_;
   memory_kind kind_;
 };

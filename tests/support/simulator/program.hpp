@@ -37,6 +37,13 @@ enum class flow : std::uint8_t {
 };
 enum class space : std::uint8_t { generic, global, shared, local, param };
 
+//! @name What an access or a fence orders, and for whom
+//! Only interleaved blocks need to know: those that run one after the other see everything in order.
+//! @{
+enum class memory_order : std::uint8_t { weak, relaxed, acquire, release, acq_rel };
+enum class memory_scope : std::uint8_t { block, device, system };
+//! @}
+
 //! @brief What an opcode means.
 //!
 //! `form` has a letter for each operand: d destination, D destinations in braces, p a destination and perhaps a second one
@@ -65,6 +72,8 @@ struct instruction {
   std::uint32_t target        = 0;      //!< of a branch
   std::uint32_t number        = 0;      //!< its place in the program
   std::int64_t offset         = 0;      //!< of an address
+  memory_order order          = memory_order::weak;
+  memory_scope scope          = memory_scope::block;
   ptx_statement const* source = nullptr;
 };
 

@@ -52,7 +52,7 @@ cudaError_t set_memory(void* to, int value, std::size_t bytes)
   side const target{to, bytes};
   if (target.in == nullptr || !target.inside) { return cudaErrorInvalidValue; }
   std::memset(to, value, bytes);
-  target.in->mark_written(reinterpret_cast<std::uint64_t>(to), bytes);
+  target.in->mark_written_by_host(reinterpret_cast<std::uint64_t>(to), bytes);
   return cudaSuccess;
 }
 
@@ -74,11 +74,11 @@ cudaError_t copy_memory(void* to, void const* from, std::size_t bytes, cudaMemcp
   if (target.in != nullptr) {
     auto const first = reinterpret_cast<std::uint64_t>(to);
     if (source.in == nullptr) {
-      target.in->mark_written(first, bytes);
+      target.in->mark_written_by_host(first, bytes);
     } else {
       auto const begin = reinterpret_cast<std::uint64_t>(from);
       for (std::size_t i = 0; i < bytes; ++i) {
-        if (source.in->written(begin + i, 1)) { target.in->mark_written(first + i, 1); }
+        if (source.in->written(begin + i, 1)) { target.in->mark_written_by_host(first + i, 1); }
       }
     }
   }

@@ -40,6 +40,7 @@ void warp::begin()
   living_  = threads_;
   barrier_ = -1;
   turn_    = ++home_.turns;
+  left_    = ~std::uint64_t{0};
   std::fill(local_written_.begin(), local_written_.end(), std::uint8_t{0});
 }
 
@@ -105,15 +106,14 @@ std::string warp::deadlock() const
 void warp::run()
 {
   auto const& code = home_.kernel.code;
-  while (living_ != 0 && barrier_ < 0) {
-    auto const first =
-      std::find_if(groups_.begin(), groups_.end(), [](group const& g) { return !g.waits; });
+  while (living_ != 0 && barrier_ < 0 && left_ != 0) {
+    auto const first = next_group();
     if (first == groups_.end()) { fail(deadlock()); }
     group g          = *first;
     auto const after = groups_.erase(first);
     // Those who are behind go first, so that threads meet where their ways meet.
     std::uint32_t const limit = after == groups_.end() ? ~std::uint32_t{0} : after->at;
-    while (g.at < limit && g.lanes != 0 && barrier_ < 0 && !g.waits) {
+    while (g.at < limit && g.lanes != 0 && barrier_ < 0 && !g.waits && left_ != 0) {
       if (g.at >= code.size()) { fail("runs past the end of the kernel"); }
       step(g);
       if (g.at < limit && !groups_.empty() && groups_.front().at <= g.at) { break; }
@@ -129,6 +129,7 @@ void warp::step(group& g)
   current_             = &i;
   lane_                = -1;
   sectors_.clear();
+  touched_.clear();
   lane_set active = g.lanes;
   if (i.guard != 0) {
     lane_set chosen         = 0;
@@ -145,6 +146,7 @@ void warp::step(group& g)
     case flow::branch:
       if (active == g.lanes) {
         ++home_.counts.instructions;
+        --left_;
         g.at = i.target;
         return;
       }
@@ -167,6 +169,7 @@ void warp::step(group& g)
         i.run(*this, i, active);
       } else {
         turn_ = ++home_.turns;
+        if (home_.order != nullptr) { home_.order->warp_barrier(number); }
       }
       if (i.what->then == flow::block_barrier) {
         barrier_ = static_cast<std::int64_t>(
@@ -175,6 +178,80 @@ void warp::step(group& g)
   }
   ++home_.counts.instructions;
   ++g.at;
+  --left_;
+  if (!touched_.empty()) {
+    looked_at_place_ = looked_in_vain(i) ? g.at : 0;
+    left_            = 0;
+  }
+}
+
+// Those who are behind go first; but when they wait for others, these may be ahead of them in the same warp.
+std::vector<warp::group>::iterator warp::next_group()
+{
+  auto const goes = [](group const& g) { return !g.waits; };
+  if (looked_at_place_ != 0) {
+    auto const ahead = std::find_if(groups_.begin(), groups_.end(), [&](group const& g) {
+      return goes(g) && g.at > looked_at_place_;
+    });
+    looked_at_place_ = 0;
+    if (ahead != groups_.end()) { return ahead; }
+  }
+  return std::find_if(groups_.begin(), groups_.end(), goes);
+}
+
+void warp::run_piece(std::uint64_t instructions)
+{
+  left_ = piece_ = instructions;
+  touched_.clear();
+  run();
+  if (touched_.empty()) { since_look_ += piece_ - left_; }
+}
+
+bool warp::waits() const
+{
+  constexpr unsigned enough = 64;
+  return in_vain_ >= enough && changes_ == home_.order->changes();
+}
+
+void warp::fence(instruction const& i, lane_set active)
+{
+  if (home_.order != nullptr) { home_.order->fence(number, active, i.scope); }
+}
+
+// What may be a look at something that others change: a strong read, or an update.
+void warp::touch(
+  instruction const& i, std::uint64_t address, std::byte const* at, std::size_t bytes, access how)
+{
+  if (how == access::write) {
+    home_.order->change();
+  } else if (i.order != memory_order::weak) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, at, std::min(bytes, sizeof(value)));
+    touched_.push_back({at, std::min(bytes, sizeof(value)), value});
+    found_ = (found_ ^ address) * 0x9e3779b97f4a7c15U;
+    found_ = (found_ ^ value ^ found_ >> 29) * 0xbf58476d1ce4e5b9U;
+  }
+}
+
+// Whether an instruction that looked has changed nothing, and found what it found before.
+bool warp::looked_in_vain(instruction const& i)
+{
+  bool changed = false;
+  for (auto const& word : touched_) {
+    changed = changed || std::memcmp(word.at, &word.value, word.bytes) != 0;
+  }
+  if (changed) { home_.order->change(); }
+  std::uint64_t& before = found_before_[i.number];
+  // Whoever has gone through so many instructions since the last look was not waiting.
+  constexpr std::uint64_t longest_wait = 4096;
+  bool const busy                      = since_look_ + (piece_ - left_) > longest_wait;
+  since_look_                          = 0;
+  bool const news = changed || busy || before != found_ || changes_ != home_.order->changes();
+  before          = found_;
+  found_          = 0;
+  changes_        = home_.order->changes();
+  in_vain_        = news ? 0 : in_vain_ + 1;
+  return !news;
 }
 
 void warp::count_sector(std::uint64_t address, access how)
@@ -219,6 +296,7 @@ std::byte* warp::reach(
       } else {
         home_.shared.write(address, bytes, now, how == access::update);
       }
+      if (home_.order != nullptr) { touch(i, address, home_.shared.data(address), bytes, how); }
       return home_.shared.data(address);
     }
     case space::local: {
@@ -261,6 +339,10 @@ std::byte* warp::reach(
            " of an allocation of ",
            in->size());
     }
+  }
+  if (home_.order != nullptr) {
+    home_.order->reach(number, lane, i, *in, address, bytes, how);
+    touch(i, address, reinterpret_cast<std::byte const*>(address), bytes, how);
   }
   if (how == access::write) {
     in->mark_written(address, bytes);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fault.hpp"
+#include "happens_before.hpp"
 #include "launch.hpp"
 #include "memory.hpp"
 #include "program.hpp"
@@ -34,7 +35,8 @@ struct launch_state {
   std::vector<allocation const*> found{};
   std::uint64_t generation = 0;
   launch_counts counts{};
-  bool counts_sectors = false;
+  bool counts_sectors   = false;
+  happens_before* order = nullptr;  //!< where blocks are interleaved
 };
 
 //! @brief Up to 32 threads. Each has a place of its own in the program; those that are at the same place run together.
@@ -47,6 +49,19 @@ class warp {
 
   //! Runs until all threads have left or wait for the block. Throws `fault`.
   void run();
+
+  //! @name Beside the warps of other blocks
+  //! @{
+
+  //! Runs, but no more than so many instructions, and no further than to a read of memory that it may wait for.
+  void run_piece(std::uint64_t instructions);
+
+  //! Whether it has looked in vain, again and again, for what only others can change, and they have not since.
+  [[nodiscard]] bool waits() const;
+
+  //! Its number in `launch_state::order`.
+  std::uint32_t number = 0;
+  //! @}
 
   [[nodiscard]] bool done() const { return living_ == 0; }
 
@@ -69,6 +84,8 @@ class warp {
   [[nodiscard]] std::byte* reach(
     instruction const& i, unsigned lane, std::uint64_t address, std::size_t bytes, access how);
 
+  void fence(instruction const& i, lane_set active);
+
   //! Where it is, for people: the instruction that runs, and its lane if one is to blame.
   [[nodiscard]] std::string place() const;
 
@@ -86,6 +103,13 @@ class warp {
   void count_sector(std::uint64_t address, access how);
   bool take_part(instruction const& i, lane_set active);
   [[nodiscard]] std::string deadlock() const;
+  [[nodiscard]] std::vector<group>::iterator next_group();
+  void touch(instruction const& i,
+             std::uint64_t address,
+             std::byte const* at,
+             std::size_t bytes,
+             access how);
+  bool looked_in_vain(instruction const& i);
 
   launch_state& home_;
   std::uint32_t index_;
@@ -100,6 +124,19 @@ class warp {
   instruction const* current_ = nullptr;
   int lane_                   = -1;
   std::vector<std::uint64_t> sectors_;  // that this instruction has accessed
+  // Of pieces: what is left of one; what an instruction found where it may wait, and what it found before.
+  struct found_word {
+    std::byte const* at;
+    std::size_t bytes;
+    std::uint64_t value;
+  };
+  std::uint64_t left_ = ~std::uint64_t{0}, piece_ = 0, since_look_ = 0;
+  std::vector<found_word> touched_;
+  std::uint64_t found_ = 0;
+  std::unordered_map<std::uint32_t, std::uint64_t> found_before_;  // by instruction
+  unsigned in_vain_              = 0;                              // looks without any news
+  std::uint64_t changes_         = 0;                              // of memory, when it last looked
+  std::uint32_t looked_at_place_ = 0;  // if it did so in vain, behind this instruction
 };
 
 //! @brief Calls each(l) for the lanes of a set, from 0 up.

@@ -109,7 +109,7 @@ void multiply_tiles(warp& w, instruction const& i, lane_set active)
   }
 }
 
-void nothing(warp&, instruction const&, lane_set) {}
+void fence(warp& w, instruction const& i, lane_set active) { w.fence(i, active); }
 
 void trap(warp&, instruction const&, lane_set) { fail("the kernel gives up"); }
 
@@ -141,9 +141,10 @@ void add_warp_operations(operation_table& t)
                                  "membar.sys",
                                  "fence.sc.sys",
                                  "fence.sc.gpu",
+                                 "fence.acq_rel.cta",
                                  "fence.acq_rel.gpu",
                                  "fence.acq_rel.sys"}) {
-    t[name] = {.run = &nothing, .form = ""};
+    t[name] = {.run = &fence, .form = ""};
   }
   auto const exchange =
     [&](std::string const& name, std::string_view form, handler run, std::uint8_t count = 1) {
