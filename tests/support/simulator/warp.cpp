@@ -128,8 +128,7 @@ void warp::step(group& g)
   instruction const& i = home_.kernel.code[g.at];
   current_             = &i;
   lane_                = -1;
-  sectors_.clear();
-  lane_set active = g.lanes;
+  lane_set active      = g.lanes;
   if (i.guard != 0) {
     lane_set chosen         = 0;
     auto const* const guard = lanes(i.guard);
@@ -173,17 +172,9 @@ void warp::step(group& g)
           lanes(i.slots[0])[static_cast<unsigned>(std::countr_zero(active))]);
       }
   }
+  if (home_.traffic != nullptr) { home_.traffic->end_statement(); }
   ++home_.counts.instructions;
   ++g.at;
-}
-
-void warp::count_sector(std::uint64_t address, access how)
-{
-  if (!home_.counts_sectors) { return; }
-  std::uint64_t const sector = address / 32;
-  if (std::find(sectors_.rbegin(), sectors_.rend(), sector) != sectors_.rend()) { return; }
-  sectors_.push_back(sector);
-  ++(how == access::read ? home_.counts.read_sectors : home_.counts.written_sectors);
 }
 
 std::byte* warp::reach(
@@ -219,6 +210,7 @@ std::byte* warp::reach(
       } else {
         home_.shared.write(address, bytes, now, how == access::update);
       }
+      if (home_.traffic != nullptr) { home_.traffic->reach_shared(lane, address, bytes); }
       return home_.shared.data(address);
     }
     case space::local: {
@@ -270,7 +262,9 @@ std::byte* warp::reach(
          " of an allocation of ",
          in->size());
   }
-  count_sector(address, how);
+  if (home_.traffic != nullptr) {
+    home_.traffic->reach_global(address, bytes, how == access::read);
+  }
   return reinterpret_cast<std::byte*>(address);
 }
 

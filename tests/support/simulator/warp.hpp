@@ -10,6 +10,7 @@
 #include "launch.hpp"
 #include "memory.hpp"
 #include "program.hpp"
+#include "traffic.hpp"
 
 #include <bit>
 #include <cstddef>
@@ -34,7 +35,7 @@ struct launch_state {
   std::vector<allocation const*> found{};
   std::uint64_t generation = 0;
   launch_counts counts{};
-  bool counts_sectors = false;
+  traffic_counter* traffic = nullptr;  //!< where accesses of memory are counted
 };
 
 //! @brief Up to 32 threads. Each has a place of its own in the program; those that are at the same place run together.
@@ -83,7 +84,6 @@ class warp {
   void step(group& current);
   void put(group added);
   void leave(lane_set lanes);
-  void count_sector(std::uint64_t address, access how);
   bool take_part(instruction const& i, lane_set active);
   [[nodiscard]] std::string deadlock() const;
 
@@ -99,7 +99,6 @@ class warp {
   std::vector<std::uint8_t> local_written_;
   instruction const* current_ = nullptr;
   int lane_                   = -1;
-  std::vector<std::uint64_t> sectors_;  // that this instruction has accessed
 };
 
 //! @brief Calls each(l) for the lanes of a set, from 0 up.
