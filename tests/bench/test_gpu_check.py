@@ -176,7 +176,7 @@ STAND_INS = {
         report=$2
         shift 2
         [ -n "$TERSUM_PROFILE" ] || exit 3
-        TERSUM_SIMULATED_PROFILE=$report.ncu-rep "$@" || exit
+        TERSUM_SIMULATED_COUNTS=$report.ncu-rep "$@" || exit
         [ -s "$report.ncu-rep" ] || echo encode_kernel >"$report.ncu-rep"
         """,
 }
@@ -185,7 +185,9 @@ CSV = f"""
     sys.path[:0] = [{str(ROOT / "tests/bench")!r}]
     import test_gpu_check
     with open(sys.argv[1], encoding="utf-8") as file:
-        names = subprocess.run(["c++filt"], stdin=file, capture_output=True, text=True, check=True).stdout.splitlines()
+        lines = [line for line in file if not line.startswith("0\\t")]  # those between the marks
+    text = "".join(line.rpartition("\\t")[2] for line in lines)
+    names = subprocess.run(["c++filt"], input=text, capture_output=True, text=True, check=True).stdout.splitlines()
     sys.stdout.write(test_gpu_check.csv_of([(name, 1000) for name in names]))
     """
 # A benchmark that has what the filter asks for, by name. STAND_IN_KILLED is a file with the script's process, which it then kills.

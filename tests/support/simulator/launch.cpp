@@ -41,16 +41,21 @@ class grid_run {
   }
 
   //! Blocks one after the other.
-  launch_counts run(bool counts_sectors)
+  launch_counts run(bool counts_traffic)
   {
-    state_.counts_sectors = counts_sectors;
+    traffic_counter traffic;
+    if (counts_traffic) { state_.traffic = &traffic; }
     extent at{};
     for (at[2] = 0; at[2] < shape_.grid[2]; ++at[2]) {
       for (at[1] = 0; at[1] < shape_.grid[1]; ++at[1]) {
         for (at[0] = 0; at[0] < shape_.grid[0]; ++at[0]) { run_block(at); }
       }
     }
-    return state_.counts;
+    launch_counts result = state_.counts;
+    result.loads         = traffic.loads;
+    result.stores        = traffic.stores;
+    result.shared        = traffic.shared;
+    return result;
   }
 
  private:
@@ -197,12 +202,12 @@ std::string resident_block::waits_at() const
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
                          std::vector<std::byte> const& parameters,
-                         bool counts_sectors)
+                         bool counts_traffic)
 {
   if (auto* const rank = interleaved_ranks::member::of_this_thread()) {
     return rank->run(kernel, shape, parameters);
   }
-  return grid_run{kernel, shape, parameters}.run(counts_sectors);
+  return grid_run{kernel, shape, parameters}.run(counts_traffic);
 }
 
 }  // namespace tersum::simulator

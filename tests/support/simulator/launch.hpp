@@ -7,6 +7,7 @@
 #pragma once
 
 #include "program.hpp"
+#include "traffic.hpp"
 
 #include <array>
 #include <cstddef>
@@ -27,20 +28,19 @@ struct launch_shape {
 
 //! @brief What a launch did.
 struct launch_counts {
-  std::uint64_t instructions = 0;  //!< Statements of PTX that warps went through.
-  std::uint64_t barriers     = 0;  //!< Barriers that blocks passed, each block for itself.
-  std::uint64_t read_sectors =
-    0;  //!< 32 bytes of global memory, once for each statement of a warp that reads any of them,
-  std::uint64_t written_sectors = 0;  //!< or writes or updates any.
+  std::uint64_t instructions = 0;   //!< Statements of PTX that warps went through.
+  std::uint64_t barriers     = 0;   //!< Barriers that blocks passed, each block for itself.
+  access_counts loads{}, stores{};  //!< Of global memory, where they are asked for.
+  shared_counts shared{};           //!< Likewise.
 };
 
 //! @brief Runs a kernel to its end, blocks one after the other, or, for a host thread that is a rank of `interleaved_ranks`, together
 //! with the kernels of the other ranks. Throws `fault`, which names the kernel, the block and the thread.
-//! @param counts_sectors  Whether sectors are counted, which takes a while.
+//! @param counts_traffic  Whether accesses of memory are counted, which takes a while.
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
                          std::vector<std::byte> const& parameters,
-                         bool counts_sectors = false);
+                         bool counts_traffic = false);
 
 class happens_before;
 class grid_run;

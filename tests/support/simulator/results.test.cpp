@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 using namespace tersum::simulator;
 
@@ -169,30 +170,119 @@ TEST_CASE("[simulator] conversions")
         0x7f808000);
 }
 
+static launch_counts counts_of(std::string const& body,
+                               std::uint32_t threads,
+                               std::uint32_t blocks = 1)
+{
+  launch_counts counts;
+  run_words(body, threads, 4096, 16384, blocks, &counts);
+  return counts;
+}
+
 TEST_CASE("[simulator] a launch counts statements, barriers and sectors")
 {
-  auto const counts_of = [](std::string const& body, std::uint32_t threads, std::uint32_t blocks) {
-    launch_counts counts;
-    run_words(body, threads, 4096, 0, blocks, &counts);
-    return counts;
-  };
-  auto const none = counts_of("", 32, 1);
+  auto const none = counts_of("", 32);
   CHECK(none.barriers == 0);
-  CHECK(none.read_sectors + none.written_sectors == 0);
+  CHECK(none.loads.requests + none.stores.requests + none.shared.requests == 0);
   // A warp stores 128 bytes: four sectors. Then each lane reads a word that is 32 bytes from the next lane's, and all read one.
   std::string const body = "st.global.u32 [%mine], %tid; bar.sync 0;"
                            "mul.wide.u32 %rd1, %tid, 32; add.s64 %rd2, %out, %rd1;"
                            "st.global.u32 [%rd2], %tid; ld.global.u32 %r1, [%rd2];"
                            "ld.global.u32 %r2, [%out];";
-  auto const one = counts_of(body, 32, 1), more = counts_of(body, 64, 3);
+  auto const one = counts_of(body, 32), more = counts_of(body, 64, 3);
   CHECK(one.instructions == none.instructions + 7);
   CHECK(one.barriers == 1);
-  CHECK(one.written_sectors == 4 + 32);
-  CHECK(one.read_sectors == 32 + 1);
+  CHECK(one.stores.requests == 2);
+  CHECK(one.stores.sectors == 4 + 32);
+  CHECK(one.stores.bytes == 2 * 128);
+  CHECK(one.loads.requests == 2);
+  CHECK(one.loads.sectors == 32 + 1);
+  CHECK(one.loads.bytes == 128 + 4);
+  // The first four sectors are stored twice, the first is read twice.
+  CHECK(one.stores.distinct_sectors == 32);
+  CHECK(one.loads.distinct_sectors == 32);
   CHECK(more.instructions == 6 * one.instructions);
   CHECK(more.barriers == 3);
-  CHECK(more.written_sectors == 6 * one.written_sectors);
-  CHECK(more.read_sectors == 6 * one.read_sectors);
+  CHECK(more.stores.sectors == 6 * one.stores.sectors);
+  CHECK(more.loads.sectors == 6 * one.loads.sectors);
+  // Three blocks access what one does, and their second warp what is behind it.
+  CHECK(more.stores.distinct_sectors == 64);
+  CHECK(more.loads.distinct_sectors == 64);
+}
+
+TEST_CASE(
+  "[simulator] sectors of a request are those that its lanes touch, however wide their accesses")
+{
+  // Sixteen bytes a lane, one lane's `apart` bytes from the next one's: 512 bytes, in every sector that has any of them.
+  for (std::uint64_t const apart : {16, 32, 48, 64}) {
+    std::string const at = "mul.wide.u32 %rd1, %tid, " + std::to_string(apart) + ";";
+    auto const got =
+      counts_of(at + "add.s64 %rd2, %out, %rd1; st.global.v4.u32 [%rd2], {%tid, %tid, %tid, %tid};"
+                     "ld.global.v2.u64 {%rd3, %rd4}, [%rd2];",
+                32);
+    std::uint64_t const sectors = apart == 16 ? 16 : 32;
+    for (auto const& way : {got.stores, got.loads}) {
+      CHECK(way.requests == 1);
+      CHECK(way.sectors == sectors);
+      CHECK(way.distinct_sectors == sectors);
+      CHECK(way.bytes == 512);
+    }
+  }
+  // Bytes that several lanes want are used once; lanes whose guard is false, and an update, which counts as a store.
+  auto const few = counts_of("mov.u32 %r1, 0; st.global.u32 [%out], %r1; setp.lt.u32 %p1, %tid, 8;"
+                             "@%p1 st.global.u32 [%mine], %r1; @%p1 ld.global.u8 %r2, [%out+3];"
+                             "setp.gt.u32 %p2, %tid, 31; @%p2 ld.global.u32 %r2, [%mine];"
+                             "red.global.add.u32 [%out+4], %r1;",
+                             32);
+  CHECK(few.stores.requests == 3);
+  CHECK(few.stores.sectors == 3);
+  CHECK(few.stores.bytes == 4 + 32 + 4);
+  CHECK(few.stores.distinct_sectors == 1);
+  CHECK(few.loads.requests == 1);
+  CHECK(few.loads.bytes == 1);
+}
+
+TEST_CASE("[simulator] lanes that want different words of a bank wait for each other")
+{
+  struct law {
+    char const* type;
+    std::uint64_t apart, wavefronts, conflicts;
+  };
+  // Words of four bytes that are s words apart meet in gcd(s, 32) of them a bank. Of eight bytes half of the lanes, of sixteen
+  // a quarter are served at once, which are free of conflicts where they are neighbours.
+  law const laws[] = {{"u32 [%r2], %tid", 0, 1, 0},
+                      {"u8 [%r2], %tid", 1, 1, 0},
+                      {"u32 [%r2], %tid", 4, 1, 0},
+                      {"u32 [%r2], %tid", 8, 2, 1},
+                      {"u32 [%r2], %tid", 12, 1, 0},
+                      {"u32 [%r2], %tid", 16, 4, 3},
+                      {"u32 [%r2], %tid", 132, 1, 0},
+                      {"u32 [%r2], %tid", 128, 32, 31},
+                      {"v2.u32 [%r2], {%tid, %tid}", 8, 2, 0},
+                      {"v2.u32 [%r2], {%tid, %tid}", 16, 4, 2},
+                      {"v2.u32 [%r2], {%tid, %tid}", 128, 32, 30},
+                      {"v4.u32 [%r2], {%tid, %tid, %tid, %tid}", 16, 4, 0},
+                      {"v4.u32 [%r2], {%tid, %tid, %tid, %tid}", 32, 8, 4},
+                      {"v4.u32 [%r2], {%tid, %tid, %tid, %tid}", 48, 4, 0},
+                      {"v4.u32 [%r2], {%tid, %tid, %tid, %tid}", 128, 32, 28}};
+  for (auto const& [store, apart, wavefronts, conflicts] : laws) {
+    CAPTURE(store);
+    CAPTURE(apart);
+    // All lanes at one address would be a race, but for one lane.
+    std::string const guard = apart == 0 ? "setp.eq.u32 %p1, %tid, 0; @%p1 " : "";
+    auto const got =
+      counts_of("mov.u32 %r1, memory; mul.lo.u32 %r2, %tid, " + std::to_string(apart) +
+                  "; add.u32 %r2, %r1, %r2; " + guard + "st.shared." + store +
+                  "; bar.sync 0;"
+                  "ld.shared.u8 %r3, [%r2];",
+                32);
+    CHECK(got.shared.requests == 2);
+    // Bytes of words that are four bytes wide or wider: a wavefront for each word of a bank.
+    std::uint64_t const steps    = apart / 4;
+    std::uint64_t const of_bytes = apart < 4 ? 1 : std::gcd(steps, std::uint64_t{32});
+    CHECK(got.shared.wavefronts == wavefronts + of_bytes);
+    CHECK(got.shared.conflicts == conflicts + of_bytes - 1);
+  }
 }
 
 TEST_CASE("[simulator] tensor cores multiply tiles")

@@ -4,6 +4,7 @@
 //! @file
 //! The functions of the CUDA runtime, called as the code that nvcc generates calls them.
 
+#include "launch_report.hpp"
 #include "run_ptx.hpp"
 
 #include <doctest/doctest.h>
@@ -12,11 +13,13 @@
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -139,23 +142,73 @@ TEST_CASE("[simulator] kernels are launched with limits")
   CHECK(w.all(9));
 }
 
-TEST_CASE("[simulator] a profile has the kernels that are launched between its marks")
+TEST_CASE(
+  "[simulator] a file has a line for each launch, which says whether it is between a profiler's marks")
 {
   words const w;
   stream const on;
-  std::string const name = "tersum-profile-" + std::to_string(getpid());
+  std::string const name = "tersum-counts-" + std::to_string(getpid());
   std::string const path = (std::filesystem::temp_directory_path() / name).string();
-  setenv("TERSUM_SIMULATED_PROFILE", path.c_str(), 1);
+  setenv("TERSUM_SIMULATED_COUNTS", path.c_str(), 1);
   CHECK(launch(w.data(), 32, on) == cudaSuccess);
   CHECK(cudaProfilerStart() == cudaSuccess);
   CHECK(launch(w.data(), 32, on) == cudaSuccess);
   CHECK(launch(w.data(), 32, on) == cudaSuccess);
   CHECK(cudaProfilerStop() == cudaSuccess);
+  unsetenv("TERSUM_SIMULATED_COUNTS");
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
+  // A block of 32 threads, whose warp reads and writes 128 bytes in four sectors; statements stand between.
+  std::ifstream file{path};
+  std::string line, marks;
+  while (std::getline(file, line)) {
+    marks += line.substr(0, 2);
+    CHECK(line.substr(2, 5) == "1\t32\t");
+    CHECK(line.substr(line.find('\t', 7)) == "\t0\t1\t4\t128\t4\t1\t4\t128\t4\t0\t0\t0\tk");
+  }
+  CHECK(marks == "0\t1\t1\t");
+  std::remove(path.c_str());
+}
+
+TEST_CASE("[simulator] a table sums up the launches of each kernel")
+{
+  words const w;
+  stream const on;
+  setenv("TERSUM_SIMULATED_PROFILE", "1", 1);
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
   CHECK(launch(w.data(), 32, on) == cudaSuccess);
   unsetenv("TERSUM_SIMULATED_PROFILE");
-  std::ifstream file{path};
-  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == "k\nk\n");
-  std::remove(path.c_str());
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  tersum::simulator::launch_report::get().print(file);
+  std::rewind(file);
+  std::string text(4096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  // The heading, and one line: two launches, of two requests of four full sectors each.
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  std::istringstream line{text.substr(text.find('\n') + 1)};
+  std::vector<std::string> cells{std::istream_iterator<std::string>{line}, {}};
+  REQUIRE(cells.size() == 20);
+  CHECK(cells[0] == "2");
+  cells.erase(cells.begin(), cells.begin() + 2);
+  CHECK(cells == std::vector<std::string>{"0",
+                                          "|",
+                                          "2",
+                                          "4.00",
+                                          "100%",
+                                          "|",
+                                          "2",
+                                          "4.00",
+                                          "100%",
+                                          "|",
+                                          "512",
+                                          "256",
+                                          "256",
+                                          "|",
+                                          "0",
+                                          "0",
+                                          "|",
+                                          "k"});
 }
 
 TEST_CASE("[simulator] what a kernel does wrong, all later calls tell")

@@ -6,6 +6,7 @@
 
 #include "fault.hpp"
 #include "launch.hpp"
+#include "launch_report.hpp"
 #include "modules.hpp"
 #include "runtime_state.hpp"
 
@@ -13,8 +14,6 @@
 #include <cuda_runtime_api.h>
 #include <vector_types.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -81,62 +80,6 @@ cudaError_t check_shape(program const& kernel,
   return cudaSuccess;
 }
 
-// Runs it, and where the environment names a file adds a line of what it did: columns between tabs.
-void run_and_count(program const& kernel,
-                   launch_shape const& shape,
-                   std::vector<std::byte> const& parameters)
-{
-  char const* const path     = std::getenv("TERSUM_SIMULATED_COUNTS");
-  launch_counts const counts = run_kernel(kernel, shape, parameters, path != nullptr);
-  if (path == nullptr) { return; }
-  static std::mutex guard;
-  std::lock_guard const lock{guard};
-  std::FILE* const file = std::fopen(path, "a");
-  if (file == nullptr) { return; }
-  auto const of = [](extent const& e) { return std::uint64_t{e[0]} * e[1] * e[2]; };
-  for (std::uint64_t const number : {of(shape.grid),
-                                     of(shape.block),
-                                     counts.instructions,
-                                     counts.barriers,
-                                     counts.read_sectors,
-                                     counts.written_sectors}) {
-    std::fprintf(file, "%llu\t", static_cast<unsigned long long>(number));
-  }
-  std::fprintf(file, "%s\n", kernel.name.c_str());
-  std::fclose(file);
-}
-
-// Between cudaProfilerStart and cudaProfilerStop: where the names of launched kernels go, one a line, for programs that stand in
-// for a profiler.
-struct profile {
-  std::mutex guard;
-  std::FILE* file = nullptr;
-
-  static profile& get()
-  {
-    static profile* const one = new profile;
-    return *one;
-  }
-
-  void open()
-  {
-    std::lock_guard const lock{guard};
-    char const* const path = std::getenv("TERSUM_SIMULATED_PROFILE");
-    if (file == nullptr && path != nullptr) { file = std::fopen(path, "a"); }
-  }
-  void note(char const* kernel)
-  {
-    std::lock_guard const lock{guard};
-    if (file != nullptr) { std::fprintf(file, "%s\n", kernel); }
-  }
-  void close()
-  {
-    std::lock_guard const lock{guard};
-    if (file != nullptr) { std::fclose(file); }
-    file = nullptr;
-  }
-};
-
 cudaError_t launch(registered_kernel* registered,
                    launch_shape const& shape,
                    void** arguments,
@@ -157,10 +100,11 @@ cudaError_t launch(registered_kernel* registered,
                   arguments[i],
                   kernel.source.parameters[i].bytes);
     }
-    profile::get().note(kernel.name.c_str());
     return enqueue(stream, [&kernel, shape, parameters = std::move(parameters)] {
       try {
-        run_and_count(kernel, shape, parameters);
+        launch_counts const counts =
+          run_kernel(kernel, shape, parameters, launch_report::counts_traffic());
+        launch_report::get().add(kernel, shape, counts);
         return cudaSuccess;
       } catch (fault const& f) {
         break_device(f.what());
@@ -256,13 +200,13 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* sha
 
 cudaError_t cudaProfilerStart()
 {
-  profile::get().open();
+  launch_report::get().mark(true);
   return result(cudaSuccess);
 }
 
 cudaError_t cudaProfilerStop()
 {
-  profile::get().close();
+  launch_report::get().mark(false);
   return result(cudaSuccess);
 }
 

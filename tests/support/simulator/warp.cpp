@@ -128,7 +128,6 @@ void warp::step(group& g)
   instruction const& i = home_.kernel.code[g.at];
   current_             = &i;
   lane_                = -1;
-  sectors_.clear();
   touched_.clear();
   lane_set active = g.lanes;
   if (i.guard != 0) {
@@ -176,6 +175,7 @@ void warp::step(group& g)
           lanes(i.slots[0])[static_cast<unsigned>(std::countr_zero(active))]);
       }
   }
+  if (home_.traffic != nullptr) { home_.traffic->end_statement(); }
   ++home_.counts.instructions;
   ++g.at;
   --left_;
@@ -254,15 +254,6 @@ bool warp::looked_in_vain(instruction const& i)
   return !news;
 }
 
-void warp::count_sector(std::uint64_t address, access how)
-{
-  if (!home_.counts_sectors) { return; }
-  std::uint64_t const sector = address / 32;
-  if (std::find(sectors_.rbegin(), sectors_.rend(), sector) != sectors_.rend()) { return; }
-  sectors_.push_back(sector);
-  ++(how == access::read ? home_.counts.read_sectors : home_.counts.written_sectors);
-}
-
 std::byte* warp::reach(
   instruction const& i, unsigned lane, std::uint64_t address, std::size_t bytes, access how)
 {
@@ -297,6 +288,7 @@ std::byte* warp::reach(
         home_.shared.write(address, bytes, now, how == access::update);
       }
       if (home_.order != nullptr) { touch(i, address, home_.shared.data(address), bytes, how); }
+      if (home_.traffic != nullptr) { home_.traffic->reach_shared(lane, address, bytes); }
       return home_.shared.data(address);
     }
     case space::local: {
@@ -352,7 +344,9 @@ std::byte* warp::reach(
          " of an allocation of ",
          in->size());
   }
-  count_sector(address, how);
+  if (home_.traffic != nullptr) {
+    home_.traffic->reach_global(address, bytes, how == access::read);
+  }
   return reinterpret_cast<std::byte*>(address);
 }
 

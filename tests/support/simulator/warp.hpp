@@ -11,6 +11,7 @@
 #include "launch.hpp"
 #include "memory.hpp"
 #include "program.hpp"
+#include "traffic.hpp"
 
 #include <bit>
 #include <cstddef>
@@ -35,8 +36,8 @@ struct launch_state {
   std::vector<allocation const*> found{};
   std::uint64_t generation = 0;
   launch_counts counts{};
-  bool counts_sectors   = false;
-  happens_before* order = nullptr;  //!< where blocks are interleaved
+  traffic_counter* traffic = nullptr;  //!< where accesses of memory are counted
+  happens_before* order    = nullptr;  //!< where blocks are interleaved
 };
 
 //! @brief Up to 32 threads. Each has a place of its own in the program; those that are at the same place run together.
@@ -100,7 +101,6 @@ class warp {
   void step(group& current);
   void put(group added);
   void leave(lane_set lanes);
-  void count_sector(std::uint64_t address, access how);
   bool take_part(instruction const& i, lane_set active);
   [[nodiscard]] std::string deadlock() const;
   [[nodiscard]] std::vector<group>::iterator next_group();
@@ -123,7 +123,6 @@ class warp {
   std::vector<std::uint8_t> local_written_;
   instruction const* current_ = nullptr;
   int lane_                   = -1;
-  std::vector<std::uint64_t> sectors_;  // that this instruction has accessed
   // Of pieces: what is left of one; what an instruction found where it may wait, and what it found before.
   struct found_word {
     std::byte const* at;
