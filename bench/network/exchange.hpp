@@ -191,12 +191,25 @@ class bench {
 
   template <class Codec>
   struct piece {
-    piece(Codec const& codec, std::span<float> part, bench const& b)
-      : mean(part), tensors(part.size()),
-        plan(codec.plan(tensors.get(), {.size = b.ranks_, .rank = b.rank_})),
+    //! @param ends  Of a sharded codec: where the ranks' shards of this piece begin, and the last one ends.
+    piece(Codec const& codec,
+          std::span<float> part,
+          bench const& b,
+          std::vector<std::uint64_t> ends = {})
+      : mean(part), tensors(part.size()), boundaries(std::move(ends)),
+        plan(plan_of(codec, {.size = b.ranks_, .rank = b.rank_})),
         state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1),
         scratch(scratch_bytes(plan) / 16 + 1)
     {
+    }
+
+    tersum::plan<Codec> plan_of(Codec const& codec, world const& ranks) const
+    {
+      if constexpr (sharding<Codec>) {
+        return codec.plan(tensors.get(), ranks, boundaries);
+      } else {
+        return codec.plan(tensors.get(), ranks);
+      }
     }
 
     //! @param computing  Held while this rank computes, not while it waits for the others: pieces then come to the network
@@ -229,6 +242,7 @@ class bench {
     std::span<float> mean;
     std::vector<float> shard;
     shape<Codec> tensors;
+    std::vector<std::uint64_t> boundaries;
     tersum::plan<Codec> plan;
     std::vector<word4> state, workspace, scratch;
   };
@@ -238,19 +252,43 @@ class bench {
   std::vector<piece<Codec>> cut(Codec const& codec, std::size_t count)
   {
     std::vector<piece<Codec>> pieces;
-    pieces.reserve(count);  // plans point into them
-    for (std::size_t k = 0; k < count; ++k) {
-      rank_blocks const blocks{.count         = (mean_.size() + 1023) / 1024,
-                               .element_bytes = 1,
-                               .ranks         = static_cast<int>(count)};
-      std::size_t const begin = blocks.begin(static_cast<int>(k)) * 1024;
-      std::size_t const end = std::min(mean_.size(), blocks.begin(static_cast<int>(k) + 1) * 1024);
-      pieces.emplace_back(codec, std::span{mean_}.subspan(begin, end - begin), *this);
+    auto const ranks = static_cast<std::size_t>(ranks_);
+    pieces.reserve(count * ranks);  // plans point into them
+    auto const add = [&](std::size_t begin, std::size_t end, std::vector<std::uint64_t> ends) {
+      std::size_t const k = pieces.size();
+      pieces.emplace_back(
+        codec, std::span{mean_}.subspan(begin, end - begin), *this, std::move(ends));
       auto& made = pieces.back();
       require(agree_on(*lanes_[0], made.plan, k));
       require(initialize(cpu_executor{}, made.plan, made.bytes(made.state), k));
+    };
+    if (!sharding<Codec> || count == 1) {
+      for (std::size_t k = 0; k < count; ++k) {
+        add(cut_of(mean_.size(), k, count), cut_of(mean_.size(), k + 1, count), {});
+      }
+      return pieces;
+    }
+    // Shards stay whole: a piece is a slice of one rank's. The ranks' shards take turns, so that all of them are busy.
+    rank_blocks const shards{.count = mean_.size(), .element_bytes = 1, .ranks = ranks_};
+    for (std::size_t k = 0; k < count; ++k) {
+      for (int owner = 0; owner < ranks_; ++owner) {
+        std::size_t const first = shards.begin(owner);
+        std::size_t const begin = cut_of(shards.size(owner), k, count);
+        std::size_t const end   = cut_of(shards.size(owner), k + 1, count);
+        std::vector<std::uint64_t> ends(ranks + 1, end - begin);
+        std::fill_n(ends.begin(), owner + 1, 0);
+        add(first + begin, first + end, std::move(ends));
+      }
     }
     return pieces;
+  }
+
+  //! Where piece k of `count` begins, which is where a chunk of 1024 does.
+  static std::size_t cut_of(std::size_t size, std::size_t k, std::size_t count)
+  {
+    rank_blocks const blocks{
+      .count = (size + 1023) / 1024, .element_bytes = 1, .ranks = static_cast<int>(count)};
+    return std::min(size, blocks.begin(static_cast<int>(k)) * 1024);
   }
 
   //! Milliseconds of the slowest rank, the median over the steps, after one that is not counted.

@@ -8,10 +8,11 @@
 #   bash bench/network/run.sh [--all] [ranks [coordinates [steps [rate...]]]]     (default: 4 25000000 15 1000)
 #
 # Rates are in Mbit/s, 0 for no limit. There are seventeen codecs; --all first builds the program with every preset, in
-# build/network, which compiles for some minutes. PIECES (12) are what a gradient is cut into for the overlapped exchange;
-# CODEC names codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open MPI's. validate.py sets
-# CORES and COPY_RATE, see exchange.hpp, and prints JSON: then each rank stays on one of so many cores, in turn. BURST (256kb) is the
-# size of the token bucket, of which as much passes at once. Needs root, iproute2, util-linux and, without --all,
+# build/network, which compiles for some minutes. PIECES (12) are what a gradient is cut into for the overlapped exchange, or, under a
+# sharded codec, each rank's shard; CODEC names codecs to run besides fp16, with commas between; TRANSPORT is gloo (default) or mpi, Open
+# MPI's. validate.py sets CORES and COPY_RATE, see exchange.hpp, and prints JSON: then each rank stays on one of so many cores, in turn.
+# BURST (256kb) is the size of the token bucket, of which as much passes at once. Where the machine has other work, put `chrt -r 1` in
+# front: the ranks then have real-time priority. Needs root, iproute2, util-linux and, without --all,
 # tersum.bench.network.* (BUILD, default build/cpu). Where namespaces are not allowed it says so and ends with 77. Nothing
 # is made in the root namespace; everything is removed at the end, also when interrupted.
 

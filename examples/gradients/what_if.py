@@ -4,7 +4,7 @@
 """What two designs that the library does not have would gain, simulated in double: widths that the second of two shots
 chooses anew, and chunks whose mean travels apart. Needs numpy.
 
-usage: what_if.py FROM     FROM/<set>_worker<k>.npy
+usage: what_if.py FROM [DRAWS]     FROM/<set>_worker<k>.npy; draws of signs and dither, 8 if not given
 """
 
 import pathlib
@@ -16,7 +16,6 @@ import numpy as np
 HEADER = pathlib.Path(__file__).parents[2] / "include/tersum/quantize/detail/lloyd_max_levels.hpp"
 LEVELS = [float(x) for x in re.findall(r"(\d*\.\d+)f", HEADER.read_text().split("= {")[1])]
 LOSS = {1: 0.5708, 2: 0.1331, 3: 0.03578, 4: 0.009592, 5: 0.002511, 6: 6.447e-4, 8: 4.119e-5}  # of lloyd_max
-DRAWS = 8
 
 
 def chunks(values, size):
@@ -52,7 +51,8 @@ def lloyd_max(v, widths):
 
 
 def second_widths(ranks, bits, rng, size=512):
-    """Errors of two shots: with equal widths, with widths of its own in the second, with both from known energies."""
+    """Errors of two shots: with equal widths, with widths of its own in the second, with equal widths by what both encodings
+    lose, with the next greater width in the second, with both from known energies."""
     signs = rng.choice([-1.0, 1.0], chunks(ranks[0], size).shape)
     hadamard = np.ones((1, 1))
     while len(hadamard) < size:
@@ -75,15 +75,27 @@ def second_widths(ranks, bits, rng, size=512):
         summed = sum(lloyd_max(x, first) for x in v)
         energy = np.where(first > 0, (summed * summed).sum(1), 0)
         anew.append(error(first, allocate(energy, LOSS, cost, (1 - share) * both)))
-    pairs = [(0, 0)] + [(a, b) for a in LOSS for b in LOSS]
-    costs = np.array([cost.get(a, 0) + cost.get(b, 0) for a, b in pairs], float)
-    losses = np.stack([own * LOSS[a] + mean * LOSS[b] if a else mean for a, b in pairs], 1)
-    low, high = 1e-30, 1e12
-    for _ in range(200):
-        price = np.sqrt(low * high)
-        low, high = (price, high) if costs[np.argmin(losses + price * costs, 1)].sum() > both else (low, price)
-    joint = np.array(pairs)[np.argmin(losses + high * costs, 1)]
-    return error(equal, equal), min(anew), error(joint[:, 0], joint[:, 1])
+
+    def choose(pairs, down):
+        """Widths up and down for each chunk, one of the pairs, if the energy of its sum is as `down` says."""
+        pairs = [(0, 0), *pairs]
+        costs = np.array([cost.get(a, 0) + cost.get(b, 0) for a, b in pairs], float)
+        losses = np.stack([own * LOSS[a] + down * LOSS[b] if a else down for a, b in pairs], 1)
+        low, high = 1e-30, 1e12
+        for _ in range(200):
+            price = np.sqrt(low * high)
+            low, high = (price, high) if costs[np.argmin(losses + price * costs, 1)].sum() > both else (low, price)
+        return error(*np.array(pairs)[np.argmin(losses + high * costs, 1)].T)
+
+    widths = sorted(LOSS)
+    alike = own * mean.sum() / own.sum()  # what is known of the sums if only their energy in all is
+    return (
+        error(equal, equal),
+        min(anew),
+        choose([(a, a) for a in LOSS], mean),
+        choose(zip(widths, widths[1:]), alike),
+        choose([(a, b) for a in LOSS for b in LOSS], mean),
+    )
 
 
 def growing(q):
@@ -129,18 +141,22 @@ def means_apart(ranks, bits, rng, apart, hops, nearest=False):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     source = pathlib.Path(sys.argv[1])
+    draws = int(sys.argv[2]) if len(sys.argv) == 3 else 8
     for name in sorted({path.name.rsplit("_worker", 1)[0] for path in source.glob("*_worker*.npy")}):
         ranks = [np.load(path) for path in sorted(source.glob(f"{name}_worker*.npy"))]
         for bits in (2, 3, 4):
-            got = np.mean([second_widths(ranks, bits, np.random.default_rng(k)) for k in range(DRAWS)], 0)
-            print(f"{name}, {bits} bits: equal widths {got[0]:.5f}, second anew {got[1]:.5f}, joint {got[2]:.5f}")
+            got = np.mean([second_widths(ranks, bits, np.random.default_rng(k)) for k in range(draws)], 0)
+            print(
+                f"{name}, {bits} bits: equal widths {got[0]:.5f}, second anew {got[1]:.5f}, weighed {got[2]:.5f}, "
+                f"wider down {got[3]:.5f}, joint {got[4]:.5f}"
+            )
         for bits in (4, 5):
             for hops in (False, True):
                 draw = lambda *how: np.mean(
-                    [means_apart(ranks, bits, np.random.default_rng(k), how[0], hops, *how[1:]) for k in range(DRAWS)]
+                    [means_apart(ranks, bits, np.random.default_rng(k), how[0], hops, *how[1:]) for k in range(draws)]
                 )
                 line = f"{name}, {bits} bits, {'hops' if hops else 'two shots'}: {draw(False):.5f}"
                 print(f"{line}, means apart {draw(True):.5f}" + (f", hops to nearest {draw(False, True):.5f}" if hops else ""))
