@@ -57,6 +57,8 @@ template <unsigned Levels, class Args, class Context>
 struct block_selection {
   static constexpr unsigned levels  = Levels;
   static constexpr unsigned threads = select_threads<Context>;
+  //! Whether chunks are listed by their levels.
+  static constexpr bool orders = requires(Args const& a) { a.selection.order; };
   static_assert(digit_count % threads == 0 && threads % 32 == 0 && threads <= 1024,
                 "tersum: cuda_tuning.select_threads must be a power of two from 32 to 1024");
 
@@ -304,11 +306,16 @@ struct block_selection {
         continue;
       }
       // Two levels in the halves of a word: a block has no more threads than a half holds.
-      std::uint32_t number = 0;
+      std::uint32_t number                = 0;
+      [[maybe_unused]] std::uint32_t sent = 0;  // chunks with lower numbers on any level
       TERSUM_UNROLL
       for (unsigned l = 0; l < levels; l += 2) {
         std::uint32_t const below =
           scan((level == l + 1 ? 1u : 0u) | (level == l + 2 ? 0x10000u : 0u), total);
+        if constexpr (orders) {
+          sent += counts[l] + (below & 0xffffu);
+          if (l + 1 < levels) { sent += counts[l + 1] + (below >> 16); }
+        }
         if (level == l + 1) { number = counts[l] + (below & 0xffffu); }
         counts[l] += total & 0xffffu;
         if (l + 1 < levels) {
@@ -316,7 +323,14 @@ struct block_selection {
           counts[l + 1] += total >> 16;
         }
       }
-      if (at < all) { ctx.store(values + at, level == 0 ? 0u : number << place_shift | level); }
+      if (at < all) {
+        ctx.store(values + at, level == 0 ? 0u : number << place_shift | level);
+        if constexpr (orders) {
+          auto const chunk = static_cast<std::uint32_t>(mine.begin) + at;
+          if (level == 0) { number = chunk - sent; }
+          ctx.store(args.selection.order + (shared[level] + number), chunk);
+        }
+      }
     }
     if (!places) { keep_counts(counts, false); }
     ctx.sync_block();
@@ -337,6 +351,18 @@ struct block_selection {
     if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) {
       place_levels(args.selection.rule, found);
       args.selection.scratch->header = found;
+    }
+    if constexpr (orders) {
+      // Where each level begins in the order. There are barriers before it is read.
+      if (ctx.thread_rank() == 0) {
+        std::uint32_t at = 0;
+        TERSUM_UNROLL
+        for (unsigned l = levels; l > 0; --l) {
+          shared[l] = at;
+          at += found.count[l];
+        }
+        shared[0] = at;
+      }
     }
   }
 };

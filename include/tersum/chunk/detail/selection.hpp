@@ -204,6 +204,12 @@ struct selection_args {
   std::uint32_t* places;  // one a chunk; until they are known, values of chunks whose level is open
 };
 
+//! @brief The same where the chunks are also listed by their levels, for kernels that take them in that order.
+struct ordered_selection_args : selection_args {
+  std::uint32_t*
+    order;  // one a chunk: the highest level first, then those on none; ascending on each
+};
+
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
 inline constexpr int place_shift = 3;
 
