@@ -222,6 +222,7 @@ inline constexpr int place_shift = 3;
 {
   std::uint32_t level = 0;
   tie_level           = 0;
+  TERSUM_UNROLL_TWICE
   for (std::uint32_t step = 0; step < rule.steps; ++step) {
     std::uint32_t const key = selection_key(rule, step, value);
     if (key > threshold) {
