@@ -57,6 +57,7 @@ struct gathered_counts : chunk_counts<Codec> {
     return section_list{
       holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
       holds<std::uint32_t>(section::places, this->places()),
+      holds<std::uint32_t>(section::order, this->ordered()),
       holds<std::uint32_t>(section::gathered, ranks * part_bytes() / sizeof(std::uint32_t)),
       in_place_of(section::gathered, section::payload),
       holds<float>(section::bypass, this->bypassed()),

@@ -155,6 +155,7 @@ class plan : public Codec::counts_type {
     return work(name::selection);
   }
   [[nodiscard]] constexpr std::size_t places_offset() const noexcept { return work(name::places); }
+  [[nodiscard]] constexpr std::size_t order_offset() const noexcept { return work(name::order); }
   [[nodiscard]] constexpr std::size_t payload_offset() const noexcept
   {
     return work(name::payload);

@@ -102,6 +102,7 @@ struct two_shot_counts : chunk_counts<Codec> {
     std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
     return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
+                        holds<std::uint32_t>(section::order, this->ordered()),
                         holds<std::uint32_t>(section::payload, words),
                         feeds_back<Codec> || ways_differ<Codec>
                           ? holds<std::uint32_t>(section::gathered, mean_bytes() / 4)

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 using namespace tersum;
@@ -29,7 +30,7 @@ TEST_CASE_TEMPLATE(
   });
 }
 
-TEST_CASE("[device] six launches of several blocks choose alike")
+TEST_CASE("[device] five launches of several blocks choose alike")
 {
   // One block, then 9 blocks of one chunk a thread, and as many blocks as there may be, of two.
   for (std::size_t const count : {4096u, 4097u, (1u << 17) + 5}) {
@@ -48,12 +49,12 @@ TEST_CASE("[device] several blocks choose as one thread does")
 
 namespace {
 
-// Norms that count how often they are read.
+// Norms that count how often they are read, of chunks that are also listed.
 struct counted_norms {
   std::uint64_t chunks;
   bfloat16 const* norms;
   std::uint32_t* reads;
-  detail::selection_args selection;
+  detail::ordered_selection_args selection;
 };
 
 template <class Context>
@@ -81,11 +82,11 @@ struct counting_kernel {
 
 }  // namespace
 
-TEST_CASE("[device] a choice reads each norm three times")
+TEST_CASE("[device] a choice reads each norm three times, and lists chunks by their levels")
 {
   constexpr std::size_t chunks = 5003;
   auto const norms             = sample_norms<bfloat16>(chunks);
-  std::vector<std::uint32_t> reads(chunks), places(chunks);
+  std::vector<std::uint32_t> reads(chunks), places(chunks), order(chunks), sorted(chunks);
   std::vector<detail::selection_scratch> scratch(1);
   auto const rule = rule_of(allocated_chunks<256, 2, 4, 8>{}, saturating_sum<8>{}, 4, chunks * 16);
   emulated_executor const exec;
@@ -97,12 +98,19 @@ TEST_CASE("[device] a choice reads each norm three times")
     detail::each_select_launch(blocks, [&](int first, int last) {
       ++launches;
       counted_norms const args{
-        chunks, norms.data(), reads.data(), {rule, scratch.data(), places.data()}};
+        chunks, norms.data(), reads.data(), {{rule, scratch.data(), places.data()}, order.data()}};
       REQUIRE(exec.run(counting_kernel{args, first, last}, blocks) == status{});
     });
-    CHECK(launches == (blocks == 1 ? 1 : 6));
+    CHECK(launches == (blocks == 1 ? 1 : 5));
     CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 3; }));
     CHECK(scratch[0].header.count[3] > 0);
+    // The highest level first, chunks that stay behind last.
+    std::iota(sorted.begin(), sorted.end(), 0u);
+    std::stable_sort(sorted.begin(), sorted.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return places[a] % 8 > places[b] % 8;
+    });
+    CHECK(order == sorted);
+    std::fill(order.begin(), order.end(), 0u);
   }
 }
 

@@ -12,8 +12,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -124,6 +127,132 @@ TEST_CASE("[kernels] they do without an addition that clamps")
 {
   static_assert(detail::clamps_at_once<host_context> && !detail::clamps_at_once<without_clamp>);
   CHECK(compare_all<without_clamp>().report() == "");
+}
+
+template <class Quantizer, class Feedback>
+using of_widths = codec<allocated_chunks<256, 2, 4, 8>,
+                        partial_hadamard<256>,
+                        rms_range<tracked_correlation>,
+                        Quantizer,
+                        saturating_sum<8>,
+                        Feedback>;
+
+// A level of 32 values rounded by a codec of several widths: the words, and what feedback is told.
+template <class Context, class Codec, std::uint32_t Level>
+void compare_level(mismatches& wrong)
+{
+  using level_codec = decltype(Codec{}.template at_level<Level>());
+  using quantizer   = typename level_codec::quantizer_type;
+  using lanes       = typename level_codec::lanes;
+  static_assert(detail::rounds_alike<Codec, Context>());
+  std::mt19937 random(67 + Level);
+  dither_key const key{.seed = 71, .step = 5, .rank = 3};
+  auto const values     = samples<quantizer>(random);
+  constexpr float scale = 1.5f;
+  std::uint32_t mask    = 0;
+  if constexpr (Codec::dither_type::rounds > 0) { mask = Codec::dither_type::mask(key); }
+  emulator::launch({}, emulator::forward, [&](host_context& ctx) {
+    if (ctx.thread_rank() != 0) { return; }
+    Context const here{ctx};
+    for (std::uint64_t number = 0; number < values.size() / 32; ++number) {
+      float v[32];
+      for (unsigned i = 0; i < 32; ++i) { v[i] = values[number * 32 + i] / scale; }
+      for (float const step : {scale, 0.0f}) {
+        float rounded[32];
+        std::copy(std::begin(v), std::end(v), rounded);
+        int calls = 0;
+        detail::encode_on_level(
+          here, Codec{}, Level, key, mask, number, scale, step, rounded, [&](auto const& words) {
+            ++calls;
+            wrong.expect(static_cast<int>(std::size(words)), int{lanes::bits}, number);
+            for (int i = 0; i < 32; ++i) {
+              std::uint32_t byte = 0;
+              if constexpr (Codec::dither_type::rounds > 0) {
+                byte = dither_byte<typename Codec::dither_type>(
+                  number * 32 + static_cast<unsigned>(i), key);
+              }
+              std::int32_t const code = quantizer{}.encode(v[i], scale, byte);
+              std::int32_t const got  = lanes::get(words[i / lanes::lanes], i % lanes::lanes);
+              wrong.expect(got, step > 0 ? code : 0, lanes::bits, v[i], byte);
+              wrong.expect(rounded[i], static_cast<float>(code), lanes::bits, v[i], byte);
+            }
+          });
+        wrong.expect(calls, 1, number);
+      }
+      detail::encode_on_level(here, Codec{}, 0, key, mask, number, scale, scale, v, [&](auto const&) {
+        wrong.expect(true, false, number);
+      });
+    }
+  });
+}
+
+template <class Context, class Quantizer>
+void compare_levels(mismatches& wrong)
+{
+  using codec_type = of_widths<Quantizer, error_feedback>;
+  compare_level<Context, codec_type, 1>(wrong);
+  compare_level<Context, codec_type, 2>(wrong);
+  compare_level<Context, codec_type, 3>(wrong);
+}
+
+TEST_CASE("[kernels] threads with several widths round together to the codes of each")
+{
+  mismatches wrong;
+  compare_levels<host_context, stochastic_quantizer<8>>(wrong);
+  compare_levels<host_context, nearest_quantizer<8>>(wrong);
+  compare_levels<without_clamp, stochastic_quantizer<8>>(wrong);
+  compare_levels<without_clamp, nearest_quantizer<8>>(wrong);
+  CHECK(wrong.report() == "");
+}
+
+// Lanes of any bits, the lowest code too, which no sum has.
+template <int Bits>
+void compare_bytes(mismatches& wrong)
+{
+  using lanes      = packed_codes<Bits>;
+  using codec_type = of_widths<stochastic_quantizer<8>, no_feedback>;
+  std::mt19937 random(73 + Bits);
+  emulator::launch({}, emulator::forward, [&](host_context& ctx) {
+    if (ctx.thread_rank() != 0) { return; }
+    for (int round = 0; round < 1000; ++round) {
+      std::uint32_t words[Bits];
+      for (auto& word : words) { word = static_cast<std::uint32_t>(random()); }
+      detail::byte_codes codes{};
+      codes.take<lanes>(ctx, words);
+      std::uint32_t squares = 3, at_limit = 5, want_squares = 3, want_at_limit = 5;
+      codes.inspect<codec_type>(ctx, squares, at_limit);
+      float v[32];
+      codes.to_floats(ctx, v);
+      for (int i = 0; i < 32; ++i) {
+        std::int32_t const code = lanes::get(words[i / lanes::lanes], i % lanes::lanes);
+        want_squares += static_cast<std::uint32_t>(code * code);
+        want_at_limit += std::abs(code) >= lanes::limit ? 1u : 0u;
+        wrong.expect(v[i] - detail::byte_codes::zero, static_cast<float>(code), Bits, round, i);
+      }
+      wrong.expect(squares, want_squares, Bits, round);
+      wrong.expect(at_limit, want_at_limit, Bits, round);
+    }
+  });
+}
+
+TEST_CASE("[kernels] lanes of several widths become bytes in the order of the wire")
+{
+  mismatches wrong;
+  compare_bytes<2>(wrong);
+  compare_bytes<4>(wrong);
+  compare_bytes<8>(wrong);
+  CHECK(wrong.report() == "");
+  // Nothing has been taken: zeros, none of them at a limit.
+  emulator::launch({}, emulator::forward, [&](host_context& ctx) {
+    if (ctx.thread_rank() != 0) { return; }
+    detail::byte_codes const none{};
+    std::uint32_t squares = 0, at_limit = 0;
+    none.inspect<of_widths<stochastic_quantizer<8>, no_feedback>>(ctx, squares, at_limit);
+    float v[32];
+    none.to_floats(ctx, v);
+    CHECK(squares + at_limit == 0);
+    CHECK(std::count(std::begin(v), std::end(v), detail::byte_codes::zero) == 32);
+  });
 }
 
 }  // namespace

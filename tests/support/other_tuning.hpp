@@ -32,6 +32,8 @@ struct other_tuning {
                                          .select_chunks           = 1,
                                          .select_blocks           = 1,
                                          .select_blocks_of_widths = 1,
+                                         .encode_blocks_of_widths = 1,
+                                         .decode_blocks_of_widths = 1,
                                          .product_blocks          = 1,
                                          .factor_blocks           = 1,
                                          .rebuild_blocks          = 1,

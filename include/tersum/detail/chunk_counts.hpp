@@ -300,6 +300,10 @@ class chunk_counts : public plan_counts<Codec> {
     if constexpr (!selects<Codec>) { return 0; }
     return round_up(this->chunks(), 4) + (by_tensor() ? round_up(this->tensors(), 4) : 0);
   }
+  [[nodiscard]] constexpr std::uint64_t ordered() const noexcept
+  {
+    return orders_chunks<Codec> ? round_up(this->chunks(), 4) : 0;
+  }
   [[nodiscard]] constexpr std::uint64_t agreed_room() const noexcept
   {
     return agreed_size(self().measured_scalars());

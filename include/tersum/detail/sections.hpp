@@ -20,6 +20,7 @@ enum class section {
   rotated,    //!< Under `full_hadamard`: the rotated gradient, padded chunks of float32.
   selection,  //!< Of chunkers that choose: header, histograms and counters.
   places,  //!< Of chunkers that choose: where each chunk lies in the payload; behind them, by tensor, mean energies.
+  order,  //!< Of parts whose chunks differ in width: their numbers by width, the widest first, then those that stay.
   poisoned,  //!< Low rank: whether a reduced factor of a matrix is not finite.
   agreed,    //!< The scalars that the ranks agree on; of paired factors P.
   payload,   //!< What this rank encodes.

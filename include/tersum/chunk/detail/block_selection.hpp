@@ -19,9 +19,9 @@ inline constexpr unsigned select_threads =
   static_cast<unsigned>(tuning_of<Context>.cuda.select_threads);
 //! Shared memory of a block: one histogram, the room of `block_scan`, and what all threads must know.
 inline constexpr int select_shared = (digit_count + 32 + 4) * 4;
-//! The phases are: histograms of three digits, ties, counts, places. One block does them in one launch, several blocks in
+//! The phases are: histograms of three digits, ties, places. One block does them in one launch, several blocks in
 //! one launch for each.
-inline constexpr int select_phases = 6;
+inline constexpr int select_phases = 5;
 
 //! @brief Blocks of a selection's launches.
 [[nodiscard]] constexpr std::uint64_t select_blocks(std::uint64_t chunks,
@@ -57,6 +57,8 @@ template <unsigned Levels, class Args, class Context>
 struct block_selection {
   static constexpr unsigned levels  = Levels;
   static constexpr unsigned threads = select_threads<Context>;
+  //! Whether chunks are listed by their levels.
+  static constexpr bool orders = requires(Args const& a) { a.selection.order; };
   static_assert(digit_count % threads == 0 && threads % 32 == 0 && threads <= 1024,
                 "tersum: cuda_tuning.select_threads must be a power of two from 32 to 1024");
 
@@ -202,6 +204,7 @@ struct block_selection {
       bool is_open = false;
       if (at < all) {
         value = pass < 2 ? value_of(mine.begin + at) : ctx.load(values + at);
+        TERSUM_UNROLL_TWICE
         for (std::uint32_t step = 0; step < rule.steps; ++step) {
           std::uint32_t const key = selection_key(rule, step, value);
           if (begins_with(key, threshold, pass)) {
@@ -236,107 +239,152 @@ struct block_selection {
     ctx.sync_block();
   }
 
-  //! The sum of `values[i stride]` over the blocks i with lower numbers than this one, and over all blocks.
-  [[nodiscard]] TERSUM_BODY std::uint32_t sum_below(std::uint32_t const* values,
-                                                    unsigned stride,
-                                                    std::uint32_t& total) const
+  //! The sum of `own` over the threads below this block's number, and over all: of what the blocks have, a thread each.
+  [[nodiscard]] TERSUM_BODY std::uint32_t sum_below(std::uint32_t own, std::uint32_t& total) const
   {
-    unsigned const t        = ctx.thread_rank();
-    std::uint32_t const own = t < ctx.grid_blocks() ? ctx.load(values + t * stride) : 0u;
-    total                   = sum(own);
-    return sum(t < ctx.block_rank() ? own : 0u);
+    total = sum(own);
+    return sum(ctx.thread_rank() < ctx.block_rank() ? own : 0u);
   }
 
-  //! Counts the ties of this block.
+  //! Counts the ties of this block, and on each level its chunks whose level was open: as if no tie were taken.
   TERSUM_BODY void add_ties()
   {
     std::uint32_t const all           = ctx.load(own_open());
     std::uint32_t const* const values = args.selection.places + own_run().begin;
-    std::uint32_t count               = 0;
+    std::uint32_t counts[levels]      = {};
+    std::uint32_t ties                = 0;
     for (std::uint32_t at = ctx.thread_rank(); at < all; at += threads) {
       std::uint32_t tie_level;
-      static_cast<void>(
-        level_above(args.selection.rule, ctx.load(values + at), threshold, tie_level));
-      count += tie_level > 0 ? 1u : 0u;
+      count(counts, level_above(args.selection.rule, ctx.load(values + at), threshold, tie_level));
+      ties += tie_level > 0 ? 1u : 0u;
     }
-    std::uint32_t const total = sum(count);
+    keep_counts(counts, false);
+    std::uint32_t const total = sum(ties);
     if (ctx.thread_rank() == 0) {
       ctx.store(args.selection.scratch->ties + ctx.block_rank(), total);
     }
     ctx.sync_block();
   }
 
-  //! The places of the chunks of this block or, before, how many of those whose level was open there are on each level.
-  TERSUM_BODY void find_levels(bool places)
+  //! All ties in the order of chunks. So many are taken, beginning with a first one and going on from number 0 behind the last.
+  struct tie_order {
+    std::uint32_t all, first, taken;
+
+    //! How many of those with lower numbers than this one are taken.
+    [[nodiscard]] TERSUM_BODY std::uint32_t taken_below(std::uint32_t number) const
+    {
+      std::uint32_t const from_first = minimum(maximum(number, first) - first, taken);
+      return from_first + minimum(number, maximum(first + taken, all) - all);
+    }
+  };
+
+  //! The places of the chunks of this block.
+  TERSUM_BODY void find_places()
   {
-    selection_rule const& rule   = args.selection.rule;
-    run const mine               = own_run();
-    std::uint32_t* const values  = args.selection.places + mine.begin;
-    std::uint32_t counts[levels] = {};
-    if (places) { begin_places(counts); }
-    // Ties are numbered from the first one that is taken on, those before it behind the last one.
-    std::uint32_t ties;
-    std::uint32_t before      = sum_below(args.selection.scratch->ties, 1, ties);
-    std::uint32_t const first = first_tie(selection_turn(args), ties);
-    before                    = before - first + (before < first ? ties : 0u);
-    std::uint32_t const own   = ctx.load(args.selection.scratch->ties + ctx.block_rank());
-    std::uint32_t const last  = before + own - 1;
-    auto const is_paid        = [&](std::uint32_t tie) {
-      return tie < remaining || tie - ties < remaining;
-    };
-    // Most blocks take all of theirs, or none.
-    bool const some         = own > 0 && (last >= ties || is_paid(before) != is_paid(last));
-    std::uint32_t const all = places ? mine.count : ctx.load(own_open());
-    for (std::uint32_t at = ctx.thread_rank(); at - ctx.thread_rank() < all; at += threads) {
+    selection_rule const& rule  = args.selection.rule;
+    run const mine              = own_run();
+    std::uint32_t* const values = args.selection.places + mine.begin;
+    // Thread t has the ties of block t, and how many there are below.
+    unsigned const t          = ctx.thread_rank();
+    bool const has_block      = t < ctx.grid_blocks();
+    std::uint32_t const those = has_block ? ctx.load(args.selection.scratch->ties + t) : 0u;
+    tie_order ties;
+    std::uint32_t const below = scan(those, ties.all);
+    ties.first                = first_tie(selection_turn(args), ties.all);
+    ties.taken                = minimum(remaining, ties.all);
+    std::uint32_t const taken = ties.taken_below(below + those) - ties.taken_below(below);
+    if (t == ctx.block_rank()) {
+      shown[0] = below;
+      shown[1] = those == 0 || taken == 0 || taken == those ? 0u : 1u;
+      shown[2] = taken;
+    }
+    std::uint32_t next[levels];
+    begin_places(has_block, taken, next);
+    std::uint32_t before = shown[0];
+    bool const some      = shown[1] != 0;  // Most blocks take all of theirs, or none.
+    bool const every     = shown[2] != 0;
+    for (std::uint32_t at = t; at - t < mine.count; at += threads) {
       std::uint32_t level = 0, tie_level = 0, total;
-      if (at < all) {
-        std::uint32_t const value = places ? value_of(mine.begin + at) : ctx.load(values + at);
-        level                     = level_above(rule, value, threshold, tie_level);
+      if (at < mine.count) {
+        level = level_above(rule, value_of(mine.begin + at), threshold, tie_level);
       }
-      std::uint32_t tie = before;
+      bool takes = every;
       if (some) {
-        tie += scan(tie_level > 0 ? 1u : 0u, total);
+        std::uint32_t const tie = before + scan(tie_level > 0 ? 1u : 0u, total);
+        takes                   = ties.taken_below(tie + 1) > ties.taken_below(tie);
         before += total;
       }
-      if (is_paid(tie)) { level = maximum(level, tie_level); }
-      if (!places) {
-        count(counts, level);
-        continue;
-      }
+      if (takes) { level = maximum(level, tie_level); }
       // Two levels in the halves of a word: a block has no more threads than a half holds.
-      std::uint32_t number = 0;
+      std::uint32_t number                = 0;
+      [[maybe_unused]] std::uint32_t sent = 0;  // chunks with lower numbers on any level
       TERSUM_UNROLL
       for (unsigned l = 0; l < levels; l += 2) {
-        std::uint32_t const below =
+        std::uint32_t const below_here =
           scan((level == l + 1 ? 1u : 0u) | (level == l + 2 ? 0x10000u : 0u), total);
-        if (level == l + 1) { number = counts[l] + (below & 0xffffu); }
-        counts[l] += total & 0xffffu;
+        if constexpr (orders) {
+          sent += next[l] + (below_here & 0xffffu);
+          if (l + 1 < levels) { sent += next[l + 1] + (below_here >> 16); }
+        }
+        if (level == l + 1) { number = next[l] + (below_here & 0xffffu); }
+        next[l] += total & 0xffffu;
         if (l + 1 < levels) {
-          if (level == l + 2) { number = counts[l + 1] + (below >> 16); }
-          counts[l + 1] += total >> 16;
+          if (level == l + 2) { number = next[l + 1] + (below_here >> 16); }
+          next[l + 1] += total >> 16;
         }
       }
-      if (at < all) { ctx.store(values + at, level == 0 ? 0u : number << place_shift | level); }
+      if (at < mine.count) {
+        ctx.store(values + at, level == 0 ? 0u : number << place_shift | level);
+        if constexpr (orders) {
+          auto const chunk = static_cast<std::uint32_t>(mine.begin) + at;
+          if (level == 0) { number = chunk - sent; }
+          ctx.store(args.selection.order + (shared[level] + number), chunk);
+        }
+      }
     }
-    if (!places) { keep_counts(counts, false); }
     ctx.sync_block();
   }
 
   //! The first place of this block on each level; and what the selection found, which the first block keeps.
-  TERSUM_BODY void begin_places(std::uint32_t (&next)[levels]) const
+  //! @param taken  Ties of block t that are taken, on thread t.
+  TERSUM_BODY void begin_places(bool has_block,
+                                std::uint32_t taken,
+                                std::uint32_t (&next)[levels]) const
   {
+    selection_rule const& rule = args.selection.rule;
+    // All ties are the same step, from one level to another.
+    std::uint32_t const step = tie_step(rule, threshold);
+    std::uint32_t const to   = rule.level[step];
+    std::uint32_t const from = step == 0 ? 0u : rule.level[step - 1];
+    std::uint32_t const* const counts =
+      args.selection.scratch->counts[has_block ? ctx.thread_rank() : 0u];
     selection_header found{};
     found.threshold = threshold;
     found.ties      = remaining;
     found.count[0]  = static_cast<std::uint32_t>(args.chunks);
     TERSUM_UNROLL
     for (unsigned l = 0; l < levels; ++l) {
-      next[l] = sum_below(&args.selection.scratch->counts[0][l], max_levels, found.count[l + 1]);
+      std::uint32_t own = has_block ? ctx.load(counts + l) : 0u;
+      if (to == l + 1) { own += taken; }
+      if (from == l + 1) { own -= taken; }
+      next[l] = sum_below(own, found.count[l + 1]);
       found.count[0] -= found.count[l + 1];
     }
     if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) {
-      place_levels(args.selection.rule, found);
+      place_levels(rule, found);
       args.selection.scratch->header = found;
+    }
+    if constexpr (orders) {
+      // Where each level begins in the order. There are barriers before it is read.
+      if (ctx.thread_rank() == 0) {
+        std::uint32_t at = 0;
+        TERSUM_UNROLL
+        for (unsigned l = levels; l > 0; --l) {
+          shared[l] = at;
+          at += found.count[l];
+        }
+        shared[0] = at;
+      }
     }
   }
 };
@@ -358,7 +406,7 @@ TERSUM_BODY void select_phases_of(Context const& ctx, Args const& args, int firs
     } else if (phase == 3) {
       mine.add_ties();
     } else {
-      mine.find_levels(phase == select_phases - 1);
+      mine.find_places();
     }
   }
 }

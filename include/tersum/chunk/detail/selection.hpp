@@ -204,6 +204,12 @@ struct selection_args {
   std::uint32_t* places;  // one a chunk; until they are known, values of chunks whose level is open
 };
 
+//! @brief The same where the chunks are also listed by their levels, for kernels that take them in that order.
+struct ordered_selection_args : selection_args {
+  std::uint32_t*
+    order;  // one a chunk: the highest level first, then those on none; ascending on each
+};
+
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.
 inline constexpr int place_shift = 3;
 
@@ -216,6 +222,7 @@ inline constexpr int place_shift = 3;
 {
   std::uint32_t level = 0;
   tie_level           = 0;
+  TERSUM_UNROLL_TWICE
   for (std::uint32_t step = 0; step < rule.steps; ++step) {
     std::uint32_t const key = selection_key(rule, step, value);
     if (key > threshold) {

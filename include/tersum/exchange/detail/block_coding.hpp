@@ -81,7 +81,22 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
 
   dither_key const key       = key_of(args);
   std::uint64_t const number = mine.chunk * (Codec::chunk_size / 32) + mine.thread;
-  if (!selects<Codec> || place.level > 0) {
+  if constexpr (rounds_alike<Codec, Context>()) {
+    encode_on_level(ctx,
+                    args.codec,
+                    place.level,
+                    key,
+                    args.dither_mask,
+                    number,
+                    value_scale,
+                    scale,
+                    v,
+                    [&]<std::size_t Bits>(std::uint32_t const(&words)[Bits]) {
+                      constexpr unsigned at_once = words_per_store<static_cast<int>(Bits)>;
+                      store_words(
+                        ctx, words, args.payload, (place.word + mine.thread * Bits) / at_once);
+                    });
+  } else if (!selects<Codec> || place.level > 0) {
     at_level(args.codec, selects<Codec> ? place.level : 1u, [&](auto const& codec) {
       constexpr int bits        = std::remove_cvref_t<decltype(codec)>::lanes::bits;
       constexpr unsigned stores = bits / words_per_store<bits>;
@@ -124,19 +139,29 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
   using hadamard = typename own_chunk<Codec>::hadamard;
   float v[32];
   if constexpr (several_bits<Codec>) {
-    TERSUM_UNROLL
-    for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
+    byte_codes codes{};
     if (place.level > 0) {
       at_level(args.codec, place.level, [&](auto const& codec) {
-        using level_codec  = std::remove_cvref_t<decltype(codec)>;
-        constexpr int bits = level_codec::lanes::bits;
+        using lanes        = typename std::remove_cvref_t<decltype(codec)>::lanes;
+        constexpr int bits = lanes::bits;
         std::uint32_t words[extent(bits)];
-        load_words<level_codec>(
-          ctx, args.payload + place.word + mine.thread * bits, true, words, squares, at_limit);
-        decode_words<level_codec>(ctx, words, args.world, v);
+        load_code_words(ctx, args.payload + place.word + mine.thread * bits, words);
+        codes.take<lanes>(ctx, words);
       });
     }
+    codes.inspect<Codec>(ctx, squares, at_limit);
+    codes.to_floats(ctx, v);
+    // As below: up to 256 coordinates no sum of the offsets, or of less, is beyond 2^24, so that all of them are exact.
+    constexpr bool gathers = Codec::rotates_chunks && Codec::chunk_size <= 256;
+    if constexpr (!gathers) {
+      TERSUM_UNROLL
+      for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], byte_codes::zero); }
+    }
     hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
+    if constexpr (gathers) {
+      constexpr float all = byte_codes::zero * static_cast<float>(Codec::chunk_size);
+      v[0]                = Context::subtract(v[0], mine.thread == 0 ? all : 0.0f);
+    }
   } else {
     using lanes        = typename Codec::lanes;
     using values       = lane_values<Codec>;
@@ -171,10 +196,12 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
   if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
   std::uint32_t step_bits =
     mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
-  if (selects<Codec> && place.level == 0) {
-    // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
+  // A chunk that has not travelled has codes of 0 here, and becomes zeros, or NaN if a gradient was not finite.
+  if constexpr (selects<Codec> && Codec::rotates_in_memory) {
+    if (place.level == 0) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) { v[i] = 0.0f; }
+    }
   }
   std::uint32_t const word =
     Codec::rotates_chunks && (!selects<Codec> || place.level > 0)

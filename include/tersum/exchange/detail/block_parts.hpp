@@ -147,12 +147,19 @@ struct own_part {
     }
   }
 
-  //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0.
+  //! Finds the chunk of the gradient and its place; one that does not travel is at place.level 0. Regular chunks are taken in
+  //! the order of their widths where there are several.
   template <bool Edge>
   TERSUM_BODY void find(std::uint64_t first_chunk)
   {
-    mine = find_chunk<Edge>(ctx, args, first_chunk);
-    if (mine.active) { place = find_part(args, map, mine.chunk); }
+    constexpr bool ordered = orders_chunks<Codec> && !Edge;
+    mine                   = find_chunk<Edge, ordered>(ctx, args, first_chunk);
+    if constexpr (ordered) {
+      auto const position = number_chunk<Codec>(ctx, first_chunk).chunk;
+      place               = map.of_position(static_cast<std::uint32_t>(position));
+    } else if (mine.active) {
+      place = find_part(args, map, mine.chunk);
+    }
   }
 
   //! Finds a chunk that this rank owns.

@@ -91,7 +91,8 @@ template <class Codec, class Context>
 //!
 //! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
 //! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
-template <bool Edge, class Codec, class Element, class Context>
+//! @tparam Ordered  Numbers are places in the order of widths.
+template <bool Edge, bool Ordered = false, class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY own_chunk<Codec> find_chunk(Context const& ctx,
                                                       exchange_args<Codec, Element> const& args,
                                                       std::uint64_t first_chunk)
@@ -99,6 +100,7 @@ template <bool Edge, class Codec, class Element, class Context>
   own_chunk<Codec> mine = number_chunk<Codec>(ctx, first_chunk);
   mine.active           = mine.chunk < args.chunks;
   if (mine.active) {
+    if constexpr (Ordered) { mine.chunk = ctx.load(args.selection.order + mine.chunk); }
     if constexpr (Codec::rotates_all) {
       mine.offset = mine.chunk * Codec::chunk_size;
       mine.length = Codec::chunk_size;

@@ -75,9 +75,13 @@ template <class Codec, class Element>
   }
   if constexpr (moves_with_codes<Codec>) { args.bypassed.count = plan.bypassed(); }
   if constexpr (selects<Codec>) {
-    args.selection = {.rule    = plan.selection_rule(),
-                      .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
-                      .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
+    static_cast<selection_args&>(args.selection) = {
+      .rule    = plan.selection_rule(),
+      .scratch = place_in<selection_scratch>(workspace, plan.selection_offset()),
+      .places  = place_in<std::uint32_t>(workspace, plan.places_offset())};
+  }
+  if constexpr (orders_chunks<Codec>) {
+    args.selection.order = place_in<std::uint32_t>(workspace, plan.order_offset());
   }
   if constexpr (sharding<Codec>) {
     args.parts = {.received = place_in<std::uint32_t>(workspace, plan.received_offset()),

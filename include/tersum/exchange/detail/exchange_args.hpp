@@ -125,7 +125,10 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<selects<Codec>, selection_args, nothing> selection;
+  std::conditional_t<orders_chunks<Codec>,
+                     ordered_selection_args,
+                     std::conditional_t<selects<Codec>, selection_args, nothing>>
+    selection;
   std::conditional_t<
     sharding<Codec>,
     shard_args,

@@ -60,6 +60,18 @@ struct kernel_of_parts : kernel_of_chunks {
   static constexpr int shared = two_shot_grid<Codec>.shared;
 };
 
+//! @brief A kernel on chunks of the gradient. If their codes have several widths at least `Blocks` blocks share a multiprocessor. In
+//! a metric, or with feedback, threads need more registers than that leaves.
+template <class Kernel, int cuda_tuning::*Blocks>
+struct kernel_of_widths : Kernel {
+  template <class Codec>
+  static constexpr bool bounded =
+    several_bits<Codec>&& own_chunk<Codec>::in_warp && !feeds_back<Codec> && !in_metric<Codec> &&
+    (codebook<typename Codec::quantizer_type> || on_grid<typename Codec::quantizer_type>);
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks = bounded<Codec> ? Tuning.cuda.*Blocks : 0;
+};
+
 //! @brief What a kernel on chunks has besides: the number of the first chunk.
 struct first_chunk {
   std::uint64_t first;
@@ -107,7 +119,8 @@ struct measure_kernel : first_chunk, kernel_of_chunks {
 };
 
 template <bool Edge>
-struct encode_kernel : first_chunk, kernel_of_chunks {
+struct encode_kernel : first_chunk,
+                       kernel_of_widths<kernel_of_chunks, &cuda_tuning::encode_blocks_of_widths> {
   TERSUM_RUNS(encode_chunks<Edge>(ctx, args, first))
 };
 
@@ -117,7 +130,9 @@ struct decode_kernel : first_chunk, kernel_of_chunks {
 };
 
 template <bool Edge>
-struct encode_parts_kernel : first_chunk, kernel_of_parts {
+struct encode_parts_kernel
+  : first_chunk,
+    kernel_of_widths<kernel_of_parts, &cuda_tuning::encode_blocks_of_widths> {
   TERSUM_RUNS(encode_parts<Edge>(ctx, args, first))
 };
 
@@ -127,7 +142,9 @@ struct keep_residual_kernel : first_chunk, kernel_of_parts {
 };
 
 template <bool Edge>
-struct decode_parts_kernel : first_chunk, kernel_of_parts {
+struct decode_parts_kernel
+  : first_chunk,
+    kernel_of_widths<kernel_of_parts, &cuda_tuning::decode_blocks_of_widths> {
   TERSUM_RUNS(decode_parts<Edge>(ctx, args, first))
 };
 //! @}

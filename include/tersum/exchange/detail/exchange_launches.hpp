@@ -79,7 +79,9 @@ class launch_list {
       bool const one     = plan_.gradient().tensors.empty() && !publishing<Codec>;
       // Where the budget pays for no chunk, none of the whole ones counts.
       std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
-      if (!one || aligned) { from(Kernel<false>{}, 0, one ? whole : all); }
+      // In the order of widths the short one lies anywhere.
+      bool const ends = one && !orders_chunks<Codec>;
+      if (!one || aligned) { from(Kernel<false>{}, 0, ends ? whole : all); }
       from(Kernel<true>{}, one && aligned ? whole - whole % a_block : 0, all);
     }
   }

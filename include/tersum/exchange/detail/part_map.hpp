@@ -54,6 +54,12 @@ struct part_map {
     for (std::uint32_t wider = 1; wider <= max_levels; ++wider) {
       position += wider > level ? count[wider] : 0u;
     }
+    return of_position(position);
+  }
+
+  //! @brief The place of the chunk at that position among all of them, the widest first; level 0 behind the last one that travels.
+  [[nodiscard]] TERSUM_INLINE part_place of_position(std::uint32_t position) const
+  {
     return of_index(position % world, position / world);
   }
 

@@ -53,7 +53,7 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
 // more instructions and registers for some codecs, with nvcc 13.0.
 template <class Kernel, class Codec, class Element, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  threads_of<Kernel, Codec, Of...>)
+  threads_of<Kernel, Codec, Of...>, blocks_of<Kernel, Codec, Of...>)
   chunk_kernel(exchange_args<Codec, Element> args, std::uint64_t first)
 {
   Kernel kernel;

@@ -58,6 +58,42 @@ struct code_field {
                                                                  : quantizer::max_level;
 };
 
+//! @brief The numbers by which grids of codes of several widths differ: constants, or in registers where the threads of a warp
+//! have chunks of different widths.
+struct code_grid {
+  float lift;          //!< Added to a scaled value: where codes are integers of the float's bits.
+  std::int32_t width;  //!< From the lowest code to the highest, in fractions of a step.
+  float zero;          //!< The float that `rounded_value` makes of the code 0.
+
+  template <class Codec, class Context>
+  [[nodiscard]] TERSUM_BODY static constexpr code_grid of()
+  {
+    using field         = code_field<Codec, Context>;
+    constexpr int limit = Codec::quantizer_type::max_level;
+    constexpr int unit  = 1 << field::shift;
+    return {12582912.0f + (limit + 1) * unit, 2 * limit * unit, 12582912.0f + field::offset};
+  }
+};
+
+//! @brief Whether rounding to the grids of all widths of a codec differs in a `code_grid` only, so that threads with different
+//! widths can round together.
+template <class Codec, class Context, int Level = 1>
+[[nodiscard]] TERSUM_INLINE constexpr bool rounds_alike() noexcept
+{
+  if constexpr (!several_bits<Codec>) {
+    return false;
+  } else if constexpr (Level > Codec::chunker_type::level_count) {
+    return true;
+  } else {
+    using own   = code_field<Codec, Context>;
+    using level = decltype(Codec{}.template at_level<Level>());
+    using field = code_field<level, Context>;
+    return own::grid && field::grid && own::shift == field::shift &&
+           own::offset - own::quantizer::max_level == field::offset - field::quantizer::max_level &&
+           rounds_alike<Codec, Context, Level + 1>();
+  }
+}
+
 //! @brief Whether a quantizer rounds to a table so short that a warp can hold it, each lane one entry.
 template <class Quantizer>
 inline constexpr bool table_in_lanes = false;
@@ -77,7 +113,8 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
                                std::uint64_t draw,
                                float scale,
                                float const* v,
-                               std::uint32_t (&fields)[8])
+                               std::uint32_t (&fields)[8],
+                               code_grid const& grid = code_grid::of<Codec, Context>())
 {
   using quantizer     = typename Codec::quantizer_type;
   using dither        = typename Codec::dither_type;
@@ -109,16 +146,15 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
         // As round_to_grid, with two differences. The random byte is added after the clamp, since it cannot take a value
         // off the grid. And nothing guards against values beyond 2^23 units, since `step_of_chunk` keeps them below. The
         // constant that is added is even, so that ties still go to even numbers.
-        constexpr int unit      = 1 << field::shift;
         constexpr int lowest    = static_cast<int>(field::lowest);
-        constexpr int width     = 2 * limit * unit;
-        float const shifted     = Context::fma(value, scale, 12582912.0f + (limit + 1) * unit);
+        float const shifted     = Context::fma(value, scale, grid.lift);
         std::int32_t const bits = static_cast<std::int32_t>(Context::bits(shifted));
         if constexpr (clamps_at_once<Context>) {
-          codes[j] = static_cast<std::uint32_t>(Context::add_clamp(bits, -lowest, width));
+          codes[j] = static_cast<std::uint32_t>(Context::add_clamp(bits, -lowest, grid.width));
         } else {
           // The low half is the field, and `select_bytes` takes nothing else.
-          codes[j] = static_cast<std::uint32_t>(maximum(minimum(bits, lowest + width), lowest));
+          codes[j] =
+            static_cast<std::uint32_t>(maximum(minimum(bits, lowest + grid.width), lowest));
         }
       } else {
         std::uint32_t const byte = (word >> (8 * j)) & 0xffu;
@@ -149,7 +185,8 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
 
 //! @brief The code of one of 16 rounded values.
 template <class Codec, class Context>
-[[nodiscard]] TERSUM_BODY float rounded_value(std::uint32_t const (&fields)[8], int i)
+[[nodiscard]] TERSUM_BODY float rounded_value(
+  std::uint32_t const (&fields)[8], int i, code_grid const& grid = code_grid::of<Codec, Context>())
 {
   using field = code_field<Codec, Context>;
   // 1.5 2^23 + code + offset is a float whose low bytes are the integer.
@@ -157,7 +194,7 @@ template <class Codec, class Context>
   unsigned const chosen = field::shift == 8 ? 0x7641u + low : 0x7610u + 0x11u * low;
   float const lifted =
     Context::from_bits(Context::select_bytes(fields[i / 4 * 2 + i % 2], field::lowest, chosen));
-  return Context::subtract(lifted, 12582912.0f + field::offset);
+  return Context::subtract(lifted, grid.zero);
 }
 
 //! @brief The wire words of 16 rounded values.
@@ -332,6 +369,59 @@ struct lane_values {
   }
 };
 
+//! @brief All ones if the step is above zero. A mask, because nvcc would make a selection for each word of a condition.
+template <class Context>
+[[nodiscard]] TERSUM_BODY std::uint32_t kept_mask(float step)
+{
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
+}
+
+//! @brief `encode_words` of a codec that `rounds_alike`, on threads each of which has a level of its own: all of them round
+//! together. Then it calls body(words) with the words of this thread's level, not on level 0.
+template <class Codec, class Context, class Values, class Body>
+TERSUM_BODY void encode_on_level(Context const& ctx,
+                                 Codec const& codec,
+                                 std::uint32_t level,
+                                 dither_key const& key,
+                                 std::uint32_t mask,
+                                 std::uint64_t number,
+                                 float scale,
+                                 float step,
+                                 Values& v,
+                                 Body const& body)
+{
+  code_grid grid{};
+  at_level(codec, level, [&](auto const& chosen) {
+    grid = code_grid::of<std::remove_cvref_t<decltype(chosen)>, Context>();
+  });
+  std::uint32_t fields[2][8];
+  TERSUM_UNROLL
+  for (int half_of = 0; half_of < 2; ++half_of) {
+    std::uint64_t const draw = number * 2 | static_cast<unsigned>(half_of);
+    round_sixteen(ctx, codec, key, mask, draw, scale, v + 16 * half_of, fields[half_of], grid);
+    if constexpr (feeds_back<Codec>) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 16; ++i) {
+        v[16 * half_of + i] = rounded_value<Codec, Context>(fields[half_of], i, grid);
+      }
+    }
+  }
+  if (level == 0) { return; }
+  std::uint32_t const kept = kept_mask<Context>(step);
+  at_level(codec, level, [&](auto const& chosen) {
+    using level_codec  = std::remove_cvref_t<decltype(chosen)>;
+    constexpr int bits = level_codec::lanes::bits;
+    std::uint32_t words[extent(bits)];
+    pack_fields<level_codec>(ctx, fields[0], words);
+    pack_fields<level_codec>(ctx, fields[1], words + bits / 2);
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) {
+      words[w] = (words[w] & kept) | (level_codec::zero_word & ~kept);
+    }
+    body(words);
+  });
+}
+
 //! @brief Rounds and packs; with feedback v becomes the codes.
 //! @param number  Of these coordinates, by 32, over the whole payload if all chunks travelled: numbers the draws, two of
 //!                them.
@@ -348,10 +438,8 @@ TERSUM_BODY void encode_words(Context const& ctx,
                               Values& v,
                               std::uint32_t (&words)[Bits])
 {
-  constexpr int bits = static_cast<int>(Bits);
-  // All ones if the step is above zero. A mask, because nvcc would make a selection for each word of a condition.
-  std::uint32_t const kept =
-    static_cast<std::uint32_t>(static_cast<std::int32_t>(0u - Context::bits(step)) >> 31);
+  constexpr int bits       = static_cast<int>(Bits);
+  std::uint32_t const kept = kept_mask<Context>(step);
   TERSUM_UNROLL
   for (int half_of = 0; half_of < 2; ++half_of) {
     std::uint32_t fields[8];
@@ -399,6 +487,29 @@ TERSUM_BODY void store_words(Context const& ctx,
   }
 }
 
+//! @brief Loads the words of a thread's 32 codes.
+template <std::size_t Bits, class Context>
+TERSUM_BODY void load_code_words(Context const& ctx,
+                                 std::uint32_t const* from,
+                                 std::uint32_t (&words)[Bits])
+{
+  constexpr int bits = static_cast<int>(Bits);
+  if constexpr (bits == 2) {
+    std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
+    words[0]                 = static_cast<std::uint32_t>(both);
+    words[1]                 = static_cast<std::uint32_t>(both >> 32);
+  } else {
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; w += 4) {
+      word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
+      words[w]         = four.x;
+      words[w + 1]     = four.y;
+      words[w + 2]     = four.z;
+      words[w + 3]     = four.w;
+    }
+  }
+}
+
 //! @brief Loads a thread's words, and adds up the squares of their codes and the lanes at a limit. Without `exists` it
 //! reads nothing, and the words are zeros.
 template <class Codec, std::size_t Bits, class Context>
@@ -412,22 +523,7 @@ TERSUM_BODY void load_words(Context const& ctx,
   constexpr int bits = static_cast<int>(Bits);
   TERSUM_UNROLL
   for (int w = 0; w < bits; ++w) { words[w] = 0; }
-  if (exists) {
-    if constexpr (bits == 2) {
-      std::uint64_t const both = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
-      words[0]                 = static_cast<std::uint32_t>(both);
-      words[1]                 = static_cast<std::uint32_t>(both >> 32);
-    } else {
-      TERSUM_UNROLL
-      for (int w = 0; w < bits; w += 4) {
-        word4 const four = ctx.load(reinterpret_cast<word4 const*>(from + w));
-        words[w]         = four.x;
-        words[w + 1]     = four.y;
-        words[w + 2]     = four.z;
-        words[w + 3]     = four.w;
-      }
-    }
-  }
+  if (exists) { load_code_words(ctx, from, words); }
   if constexpr (saturates<Codec>) {
     TERSUM_UNROLL
     for (int w = 0; w < bits; ++w) { inspect_word<Codec>(ctx, words[w], squares, at_limit); }
@@ -447,5 +543,79 @@ TERSUM_BODY void decode_words(Context const& ctx,
   TERSUM_UNROLL
   for (int k = 0; k < 32; ++k) { v[k] = Context::subtract(v[k], zero); }
 }
+
+//! @brief The codes of a thread, or sums of codes, whose width is that of the thread's chunk: a byte each in the order of the wire,
+//! so that threads with chunks of different widths go on alike.
+struct byte_codes {
+  static constexpr std::uint32_t ones  = 0x01010101u;
+  static constexpr std::uint32_t signs = 0x80808080u;
+
+  //! 128 more than the codes. Zeros at first.
+  std::uint32_t bytes[8] = {signs, signs, signs, signs, signs, signs, signs, signs};
+  std::uint32_t limit    = 127;  //!< Of the lanes.
+
+  //! Takes words of two's-complement lanes.
+  template <class Lanes, class Context>
+  TERSUM_BODY void take(Context const&, std::uint32_t const (&words)[Lanes::bits])
+  {
+    constexpr int in_byte = 8 / Lanes::bits;
+    // Codes that are not negative become 128 more by what is added to them, in whatever lane.
+    constexpr std::uint32_t more = ones * (127u - Lanes::limit);
+    limit                        = Lanes::limit;
+    TERSUM_UNROLL
+    for (int w = 0; w < Lanes::bits; ++w) {
+      std::uint32_t part[in_byte];  // the lanes that share a byte with others
+      TERSUM_UNROLL
+      for (int s = 0; s < in_byte; ++s) {
+        part[s] = ((words[w] ^ Lanes::signs) >> (Lanes::bits * s) & ones * Lanes::full) + more;
+      }
+      std::uint32_t* const to = bytes + w * in_byte;
+      if constexpr (in_byte == 1) {
+        to[0] = part[0];
+      } else if constexpr (in_byte == 2) {
+        to[0] = Context::select_bytes(part[0], part[1], 0x5140u);
+        to[1] = Context::select_bytes(part[0], part[1], 0x7362u);
+      } else {
+        TERSUM_UNROLL
+        for (int k = 0; k < 2; ++k) {
+          unsigned const pair      = k == 0 ? 0x5140u : 0x7362u;
+          std::uint32_t const even = Context::select_bytes(part[0], part[1], pair);
+          std::uint32_t const odd  = Context::select_bytes(part[2], part[3], pair);
+          to[2 * k]                = Context::select_bytes(even, odd, 0x5410u);
+          to[2 * k + 1]            = Context::select_bytes(even, odd, 0x7632u);
+        }
+      }
+    }
+  }
+
+  //! As `inspect_word`, of all codes.
+  template <class Codec, class Context>
+  TERSUM_BODY void inspect(Context const&, std::uint32_t& squares, std::uint32_t& at_limit) const
+  {
+    std::uint32_t const to_sign = ones * (128u - limit);
+    std::uint32_t reached       = 0;  // a bit for each code
+    TERSUM_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      std::uint32_t const minus = (~bytes[i] >> 7) & ones;
+      std::uint32_t const mask  = (minus << 8) - minus;
+      std::uint32_t const size  = (bytes[i] ^ signs ^ mask) + minus;
+      reached                   = reached >> 1 | ((size + to_sign) & signs);
+      if constexpr (tracks<Codec>) { squares = Context::dot_bytes(size, size, squares); }
+    }
+    at_limit += Context::population(reached);
+  }
+
+  //! The codes as floats, in the order of the wire, each with `zero` added to it.
+  template <class Context>
+  TERSUM_BODY void to_floats(Context const&, float (&v)[32]) const
+  {
+    TERSUM_UNROLL
+    for (unsigned k = 0; k < 32; ++k) {
+      v[k] = Context::from_bits(
+        Context::select_bytes(bytes[k / 4], 0x47000000u, 0x7604u | (k % 4) << 4));
+    }
+  }
+  static constexpr float zero = 32768.0f + 128.0f;
+};
 
 }  // namespace tersum::inline v0::detail
