@@ -47,6 +47,10 @@ struct cuda_tuning {
   int record_threads     = 256;  //!< A chunk a thread: the first state.
   int bypass_threads     = 256;  //!< A coordinate a thread: tensors that bypass a codec.
 
+  //! Up to how many coordinates, padding included, the kernel that encodes derives the steps of its chunks, which saves a launch.
+  //! Beyond, a kernel before it does, which has a thread for each chunk.
+  std::uint64_t derive_in_encode = 1 << 20;
+
   int reduce_threads = 256;  //!< Sums of payloads,
   int reduce_vectors = 4;    //!< so many accesses of 16 bytes a thread, all in flight at once.
 

@@ -27,6 +27,13 @@ void compile_chunk_kernels()
           &detail::exchange_kernel<detail::finish_kernel, Codec, Element>);
 }
 
+// Of small exchanges.
+template <class Codec, class Element>
+void compile_small_kernels()
+{
+  compile(&detail::exchange_kernel<detail::derive_and_encode_kernel, Codec, Element>);
+}
+
 template <int Bits>
 void compile_reduce_kernels()
 {
@@ -91,6 +98,8 @@ void compile_all()
   compile_chunk_kernels<codec_of<presets::rotated_sat4_tc>, tersum::half>();
   compile_chunk_kernels<codec_of<presets::rotated_sat4_tc>, bfloat16>();
   compile_chunk_kernels<codec_of<presets::rotated_sat8>, float>();
+  compile_small_kernels<codec_of<presets::rotated_sat4>, float>();
+  compile_small_kernels<codec_of<presets::rotated_sat4_tc>, bfloat16>();
   compile_chunk_kernels<codec_of<presets::rotated_sat4_ef>, float>();
   compile_chunk_kernels<codec_of<presets::thc_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::thc_wide4_partial>, float>();

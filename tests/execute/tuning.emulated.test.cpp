@@ -16,8 +16,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace {
@@ -51,6 +53,69 @@ TEST_CASE("[tuning] other numbers give the same bytes")
     compare<float>(presets::topk_sampled_b2, {.coordinates = 9001});
   }
   SUBCASE("a rotation of all") { compare<float>(presets::thc_wide4, {.coordinates = 5003}); }
+}
+
+// Launches what `basic_emulated_executor` launches, and counts the launches.
+template <tuning_holder... Of>
+struct counting_executor : exchange_launches<counting_executor<Of...>> {
+  static constexpr tuning tuned = detail::chosen<Of...>;
+  basic_emulated_executor<Of...> on{};
+  int* launches;
+
+  explicit counting_executor(int& count) : launches{&count} {}
+  [[nodiscard]] status check() const noexcept { return {}; }
+  template <class Op, class T>
+  [[nodiscard]] status reduce(Op const& op, T* to, T const* a, T const* b, std::size_t n) const
+  {
+    return on.reduce(op, to, a, b, n);  // which is the transport's
+  }
+  template <class Item>
+  [[nodiscard]] status each(Item const& item, std::size_t count) const
+  {
+    return ++*launches, on.each(item, count);
+  }
+  template <class T>
+  [[nodiscard]] status copy(T* to, T const* from, std::size_t count) const
+  {
+    return ++*launches, on.copy(to, from, count);
+  }
+  template <class T>
+  [[nodiscard]] status clear(T* to, std::size_t count) const
+  {
+    return ++*launches, on.clear(to, count);
+  }
+  template <class Kernel, class... Args>
+  [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks, Args const&... args) const
+  {
+    *launches += blocks > 0 ? 1 : 0;
+    return on.run(kernel, blocks, args...);
+  }
+};
+
+template <class... Of, class Codec>
+[[nodiscard]] int launches_of(Codec const& codec, layout const& gradient)
+{
+  auto const plan = codec.plan(gradient, {.size = 2});
+  std::vector<float> values(plan.coordinates(), 1.0F);
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), work(plan.workspace_bytes() / 16 + 1);
+  auto const kept    = std::as_writable_bytes(std::span{state});
+  auto const scratch = std::as_writable_bytes(std::span{work});
+  int count          = 0;
+  counting_executor<Of...> const exec{count};
+  REQUIRE(initialize(exec, plan, kept, 1) == status{});
+  count                = 0;
+  auto const no_rounds = [](auto const&) { return status{}; };
+  REQUIRE(all_reduce_mean(exec, plan, values, kept, scratch, no_rounds) == status{});
+  return count;
+}
+
+TEST_CASE("[tuning] a small exchange has four launches")
+{
+  layout const vector{.coordinates = 8192};  // norms, codes with their steps, means, finish
+  CHECK(launches_of(presets::rotated_sat4, vector) == 4);
+  CHECK(launches_of(presets::rotated_sat4_tc, vector) == 4);
+  CHECK(launches_of<other_tuning>(presets::rotated_sat4, vector) == 5);
+  CHECK(launches_of(presets::rotated_sat4_ef, vector) == 5);  // residuals wait for all steps
 }
 
 TEST_CASE("[tuning] other numbers give the same factors")

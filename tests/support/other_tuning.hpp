@@ -25,6 +25,7 @@ struct other_tuning {
                                          .item_threads            = 32,
                                          .record_threads          = 64,
                                          .bypass_threads          = 32,
+                                         .derive_in_encode        = 0,
                                          .reduce_threads          = 64,
                                          .reduce_vectors          = 2,
                                          .select_threads          = 64,

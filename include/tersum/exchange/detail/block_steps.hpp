@@ -8,6 +8,7 @@
 
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
@@ -26,13 +27,35 @@ inline constexpr int tensor_threads = 1024;
 //! Their shared memory for `sums` at a time, bytes.
 inline constexpr int tensor_shared(int sums) { return tensor_threads * 8 * sums; }
 
-//! @brief The step of every chunk from the agreed scalars, and the flag of a gradient that is not finite. One thread a
-//! chunk.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> const& args)
+//! @brief The step of a chunk from the agreed scalars, and the flag of a gradient that is not finite.
+template <class Codec, class Element>
+TERSUM_BODY void derive_step(exchange_args<Codec, Element> const& args, std::uint64_t chunk)
 {
   using scalar               = typename Codec::norm_scalar;
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+  bool poisoned              = false;
+  if constexpr (!has_steps<Codec>) {
+    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
+  } else {
+    std::uint32_t const tensor  = args.table[chunk].tensor;
+    tensor_record const& record = args.records[tensor];
+    float const measured =
+      has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
+    // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
+    // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
+    static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
+    chunk_step const step = step_on_level(
+      args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
+    poisoned          = is_poisoned(step);
+    args.steps[chunk] = step;
+  }
+  if (poisoned) { raise_flag(args); }
+}
+
+//! @brief `derive_step` of every chunk. One thread a chunk.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
   std::uint64_t const chunk =
     static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
   if constexpr (selects<Codec> && !has_parts<Codec>) {
@@ -53,24 +76,27 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
       if (!is_finite(ctx.load(args.bypass + at))) { raise_flag(args); }
     }
   }
-  if (chunk >= args.chunks) { return; }
-  bool poisoned = false;
-  if constexpr (!has_steps<Codec>) {
-    poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
-  } else {
-    std::uint32_t const tensor  = args.table[chunk].tensor;
-    tensor_record const& record = args.records[tensor];
-    float const measured =
-      has_agreed(args) ? to_float(agreed[per_tensor<Codec> ? tensor : chunk]) : 0.0f;
-    // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
-    // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
-    static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
-    chunk_step const step = step_on_level(
-      args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
-    poisoned          = is_poisoned(step);
-    args.steps[chunk] = step;
-  }
-  if (poisoned) { raise_flag(args); }
+  if (chunk < args.chunks) { derive_step(args, chunk); }
+}
+
+//! @brief Whether a chunk can be encoded as soon as its own step is known. Feedback must know of all gradients whether they are
+//! finite, and words that no chosen chunk takes have to be cleared.
+template <class Codec>
+inline constexpr bool derives_in_encode =
+  has_steps<Codec> && !selects<Codec> && !moves_with_codes<Codec> && !Codec::rotates_all;
+
+//! @brief Derives the steps of a block's chunks and encodes them, whole or not. The first thread of a chunk derives its step.
+//! Same grid as `encode_chunks`.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void derive_and_encode(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using hadamard              = typename own_chunk<Codec>::hadamard;
+  own_chunk<Codec> const mine = number_chunk<Codec>(ctx, 0);
+  if (mine.thread == 0 && mine.chunk < args.chunks) { derive_step(args, mine.chunk); }
+  hadamard::synchronize(ctx);
+  encode_chunks<false>(ctx, args, 0);
+  hadamard::synchronize(ctx);
+  encode_chunks<true>(ctx, args, 0);
 }
 
 //! @brief How many blocks the tensor bodies take.

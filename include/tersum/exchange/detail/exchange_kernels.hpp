@@ -149,6 +149,11 @@ struct decode_parts_kernel
 };
 //! @}
 
+//! @brief On all chunks.
+struct derive_and_encode_kernel : kernel_of_chunks {
+  TERSUM_RUNS(derive_and_encode(ctx, args))
+};
+
 //! @name Kernels on the chunks that a rank owns
 //! @{
 struct recompress_kernel : kernel_of_parts {

@@ -62,8 +62,9 @@ class launch_list {
   }
 
   //! Launches Kernel<false> for the regular chunks and Kernel<true> for the edges, each over the chunks that may be such.
+  //! @param together  Chunks of which one makes edges of all.
   template <template <bool> class Kernel>
-  void chunks(std::uint64_t a_block = grid_of<Codec>.chunks_a_block)
+  void chunks(std::uint64_t a_block = grid_of<Codec>.chunks_a_block, std::uint64_t together = 1)
   {
     auto const from = [&]<bool Edge>(Kernel<Edge> kernel, std::uint64_t first, std::uint64_t end) {
       kernel.first = first;
@@ -82,7 +83,8 @@ class launch_list {
       // In the order of widths the short one lies anywhere.
       bool const ends = one && !orders_chunks<Codec>;
       if (!one || aligned) { from(Kernel<false>{}, 0, ends ? whole : all); }
-      from(Kernel<true>{}, one && aligned ? whole - whole % a_block : 0, all);
+      bool const no_edges = one && aligned && whole == all && whole % together == 0;
+      if (!no_edges) { from(Kernel<true>{}, one && aligned ? whole - whole % a_block : 0, all); }
     }
   }
 
@@ -91,6 +93,14 @@ class launch_list {
   void tensors(Kernel const& kernel)
   {
     if (plan_.tensors() > 0) { (*this)(kernel, tensor_blocks(plan_.tensors(), plan_.chunks())); }
+  }
+
+  //! Launches a kernel over all chunks, regular or not.
+  template <class Kernel>
+  void all_chunks(Kernel const& kernel)
+  {
+    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
+    (*this)(kernel, (plan_.chunks() + a_block - 1) / a_block);
   }
 
   //! Launches a kernel over as many chunks as a rank may own.
@@ -106,8 +116,16 @@ class launch_list {
     if constexpr (in_metric<Codec>) {
       chunks<scaled_norms_kernel>();
     } else {
-      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block);
+      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block,
+                           codec_norm_shape<Codec, Element>::chunks_per_warp);
     }
+  }
+
+  //! Whether the kernel that encodes derives the steps.
+  [[nodiscard]] bool derives_late() const
+  {
+    return derives_in_encode<Codec> &&
+           plan_.chunks() * Codec::chunk_size <= numbers.derive_in_encode;
   }
 
   void bypass(auto const& kernel)
@@ -302,7 +320,7 @@ concept launching = is_launch_list<T>;
 
 [[nodiscard]] status run_stage(stage::derive_steps, launching auto& launches)
 {
-  launches.threads(steps_kernel{}, launches.plan().chunks());
+  if (!launches.derives_late()) { launches.threads(steps_kernel{}, launches.plan().chunks()); }
   return launches.result();
 }
 
@@ -314,6 +332,12 @@ concept launching = is_launch_list<T>;
   } else if constexpr (has_parts<codec>) {
     launches.encode_parts();
   } else if constexpr (has_steps<codec>) {
+    if constexpr (derives_in_encode<codec>) {
+      if (launches.derives_late()) {
+        launches.all_chunks(derive_and_encode_kernel{});
+        return launches.result();
+      }
+    }
     launches.template chunks<encode_kernel>();
   } else {
     launches.template cast<true>();
