@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""What two designs that the library does not have would gain, simulated in double: widths that the second of two shots
-chooses anew, and chunks whose mean travels apart. Needs numpy.
+"""What designs that the library does not have would gain, simulated in double: other choices of widths for two shots, and chunks
+whose mean travels apart. Needs numpy.
 
 usage: what_if.py FROM [DRAWS]     FROM/<set>_worker<k>.npy; draws of signs and dither, 8 if not given
 """
