@@ -233,10 +233,6 @@ requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
 template <class Codec>
 concept has_parts = scattering<Codec> || in_shards<Codec> || copying<Codec> || requantizing<Codec>;
 
-//! Codecs whose kernels take the chunks of the gradient by their widths, so that the threads of a warp do the same.
-template <class Codec>
-inline constexpr bool orders_chunks = several_bits<Codec> && (scattering<Codec> || copying<Codec>);
-
 //! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
 //! coordinates included, was not finite, since such a step leaves the residual as it was.
 template <class Codec>

@@ -23,6 +23,10 @@ inline constexpr bool may_choose_by_tensor = []() {
   return false;
 }();
 
+//! Codecs whose kernels take the chunks of the gradient by their widths, so that the threads of a warp do the same.
+template <class Codec>
+inline constexpr bool orders_chunks = several_bits<Codec> && (scattering<Codec> || copying<Codec>);
+
 //! @brief The distortion of a level of a codec with several widths.
 template <class Codec, int Level = 1>
 [[nodiscard]] constexpr float level_distortion(int level, int world) noexcept

@@ -311,7 +311,7 @@ concept launching = is_launch_list<T>;
   return launches.result();
 }
 
-//! One launch for up to 4096 chunks, six beyond; one more where energies count in units of their tensor's.
+//! One launch for up to 4096 chunks, five beyond; one more where energies count in units of their tensor's.
 [[nodiscard]] status run_stage(stage::select, launching auto& launches)
 {
   launches.select();
