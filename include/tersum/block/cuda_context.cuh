@@ -191,12 +191,10 @@ struct cuda_context : detail::cuda_floats {
   {
     atomicAdd(to, value);
   }
-
   __device__ __forceinline__ void atomic_max(std::uint32_t* to, std::uint32_t value) const
   {
     atomicMax(to, value);
   }
-
   __device__ __forceinline__ bool is_last(std::uint32_t* counter, std::uint32_t calls) const
   {
     __threadfence();

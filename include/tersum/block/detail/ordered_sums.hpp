@@ -126,6 +126,7 @@ TERSUM_BODY void block_totals(Context const& ctx, double (&values)[N])
   TERSUM_UNROLL
   for (std::size_t j = 0; j < N; ++j) { sums[j * Threads + t] = values[j]; }
   ctx.sync_block();
+  TERSUM_NO_UNROLL
   for (unsigned width = Threads / 2; width >= 32; width /= 2) {
     if (t < width) {
       TERSUM_UNROLL

@@ -155,36 +155,39 @@ template <std::size_t N, class Codec, class Element, class Context, class Term, 
                                                Keep const& keep)
 {
   unsigned const t = ctx.thread_rank();
-  // 1024 threads have loads enough under way; unrolled further, ptxas spills registers on sm_100.
-  TERSUM_UNROLL_TWICE
+  // One chunk, or two in the last subtree of a tensor.
+  TERSUM_NO_UNROLL
   for (std::uint64_t i = t; i < mine.chunks; i += tensor_threads) { term(sums, mine.first + i); }
-  block_totals<tensor_threads>(ctx, sums);
-  if (mine.subtrees == 1) { return t == 0; }
-  auto* const is_last = static_cast<std::uint32_t*>(ctx.shared());
-  if (t == 0) {
-    std::uint64_t* const kept = keep(mine.first);
+  // Of the subtree, then of the tensor.
+  TERSUM_NO_UNROLL
+  for (bool last = mine.subtrees == 1;; last = true) {
+    block_totals<tensor_threads>(ctx, sums);
+    if (last) { return t == 0; }
+    auto* const comes_last = static_cast<std::uint32_t*>(ctx.shared());
+    if (t == 0) {
+      std::uint64_t* const kept = keep(mine.first);
+      TERSUM_UNROLL
+      for (std::size_t j = 0; j < N; ++j) { ctx.store(kept + j, bit_cast<std::uint64_t>(sums[j])); }
+      bool const is_last =
+        ctx.is_last(&args.records[mine.tensor].arrived, static_cast<std::uint32_t>(mine.subtrees));
+      *comes_last = is_last ? 1u : 0u;
+    }
+    ctx.sync_block();
+    bool const goes_on = *comes_last != 0;
+    ctx.sync_block();
+    if (!goes_on) { return false; }
     TERSUM_UNROLL
-    for (std::size_t j = 0; j < N; ++j) { ctx.store(kept + j, bit_cast<std::uint64_t>(sums[j])); }
-    bool const last =
-      ctx.is_last(&args.records[mine.tensor].arrived, static_cast<std::uint32_t>(mine.subtrees));
-    *is_last = last ? 1u : 0u;
-  }
-  ctx.sync_block();
-  bool const last = *is_last != 0;
-  ctx.sync_block();
-  if (!last) { return false; }
-  TERSUM_UNROLL
-  for (std::size_t j = 0; j < N; ++j) { sums[j] = 0; }
-  std::uint64_t const first = args.records[mine.tensor].first_chunk;
-  for (std::uint64_t k = t; k < mine.subtrees; k += tensor_threads) {
-    std::uint64_t const* const kept = keep(first + k * subtree_chunks);
-    TERSUM_UNROLL
-    for (std::size_t j = 0; j < N; ++j) {
-      sums[j] = sums[j] + bit_cast<double>(ctx.load(kept + j));
+    for (std::size_t j = 0; j < N; ++j) { sums[j] = 0; }
+    std::uint64_t const first = args.records[mine.tensor].first_chunk;
+    TERSUM_NO_UNROLL
+    for (std::uint64_t k = t; k < mine.subtrees; k += tensor_threads) {
+      std::uint64_t const* const kept = keep(first + k * subtree_chunks);
+      TERSUM_UNROLL
+      for (std::size_t j = 0; j < N; ++j) {
+        sums[j] = sums[j] + bit_cast<double>(ctx.load(kept + j));
+      }
     }
   }
-  block_totals<tensor_threads>(ctx, sums);
-  return t == 0;
 }
 
 //! @brief Where sums over tensors are kept that add up steps of chunks.

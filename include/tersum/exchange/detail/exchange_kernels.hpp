@@ -72,7 +72,7 @@ struct kernel_of_widths : Kernel {
   static constexpr int blocks = bounded<Codec> ? Tuning.cuda.*Blocks : 0;
 };
 
-//! @brief What a kernel on chunks has besides: the number of the first chunk.
+//! @brief What a kernel on chunks has besides: the number of the first chunk; at edges the bits of `edge_groups`.
 struct first_chunk {
   std::uint64_t first;
 };
