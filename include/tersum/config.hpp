@@ -61,6 +61,13 @@
 #define TERSUM_UNROLL
 #endif
 
+//! Leaves the loop that follows a loop on a device.
+#if defined(__CUDA_ARCH__)
+#define TERSUM_NO_UNROLL _Pragma("unroll 1")
+#else
+#define TERSUM_NO_UNROLL
+#endif
+
 //! Unrolls the loop that follows twice, and no further, on a device.
 #if defined(__CUDA_ARCH__)
 #define TERSUM_UNROLL_TWICE _Pragma("unroll 2")

@@ -55,7 +55,9 @@ struct tensor_record {
   float ratio;
   float weight;             //!< `tensor::weight`.
   std::uint64_t saturated;  //!< Lanes of the last sum that are at a limit of a saturating reducer.
-  std::uint64_t padding;
+  //! Within a kernel whose blocks add up the tensor: how many of them have arrived. Otherwise 0.
+  std::uint32_t arrived;
+  std::uint32_t padding;
 };
 static_assert(sizeof(tensor_record) == 64);
 

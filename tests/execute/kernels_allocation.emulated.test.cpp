@@ -41,6 +41,8 @@ TEST_CASE("[kernels] a width for every chunk")
     compare_buckets<float>(codec);
     compare_kernels<std::remove_cvref_t<decltype(codec)>, float>(
       {.codec = codec, .gradient = odd_bucket().weighted(), .world = 3, .steps = 2});
+    compare_kernels<std::remove_cvref_t<decltype(codec)>, float>(
+      {.codec = codec, .gradient = deep_bucket<256>().weighted(), .world = 1, .steps = 1});
   }
   SUBCASE("of tensors with weights")
   {

@@ -11,6 +11,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace {
@@ -39,6 +41,72 @@ TEST_CASE("[kernels] tensors of a bucket")
   SUBCASE("thc_wide4_partial of half") { compare_buckets<half>(presets::thc_wide4_partial); }
   SUBCASE("one norm a tensor") { compare_buckets<float>(tracked_global{}); }
   SUBCASE("a chunk a block") { compare_buckets<float>(wide{}); }
+}
+
+// All that a block must know to find its chunks.
+struct numbered_block {
+  std::uint32_t number;
+  [[nodiscard]] std::uint32_t block_rank() const { return number; }
+};
+
+TEST_CASE("[kernels] every chunk of every tensor is in the subtree of one block, and in its sum")
+{
+  using counts = std::vector<std::uint64_t>;
+  for (counts const& of_tensors : {counts{1},
+                                   counts{1024},
+                                   counts{2047},
+                                   counts{2048},
+                                   counts{1023, 0, 3072, 1, 2049, 1025, 0, 5000, 2047, 6144},
+                                   counts{4096, 4096, 1024, 1024, 1024, 3}}) {
+    std::vector<tensor_record> records;
+    std::vector<chunk_entry> table;
+    for (std::uint64_t const chunks : of_tensors) {
+      tensor_record record{};
+      record.first_chunk = table.size();
+      record.chunks      = chunks;
+      auto const number  = static_cast<std::uint32_t>(records.size());
+      table.resize(table.size() + chunks, {.offset = 0, .length = 256, .tensor = number});
+      records.push_back(record);
+    }
+    detail::exchange_args<tracked_global, float> args{};
+    args.records = records.data();
+    args.table   = table.data();
+    args.tensors = records.size();
+    args.chunks  = table.size();
+    std::vector<int> seen(table.size());
+    counts blocks(records.size());
+    std::uint64_t const all = detail::tensor_blocks(args.tensors, args.chunks);
+    for (std::uint32_t block = 0; block < all; ++block) {
+      auto const mine = detail::find_subtree(numbered_block{block}, args);
+      if (mine.subtrees == 0) { continue; }
+      auto const& record = records[mine.tensor];
+      ++blocks[mine.tensor];
+      CHECK(mine.subtrees == std::max<std::uint64_t>(record.chunks / 1024, 1));
+      CHECK((mine.subtrees == 1 || mine.chunks >= 1024));
+      CHECK(mine.chunks < 2048);
+      for (std::uint64_t i = 0; i < mine.chunks; ++i) {
+        REQUIRE(table[mine.first + i].tensor == mine.tensor);
+        ++seen[mine.first + i];
+      }
+    }
+    CHECK(std::count(seen.begin(), seen.end(), 1) == static_cast<std::ptrdiff_t>(seen.size()));
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      auto const& record = records[i];
+      CHECK(blocks[i] == std::max<std::uint64_t>(record.chunks / 1024, 1));
+      double const sum = detail::tensor_sum(record, [](double before, std::uint64_t chunk) {
+        return before + static_cast<double>(chunk);
+      });
+      std::uint64_t const twice =
+        record.chunks == 0 ? 0 : record.chunks * (2 * record.first_chunk + record.chunks - 1);
+      CHECK(sum == static_cast<double>(twice) / 2);
+    }
+  }
+}
+
+TEST_CASE("[kernels] blocks add up the chunks of one tensor together")
+{
+  compare_kernels<tracked_global, float>(
+    {.gradient = deep_bucket<256>().gradient(), .world = 1, .steps = 2});
 }
 
 TEST_CASE("[kernels] more tensors than one launch of initialize takes")

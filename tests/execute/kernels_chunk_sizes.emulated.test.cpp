@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 namespace {
 
 using namespace tersum;
@@ -56,6 +58,13 @@ TEST_CASE_TEMPLATE("[kernels] chunks up to a block's",
 {
   compare_sizes<float>(Codec{});
   compare_orders<float>(Codec{});
+}
+
+TEST_CASE("[kernels] blocks add up the chunks of one tensor in any order")
+{
+  constexpr std::array both{emulator::forward, emulator::reverse};
+  compare_kernels<tracked<128>, float>({.gradient = deep_bucket<128>().gradient(), .steps = 2},
+                                       both);
 }
 
 TEST_CASE_TEMPLATE("[kernels] chunks that need much shared memory",

@@ -459,13 +459,17 @@ TEST_CASE("[emulator] atomics see the update of every thread")
 {
   std::uint32_t count = 0;
   std::uint64_t sum   = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t calls = 0, last = 0;
   words mask(4, 0);
   launch({.blocks = 2, .threads = 64}, emulator::shuffled(3), [&](host_context& ctx) {
     std::uint32_t const thread = ctx.block_rank() * 64 + ctx.thread_rank();
     ctx.atomic_add(&count, 1U);
     ctx.atomic_add(&sum, std::uint64_t{thread});
     ctx.atomic_or(&mask[thread / 32], 1U << thread % 32);
+    if (ctx.is_last(&calls, 128)) { last += count; }
   });
+  CHECK(calls == 0);
+  CHECK(last == 128);
   CHECK(count == 128);
   CHECK(sum == std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 127 * 128 / 2);
   CHECK(mask == words(4, poison));

@@ -546,4 +546,13 @@ class bucket {
   return all;
 }
 
+//! @brief Tensors whose sums over chunks of `Size` coordinates have one, several and again one subtree, the second with more chunks
+//! in its last one, and a tail.
+template <std::uint64_t Size>
+[[nodiscard]] bucket const& deep_bucket()
+{
+  static bucket const all{{{1001, Size}, {1, 4}, {2 * 1024 + 900, Size + 1}, {64, Size}}};
+  return all;
+}
+
 }  // namespace tersum::tests

@@ -41,6 +41,9 @@ template <class T> concept has_store_global = requires(T const c, word4* p, word
 template <class T> concept has_shared       = requires(T const c) { { c.shared() } -> std::same_as<void*>; };               //!< The memory that the threads of the block share, aligned to 16 bytes.
 template <class T> concept has_atomic_add   = requires(T const c, std::uint32_t* p, std::uint32_t v) { c.atomic_add(p, v); }; //!< Of global or shared memory, in no order.
 template <class T> concept has_atomic_max   = requires(T const c, std::uint32_t* p, std::uint32_t v) { c.atomic_max(p, v); };
+//! Whether this is the last of v calls of a launch, by one thread each, with the same p. What threads stored before they met a calling one at a
+//! barrier is seen by the last one, and by those that meet it afterwards. *p is 0 before the first call, and after the last.
+template <class T> concept has_is_last      = requires(T const c, std::uint32_t* p, std::uint32_t v) { { c.is_last(p, v) } -> std::same_as<bool>; };
 //! @}
 
 //! @name Atoms: arithmetic, each operation rounded once and never contracted into another
@@ -78,7 +81,7 @@ template <class T> concept has_product      = requires(std::uint32_t v) { { T::p
 //! code of this library asks of a context, but for `tensor_core_context`.
 template <class T> concept block_context = has_thread_rank<T> && has_block_rank<T> && has_block_threads<T> && has_grid_blocks<T>
   && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_warp_sum<T> && has_warp_max<T>
-  && has_load<T> && has_store<T> && has_store_global<T> && has_shared<T> && has_atomic_add<T> && has_atomic_max<T>
+  && has_load<T> && has_store<T> && has_store_global<T> && has_shared<T> && has_atomic_add<T> && has_atomic_max<T> && has_is_last<T>
   && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_wide_fma<T> && has_divide<T> && has_square_root<T>
   && has_value<T> && has_rounding<T> && has_pack<T> && has_finite_rounding<T> && has_finite_pack<T>
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>

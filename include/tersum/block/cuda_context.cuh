@@ -191,10 +191,16 @@ struct cuda_context : detail::cuda_floats {
   {
     atomicAdd(to, value);
   }
-
   __device__ __forceinline__ void atomic_max(std::uint32_t* to, std::uint32_t value) const
   {
     atomicMax(to, value);
+  }
+  __device__ __forceinline__ bool is_last(std::uint32_t* counter, std::uint32_t calls) const
+  {
+    __threadfence();
+    bool const last = atomicInc(counter, calls - 1) == calls - 1;
+    __threadfence();
+    return last;
   }
 
   static __device__ __forceinline__ std::uint32_t select_bytes(std::uint32_t a,

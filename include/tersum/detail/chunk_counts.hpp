@@ -152,6 +152,7 @@ class chunk_counts : public plan_counts<Codec> {
             .ratio       = ratio,
             .weight = t.weight + 0.0f,  // energies are ordered by their bits; those of -0 are large
             .saturated = 0,
+            .arrived   = 0,
             .padding   = 0};
         visit(record);
         first_chunk += record.chunks;

@@ -174,6 +174,13 @@ class host_context {
     check_access(address, "raises");
     *address = *address < value ? value : *address;
   }
+  bool is_last(std::uint32_t* counter, std::uint32_t calls) const
+  {
+    check_access(counter, "counts");
+    bool const last = ++*counter == calls;
+    if (last) { *counter = 0; }
+    return last;
+  }
   void atomic_or(std::uint32_t* address, std::uint32_t value) const
   {
     check_access(address, "ors");

@@ -136,6 +136,9 @@ void add_updates(operation_table& t, std::string const& type)
   add_update<[](T a, T b) { return static_cast<T>(a + b); }, T>(t, ".add." + type);
   add_update<[](T a, T b) { return std::min(a, b); }, T>(t, ".min." + type);
   add_update<[](T a, T b) { return std::max(a, b); }, T>(t, ".max." + type);
+  if constexpr (std::is_same_v<T, std::uint32_t>) {
+    add_update<[](T a, T b) { return a >= b ? 0 : a + 1; }, T>(t, ".inc." + type);
+  }
 }
 
 template <class T>

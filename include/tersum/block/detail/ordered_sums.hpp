@@ -116,22 +116,31 @@ template <class Context>
   return value;
 }
 
-//! @brief Adds one double a thread over the block, halving from the top; all get the sum. Needs a double a thread of
-//! `ctx.shared()`.
-template <int Threads, class Context>
-[[nodiscard]] TERSUM_BODY double block_total(Context const& ctx, double value)
+//! @brief Adds each of N doubles of all threads of the block, halving from the top; the first warp gets the sums. Needs N doubles a
+//! thread of `ctx.shared()`, which are in use until the next barrier.
+template <int Threads, std::size_t N, class Context>
+TERSUM_BODY void block_totals(Context const& ctx, double (&values)[N])
 {
   double* const sums = static_cast<double*>(ctx.shared());
   unsigned const t   = ctx.thread_rank();
-  sums[t]            = value;
+  TERSUM_UNROLL
+  for (std::size_t j = 0; j < N; ++j) { sums[j * Threads + t] = values[j]; }
   ctx.sync_block();
-  for (unsigned width = Threads / 2; width > 0; width /= 2) {
-    if (t < width) { sums[t] = sums[t] + sums[t + width]; }
+  TERSUM_NO_UNROLL
+  for (unsigned width = Threads / 2; width >= 32; width /= 2) {
+    if (t < width) {
+      TERSUM_UNROLL
+      for (std::size_t j = 0; j < N; ++j) {
+        double* const sum = sums + j * Threads + t;
+        sum[0]            = sum[0] + sum[width];
+      }
+    }
     ctx.sync_block();
   }
-  double const total = sums[0];
-  ctx.sync_block();
-  return total;
+  if (t < 32) {
+    TERSUM_UNROLL
+    for (std::size_t j = 0; j < N; ++j) { values[j] = warp_total(ctx, sums[j * Threads + t]); }
+  }
 }
 //! @}
 

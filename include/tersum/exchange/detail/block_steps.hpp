@@ -21,9 +21,10 @@ namespace tersum::inline v0::detail {
 template <class Context>
 inline constexpr int step_threads = tuning_of<Context>.cuda.step_threads;
 
-//! Threads of a block of the tensor bodies, one block a tensor. Sums of floats depend on it.
+//! Threads of a block of the tensor bodies, one block a subtree. Sums of floats depend on it.
 inline constexpr int tensor_threads = 1024;
-inline constexpr int tensor_shared  = tensor_threads * 8;  //!< Their shared memory, bytes.
+//! Their shared memory for `sums` at a time, bytes.
+inline constexpr int tensor_shared(int sums) { return tensor_threads * 8 * sums; }
 
 //! @brief The step of every chunk from the agreed scalars, and the flag of a gradient that is not finite. One thread a
 //! chunk.
@@ -72,96 +73,216 @@ TERSUM_BODY void derive_steps(Context const& ctx, exchange_args<Codec, Element> 
   if (poisoned) { raise_flag(args); }
 }
 
-//! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a tensor.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> const& args)
+//! @brief How many blocks the tensor bodies take.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint64_t tensor_blocks(std::uint64_t tensors,
+                                                                  std::uint64_t chunks)
 {
-  using scalar                = typename Codec::range_type::scalar;
-  tensor_record const& record = args.records[ctx.block_rank()];
-  double sum                  = 0;
-  for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += tensor_threads) {
-    sum = sum + static_cast<double>(args.steps[record.first_chunk + i].encode);
+  return tensors + subtrees_of(chunks) - 1;
+}
+
+//! @brief A subtree of the sum over a tensor's chunks.
+struct tensor_subtree {
+  std::uint64_t tensor;
+  std::uint64_t first;     //!< Its first chunk.
+  std::uint64_t chunks;    //!< Its chunks.
+  std::uint64_t subtrees;  //!< Of the tensor; 0 where a block has none.
+};
+
+//! @brief The subtree of this block. Blocks have the first ones of all tensors, then the others by where they begin: in each
+//! 1024 chunks that follow a multiple of 1024 at most one does, of the tensor that has the first of these chunks. For a second
+//! one would be of another tensor, that begins between them, and has its own first 1024 chunks to go.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY tensor_subtree find_subtree(Context const& ctx,
+                                                      exchange_args<Codec, Element> const& args)
+{
+  tensor_subtree mine{.tensor = ctx.block_rank(), .first = 0, .chunks = 0, .subtrees = 0};
+  std::uint64_t before = 0;  // chunks of the tensor
+  std::uint64_t number = 0;
+  if (mine.tensor >= args.tensors) {
+    std::uint64_t const at = (mine.tensor - args.tensors + 1) * subtree_chunks;
+    if (at >= args.chunks) { return mine; }
+    mine.tensor = args.table[at].tensor;
+    number = (at - args.records[mine.tensor].first_chunk + subtree_chunks - 1) / subtree_chunks;
+    before = number * subtree_chunks;
+    if (number == 0) { return mine; }
   }
-  sum                         = block_total<tensor_threads>(ctx, sum);
-  std::uint64_t const element = (per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank();
-  if (ctx.thread_rank() == 0) {
-    static_cast<scalar*>(args.agreed)[element] = to_agreed<scalar>(static_cast<float>(sum), true);
+  tensor_record const& record = args.records[mine.tensor];
+  std::uint64_t const all     = subtrees_of(record.chunks);
+  if (number >= all) { return mine; }
+  mine.subtrees = all;
+  mine.first    = record.first_chunk + before;
+  mine.chunks   = number + 1 < all ? subtree_chunks : record.chunks - before;
+  return mine;
+}
+
+//! @brief Adds up over a tensor: the first thread of the last block of the tensor gets the sums, and true.
+//! @param sums  Zeros.
+//! @param term  term(sums, chunk) adds those of a chunk.
+//! @param keep  keep(chunk): memory for so many doubles where the terms of 1024 chunks or more from this one on are, which
+//!              nothing reads any more once they are added.
+template <std::size_t N, class Codec, class Element, class Context, class Term, class Keep>
+[[nodiscard]] TERSUM_BODY bool add_over_tensor(Context const& ctx,
+                                               exchange_args<Codec, Element> const& args,
+                                               tensor_subtree const& mine,
+                                               double (&sums)[N],
+                                               Term const& term,
+                                               Keep const& keep)
+{
+  unsigned const t = ctx.thread_rank();
+  // One chunk, or two in the last subtree of a tensor.
+  TERSUM_NO_UNROLL
+  for (std::uint64_t i = t; i < mine.chunks; i += tensor_threads) { term(sums, mine.first + i); }
+  // Of the subtree, then of the tensor.
+  TERSUM_NO_UNROLL
+  for (bool last = mine.subtrees == 1;; last = true) {
+    block_totals<tensor_threads>(ctx, sums);
+    if (last) { return t == 0; }
+    auto* const comes_last = static_cast<std::uint32_t*>(ctx.shared());
+    if (t == 0) {
+      std::uint64_t* const kept = keep(mine.first);
+      TERSUM_UNROLL
+      for (std::size_t j = 0; j < N; ++j) { ctx.store(kept + j, bit_cast<std::uint64_t>(sums[j])); }
+      bool const is_last =
+        ctx.is_last(&args.records[mine.tensor].arrived, static_cast<std::uint32_t>(mine.subtrees));
+      *comes_last = is_last ? 1u : 0u;
+    }
+    ctx.sync_block();
+    bool const goes_on = *comes_last != 0;
+    ctx.sync_block();
+    if (!goes_on) { return false; }
+    TERSUM_UNROLL
+    for (std::size_t j = 0; j < N; ++j) { sums[j] = 0; }
+    std::uint64_t const first = args.records[mine.tensor].first_chunk;
+    TERSUM_NO_UNROLL
+    for (std::uint64_t k = t; k < mine.subtrees; k += tensor_threads) {
+      std::uint64_t const* const kept = keep(first + k * subtree_chunks);
+      TERSUM_UNROLL
+      for (std::size_t j = 0; j < N; ++j) {
+        sums[j] = sums[j] + bit_cast<double>(ctx.load(kept + j));
+      }
+    }
   }
 }
 
-//! @brief The mean energy of every tensor, in whose units a choice counts those of its chunks. One block a tensor.
+//! @brief Where sums over tensors are kept that add up steps of chunks.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint64_t* kept_in_steps(exchange_args<Codec, Element> const& args,
+                                                         std::uint64_t chunk)
+{
+  return reinterpret_cast<std::uint64_t*>(args.steps + chunk);
+}
+
+//! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a subtree.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using scalar              = typename Codec::range_type::scalar;
+  tensor_subtree const mine = find_subtree(ctx, args);
+  if (mine.subtrees == 0) { return; }
+  double sums[1]  = {};
+  auto const term = [&](double(&sum)[1], std::uint64_t chunk) {
+    sum[0] = sum[0] + static_cast<double>(args.steps[chunk].encode);
+  };
+  auto const keep = [&](std::uint64_t chunk) { return kept_in_steps(args, chunk); };
+  if (add_over_tensor(ctx, args, mine, sums, term, keep)) {
+    std::uint64_t const element = (per_tensor<Codec> ? 0 : args.chunks) + mine.tensor;
+    static_cast<scalar*>(args.agreed)[element] =
+      to_agreed<scalar>(static_cast<float>(sums[0]), true);
+  }
+}
+
+//! @brief The mean energy of every tensor, in whose units a choice counts those of its chunks. One block a subtree.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void mean_energies(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  using scalar                = typename Codec::norm_scalar;
-  scalar const* const agreed  = static_cast<scalar const*>(args.agreed);
-  tensor_record const& record = args.records[ctx.block_rank()];
-  energy_mean mean;
-  for (std::uint64_t i = ctx.thread_rank(); i < record.chunks; i += tensor_threads) {
-    mean.add(energy_bits(agreed[record.first_chunk + i], args.world));
+  using scalar               = typename Codec::norm_scalar;
+  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+  tensor_subtree const mine  = find_subtree(ctx, args);
+  if (mine.subtrees == 0) { return; }
+  double sums[2]  = {};  // integers below 2^53
+  auto const term = [&](double(&sum)[2], std::uint64_t chunk) {
+    energy_mean one;
+    one.add(energy_bits(agreed[chunk], args.world));
+    sum[0] = sum[0] + static_cast<double>(one.sum);
+    sum[1] = sum[1] + static_cast<double>(one.count);
+  };
+  // The places of chunks are written after this.
+  auto const keep = [&](std::uint64_t chunk) {
+    return reinterpret_cast<std::uint64_t*>(args.selection.places + (chunk + 1) / 2 * 2);
+  };
+  if (add_over_tensor(ctx, args, mine, sums, term, keep)) {
+    energy_mean const mean      = {static_cast<std::uint64_t>(sums[0]),
+                                   static_cast<std::uint64_t>(sums[1])};
+    means_of(args)[mine.tensor] = mean.bits();
   }
-  double const sum   = block_total<tensor_threads>(ctx, static_cast<double>(mean.sum));
-  double const count = block_total<tensor_threads>(ctx, static_cast<double>(mean.count));
-  if (ctx.thread_rank() == 0) {
-    mean = {static_cast<std::uint64_t>(sum), static_cast<std::uint64_t>(count)};
-    means_of(args)[ctx.block_rank()] = mean.bits();
+}
+
+//! @brief Whether the end of an exchange has anything to add up.
+template <class Codec>
+inline constexpr bool adds_up_at_end = has_steps<Codec> && (saturates<Codec> || tracks<Codec>);
+
+//! @brief How many sums `finish_exchange` has at a time.
+template <class Codec>
+inline constexpr int sums_at_end = (tracks<Codec> ? 1 : 0) + (saturates<Codec> ? 1 : 0) +
+                                   (tracks<Codec> && norms_travel<Codec> ? 1 : 0);
+
+//! @brief Counts saturated lanes and measures the correlation of the ranks. One block a subtree.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  using scalar               = typename Codec::range_type::scalar;
+  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
+  tensor_subtree const mine  = find_subtree(ctx, args);
+  if (mine.subtrees == 0) { return; }
+  // Of squares, if they are tracked, of lanes at a limit, and of norms of chunks.
+  constexpr int count_of_lanes                 = tracks<Codec> ? 1 : 0;
+  constexpr int count                          = sums_at_end<Codec>;
+  double sums[static_cast<std::size_t>(count)] = {};
+  auto const term                              = [&](auto& sum, std::uint64_t chunk) {
+    chunk_step const step = args.steps[chunk];
+    if constexpr (saturates<Codec>) {
+      sum[count_of_lanes] = sum[count_of_lanes] + static_cast<double>(step.saturated);
+    }
+    if constexpr (tracks<Codec>) {
+      if (stays_behind<Codec>(step)) { return; }
+      sum[0] = add_energy(sum[0], step);
+      if constexpr (norms_travel<Codec>) {
+        sum[count - 1] = sum[count - 1] + static_cast<double>(to_float(agreed[chunk]));
+      }
+    }
+  };
+  auto const keep = [&](std::uint64_t chunk) { return kept_in_steps(args, chunk); };
+  if (!add_over_tensor(ctx, args, mine, sums, term, keep)) { return; }
+  tensor_record& record      = args.records[mine.tensor];
+  std::uint64_t const chunks = record.chunks;
+  if constexpr (saturates<Codec>) {
+    record.saturated = static_cast<std::uint64_t>(sums[count_of_lanes]);
+  }
+  if constexpr (tracks<Codec>) {
+    if constexpr (saturates<Codec>) {
+      if (is_saturated<Codec>(sums[count_of_lanes], chunks)) { sums[0] = 4 * sums[0]; }
+    }
+    double energy = 0;
+    if constexpr (norms_travel<Codec>) {
+      energy = sums[count - 1] / args.world;
+    } else {
+      energy =
+        static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + mine.tensor]));
+    }
+    record.ratio = correlation_ratio<Codec>(sums[0], energy, args.world, chunks, record.ratio);
   }
 }
 
 //! @brief Ends an exchange: counts saturated lanes, measures the correlation of the ranks, and numbers the next step of
-//! training. A block has one tensor; there is one block if there is no tensor.
+//! training. One block a subtree; there is one block if there is no tensor, or nothing to add up.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  unsigned const t = ctx.thread_rank();
-  if constexpr (has_steps<Codec> && (saturates<Codec> || tracks<Codec>)) {
-    if (ctx.block_rank() < args.tensors) {
-      using range                = typename Codec::range_type;
-      using scalar               = typename range::scalar;
-      tensor_record& record      = args.records[ctx.block_rank()];
-      scalar const* const agreed = static_cast<scalar const*>(args.agreed);
-      std::uint64_t const chunks = record.chunks;  // read once, before anything is stored
-      double energy = 0, of_sum = 0;
-      std::uint32_t lanes = 0;  // at a limit; a thread has fewer than 2^32
-      // 1024 threads have loads enough under way; unrolled further, ptxas spills registers on sm_100.
-      TERSUM_UNROLL_TWICE
-      for (std::uint64_t i = t; i < chunks; i += tensor_threads) {
-        chunk_step const step = args.steps[record.first_chunk + i];
-        if constexpr (saturates<Codec>) { lanes += step.saturated; }
-        if constexpr (tracks<Codec>) {
-          if (stays_behind<Codec>(step)) { continue; }
-          of_sum = add_energy(of_sum, step);
-          if constexpr (norms_travel<Codec>) {
-            energy = energy + static_cast<double>(to_float(agreed[record.first_chunk + i]));
-          }
-        }
-      }
-      // The first thread has the totals.
-      if constexpr (tracks<Codec>) { of_sum = block_total<tensor_threads>(ctx, of_sum); }
-      if constexpr (saturates<Codec>) {
-        double const saturated = block_total<tensor_threads>(ctx, static_cast<double>(lanes));
-        if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
-        if constexpr (tracks<Codec>) {
-          if (is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
-        }
-      }
-      if constexpr (tracks<Codec>) {
-        if constexpr (norms_travel<Codec>) {
-          energy = block_total<tensor_threads>(ctx, energy) / args.world;
-        } else {
-          energy = static_cast<double>(
-            to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + ctx.block_rank()]));
-        }
-        if (t == 0) {
-          record.ratio = correlation_ratio<Codec>(of_sum, energy, args.world, chunks, record.ratio);
-        }
-      }
-    }
-  }
-  if (ctx.block_rank() == 0 && t == 0) {
+  if (ctx.block_rank() == 0 && ctx.thread_rank() == 0) {
     args.header->step     = args.header->step + 1;
     args.header->sign_key = sign_key(args.header->step, args.header->seed);
   }
+  if constexpr (adds_up_at_end<Codec>) { finish_tensors(ctx, args); }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -65,7 +65,8 @@ struct state_reader {
   return kept.offset == made.offset && kept.size == made.size &&
          kept.first_chunk == made.first_chunk && kept.chunks == made.chunks &&
          kept.bypass == made.bypass && float_bits(kept.weight) == float_bits(made.weight) &&
-         kept.padding == made.padding && is_finite(kept.ratio) && kept.ratio >= 0;
+         kept.arrived == made.arrived && kept.padding == made.padding && is_finite(kept.ratio) &&
+         kept.ratio >= 0;
 }
 
 //! Whether the chunks of a record are in the table.

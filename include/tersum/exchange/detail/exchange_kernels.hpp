@@ -177,17 +177,17 @@ struct keep_published_kernel : kernel_of_parts {
 };
 //! @}
 
-//! One block a tensor.
+//! `tensor_blocks` blocks.
 struct tensor_norms_kernel : kernel_of_threads<tensor_threads> {
   template <class Codec>
-  static constexpr int shared = tensor_shared;
+  static constexpr int shared = tensor_shared(1);
   TERSUM_RUNS(tensor_norms(ctx, args))
 };
 
-//! One block a tensor.
+//! `tensor_blocks` blocks.
 struct mean_energies_kernel : kernel_of_threads<tensor_threads> {
   template <class Codec>
-  static constexpr int shared = tensor_shared;
+  static constexpr int shared = tensor_shared(2);
   TERSUM_RUNS(mean_energies(ctx, args))
 };
 
@@ -228,10 +228,10 @@ struct inspect_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   TERSUM_RUNS(inspect_parts(ctx, args))
 };
 
-//! One block a tensor, and one where there is none.
+//! `tensor_blocks` blocks where there is something to add up, otherwise one.
 struct finish_kernel : kernel_of_threads<tensor_threads> {
   template <class Codec>
-  static constexpr int shared = tensor_shared;
+  static constexpr int shared = adds_up_at_end<Codec> ? tensor_shared(sums_at_end<Codec>) : 0;
   TERSUM_RUNS(finish_exchange(ctx, args))
 };
 

@@ -84,6 +84,13 @@ class launch_list {
     }
   }
 
+  //! Launches a kernel that adds up over the chunks of tensors.
+  template <class Kernel>
+  void tensors(Kernel const& kernel)
+  {
+    if (plan_.tensors() > 0) { (*this)(kernel, tensor_blocks(plan_.tensors(), plan_.chunks())); }
+  }
+
   //! Launches a kernel over as many chunks as a rank may own.
   template <class Kernel>
   void owned(Kernel const& kernel)
@@ -148,7 +155,7 @@ class launch_list {
   void select()
   {
     if constexpr (may_choose_by_tensor<Codec>) {
-      if (plan_.by_tensor()) { (*this)(mean_energies_kernel{}, plan_.tensors()); }
+      if (plan_.by_tensor()) { tensors(mean_energies_kernel{}); }
     }
     select(select_blocks(plan_.chunks(), numbers));
   }
@@ -278,7 +285,7 @@ concept launching = is_launch_list<T>;
     }
     if constexpr (norms_travel<codec> || per_tensor<codec> || tracks<codec>) { launches.norms(); }
     if constexpr (!norms_travel<codec> && (per_tensor<codec> || tracks<codec>)) {
-      launches(tensor_norms_kernel{}, launches.plan().tensors());
+      launches.tensors(tensor_norms_kernel{});
     }
   }
   return launches.result();
@@ -347,7 +354,11 @@ concept launching = is_launch_list<T>;
 
 [[nodiscard]] status run_stage(stage::finish, launching auto& launches)
 {
-  launches(finish_kernel{}, maximum(launches.plan().tensors(), std::uint64_t{1}));
+  if (adds_up_at_end<codec_of<decltype(launches)>> && launches.plan().tensors() > 0) {
+    launches.tensors(finish_kernel{});
+  } else {
+    launches(finish_kernel{}, 1);
+  }
   return launches.result();
 }
 

@@ -19,6 +19,16 @@
 
 namespace tersum::inline v0::detail {
 
+//! Chunks of a tensor whose terms are added before those of others, in sums over its chunks.
+inline constexpr std::uint64_t subtree_chunks = 1024;
+
+//! @brief How many subtrees the sum over a tensor's chunks has. Each has `subtree_chunks` chunks; those left over are in the last
+//! one, which has fewer than twice as many.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint64_t subtrees_of(std::uint64_t tensor_chunks)
+{
+  return tensor_chunks < subtree_chunks ? 1 : tensor_chunks / subtree_chunks;
+}
+
 //! @brief A float that is not negative, as an agreed scalar. NaN becomes infinity, which the sums and maxima of every
 //! transport keep. Magnitudes are rounded `upwards`, so that no coordinate lies beyond the stored one.
 template <class Scalar>
