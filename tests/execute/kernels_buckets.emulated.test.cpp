@@ -12,7 +12,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -100,6 +102,91 @@ TEST_CASE("[kernels] every chunk of every tensor is in the subtree of one block,
         record.chunks == 0 ? 0 : record.chunks * (2 * record.first_chunk + record.chunks - 1);
       CHECK(sum == static_cast<double>(twice) / 2);
     }
+  }
+}
+
+// Notes down what would be launched for edges.
+struct noting_executor {
+  std::uint64_t* edges;
+  std::uint64_t* blocks;
+
+  template <class Kernel, class Args>
+  [[nodiscard]] status run([[maybe_unused]] Kernel const& kernel,
+                           [[maybe_unused]] std::uint64_t count,
+                           Args const&) const
+  {
+    if constexpr (std::is_same_v<Kernel, detail::encode_kernel<true>>) {
+      *edges  = kernel.first;
+      *blocks = count;
+    }
+    return {};
+  }
+};
+
+// Four chunks of 256 coordinates lie in a group, four groups in a block.
+void check_edge_groups(bucket const& tensors, std::size_t misplaced)
+{
+  CAPTURE(misplaced);
+  plan<tracked_global> const plan{
+    tracked_global{}, tensors.gradient(), world{.size = 1, .rank = 0}};
+  alignas(16) static float memory[1 << 21];
+  detail::exchange_args<tracked_global, float> args{};
+  std::vector<tensor_record> records;
+  std::vector<chunk_entry> table(plan.chunks());
+  std::vector<int> wanted((plan.chunks() + 3) / 4), visits(wanted.size());
+  std::uint64_t edge_chunks = 0;
+  args.gradient             = memory + misplaced;
+  plan.for_each_record([&](tensor_record const& record) {
+    for (std::uint64_t i = 0; i < record.chunks; ++i) {
+      std::uint64_t const chunk = record.first_chunk + i;
+      bool const is_edge = (misplaced + record.offset) % 4 != 0 || record.size - i * 256 < 256;
+      edge_chunks += is_edge ? 1 : 0;
+      wanted[chunk / 4] |= is_edge ? 1 : 0;
+      table[chunk] = {.offset = record.offset + i * 256,
+                      .length = 256,
+                      .tensor = static_cast<std::uint32_t>(records.size())};
+    }
+    records.push_back(record);
+  });
+  args.records        = records.data();
+  args.table          = table.data();
+  args.tensors        = plan.tensors();
+  args.chunks         = plan.chunks();
+  std::uint64_t edges = 0, blocks = 0;
+  noting_executor const exec{&edges, &blocks};
+  detail::launch_list<noting_executor, tracked_global, float> launches{exec, plan, args};
+  launches.chunks<detail::encode_kernel>();
+  for (std::uint32_t slot = 0; slot < 4 * blocks; ++slot) {
+    std::uint64_t const chunk = detail::edge_group<4>(args, edges, slot);
+    if (chunk >= plan.chunks()) { continue; }
+    REQUIRE(chunk % 4 == 0);
+    ++visits[chunk / 4];
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    CAPTURE(i);
+    CHECK(visits[i] >= wanted[i]);
+    CHECK(visits[i] <= 1);
+  }
+  CHECK((blocks == 0) == (edge_chunks == 0));
+  if (misplaced == 0 && plan.tensors() < 20) {
+    // A group for each tensor and, of those that are not aligned, one for each four chunks.
+    CHECK(blocks <= (plan.tensors() + edge_chunks / 4 + 2 + 3) / 4);
+  }
+}
+
+TEST_CASE(
+  "[kernels] a kernel of edges goes through each group with an edge once, and through few others")
+{
+  std::vector<bucket::shape> small;
+  for (unsigned i = 0; i < 300; ++i) { small.push_back({4 + i % 5, 60 + i % 29}); }
+  for (std::size_t const misplaced : {0u, 1u}) {
+    check_edge_groups(bucket{{{64, 256}}}, misplaced);
+    check_edge_groups(bucket{{{64, 257}}}, misplaced);
+    check_edge_groups(
+      bucket{{{64, 256}, {7, 256}, {400, 257}, {1, 4}, {3, 100}, {4, 90}, {90, 256}}}, misplaced);
+    check_edge_groups(bucket{{{64, 256}, {1, 3}, {700, 256}}}, misplaced);
+    check_edge_groups(odd_bucket(), misplaced);
+    check_edge_groups(bucket{small}, misplaced);
   }
 }
 

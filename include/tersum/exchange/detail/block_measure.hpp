@@ -196,7 +196,7 @@ TERSUM_BODY void edge_norms(Context const& ctx,
 //! Reads the gradient (and residual) once. 128 threads a block, `codec_norm_shape::chunks_per_block` chunks a block, no shared
 //! memory. A warp's chunks are regular if they lie one after the other in one tensor, whole and aligned to 16 bytes;
 //! otherwise all of them are edges.
-//! @param first_chunk  Where edges begin, a multiple of `chunks_per_block`; regular chunks begin at 0.
+//! @param first_chunk  The bits of `edge_groups`, whose groups are the chunks of a warp; regular chunks begin at 0.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void chunk_norms(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
@@ -207,9 +207,12 @@ TERSUM_BODY void chunk_norms(Context const& ctx,
   unsigned const member = ctx.thread_rank() % shape::lanes;
   unsigned const group  = ctx.thread_rank() % 32 / shape::lanes;
   // A plan has less than 2^31 chunks.
+  constexpr auto in_warp   = static_cast<unsigned>(shape::chunks_per_warp);
+  std::uint32_t const warp = ctx.block_rank() * 4 + ctx.thread_rank() / 32;
   std::uint32_t const first =
-    (Edge ? static_cast<std::uint32_t>(first_chunk) : 0) +
-    (ctx.block_rank() * 4 + ctx.thread_rank() / 32) * static_cast<unsigned>(shape::chunks_per_warp);
+    Edge && !Codec::rotates_all
+      ? static_cast<std::uint32_t>(edge_group<in_warp>(args, first_chunk, warp))
+      : warp * in_warp;
   std::uint64_t offset = group * (shape::chunks * size) + member * shape::row;
   if constexpr (Codec::rotates_all) {
     if (first >= args.chunks) { return; }

@@ -36,6 +36,10 @@ struct own_chunk : block_chunk<Codec::chunk_size> {
 template <class Codec>
 inline constexpr int tiles_per_block = own_chunk<Codec>::block_tiles;
 
+//! @brief Chunks of a tile.
+template <class Codec>
+inline constexpr unsigned chunks_of_group = own_chunk<Codec>::hadamard::tile / Codec::chunk_size;
+
 //! @brief Threads of a block: four warps, or as many as a chunk above 1024 needs.
 template <class Codec>
 inline constexpr int threads_per_block = own_chunk<Codec>::block_threads;
@@ -60,20 +64,70 @@ inline constexpr chunk_grid grid_of{.chunks_a_block =
                                     .threads = threads_per_block<Codec>,
                                     .shared  = shared_bytes<Codec>};
 
-//! @brief Whether whole chunks at this offset can be moved sixteen bytes at a time.
+//! @brief Whether what begins at this offset can be moved sixteen bytes at a time: the same for all chunks of a tensor.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool is_aligned(exchange_args<Codec, Element> const& args,
+                                            std::uint64_t offset)
+{
+  bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
+  if constexpr (in_metric<Codec>) {
+    if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
+  }
+  return aligned && (!feeds_back<Codec> || publishing<Codec> || keeps_blocks<Codec> ||
+                     reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+}
+
+//! @brief Whether a chunk at this offset is whole and can be moved sixteen bytes at a time.
 template <class Codec, class Element>
 [[nodiscard]] TERSUM_BODY bool is_regular(exchange_args<Codec, Element> const& args,
                                           std::uint64_t offset,
                                           std::uint32_t length)
 {
-  bool const whole   = length == static_cast<std::uint32_t>(Codec::chunk_size);
-  bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
-  if constexpr (in_metric<Codec>) {
-    if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
+  return length == static_cast<std::uint32_t>(Codec::chunk_size) && is_aligned(args, offset);
+}
+
+//! @brief Which groups of chunks a kernel of edges goes through; a group is what lies in one warp, or in one block above 1024
+//! coordinates. Of tensors that are aligned only the last chunk can be an edge. So first, for each tensor, comes the group with
+//! its last chunk; then all groups in which there may be others of tensors that are not aligned.
+struct edge_groups {
+  std::uint32_t first = 0;  //!< The first one of these.
+  std::uint32_t ends  = 0;  //!< How many tensors there are.
+
+  //! As kernels get it. A number below 2^32 stands for all chunks from that one on.
+  [[nodiscard]] TERSUM_INLINE std::uint64_t bits() const
+  {
+    return first | static_cast<std::uint64_t>(ends) << 32;
   }
-  return whole && aligned &&
-         (!feeds_back<Codec> || publishing<Codec> || keeps_blocks<Codec> ||
-          reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
+};
+
+//! @brief The first chunk of the group that is number `slot` in `edges`, the bits of `edge_groups`; `args.chunks` if others have it.
+//! @tparam InGroup  Chunks of a group.
+template <unsigned InGroup, class Codec, class Element>
+[[nodiscard]] TERSUM_BODY std::uint64_t edge_group(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t edges,
+                                                   std::uint32_t slot)
+{
+  auto const ends = static_cast<std::uint32_t>(edges >> 32);
+  if (ends == 0) { return edges + slot * InGroup; }
+  auto const first_of = [](tensor_record const& record) {
+    return static_cast<std::uint32_t>(record.first_chunk);
+  };
+  auto const last_of = [&](tensor_record const& record) {
+    return first_of(record) + static_cast<std::uint32_t>(record.chunks) - 1;
+  };
+  if (slot < ends) {
+    tensor_record const& record = args.records[slot];
+    if (record.chunks == 0) { return args.chunks; }
+    std::uint32_t const group = last_of(record) / InGroup;
+    // Where several tensors end in one group, the first of them brings it.
+    std::uint32_t const first = first_of(record);
+    if (first != 0 && (first - 1) / InGroup == group) { return args.chunks; }
+    return group * InGroup;
+  }
+  std::uint32_t const group = static_cast<std::uint32_t>(edges) + (slot - ends);
+  std::uint32_t const chunk = group * InGroup;
+  if (chunk >= args.chunks) { return args.chunks; }
+  return last_of(args.records[args.table[chunk].tensor]) / InGroup == group ? args.chunks : chunk;
 }
 
 //! @brief The number of this thread's chunk, from `first_chunk` on, and the thread's place in it.
@@ -91,13 +145,19 @@ template <class Codec, class Context>
 //!
 //! Regular chunks (whole, aligned to 16 bytes) and the others are separate kernels: `Edge` says which one this is, and
 //! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
+//! @param first_chunk  At edges the bits of `edge_groups`.
 template <bool Edge, class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY own_chunk<Codec> find_chunk(Context const& ctx,
                                                       exchange_args<Codec, Element> const& args,
                                                       std::uint64_t first_chunk)
 {
-  own_chunk<Codec> mine = number_chunk<Codec>(ctx, first_chunk);
-  mine.active           = mine.chunk < args.chunks;
+  own_chunk<Codec> mine = number_chunk<Codec>(ctx, Edge ? 0 : first_chunk);
+  if constexpr (Edge && !Codec::rotates_all) {
+    constexpr unsigned in_group = chunks_of_group<Codec>;
+    auto const number           = static_cast<std::uint32_t>(mine.chunk);
+    mine.chunk = edge_group<in_group>(args, first_chunk, number / in_group) + number % in_group;
+  }
+  mine.active = mine.chunk < args.chunks;
   if (mine.active) {
     if constexpr (Codec::rotates_all) {
       mine.offset = mine.chunk * Codec::chunk_size;

@@ -60,7 +60,7 @@ struct kernel_of_parts : kernel_of_chunks {
   static constexpr int shared = two_shot_grid<Codec>.shared;
 };
 
-//! @brief What a kernel on chunks has besides: the number of the first chunk.
+//! @brief What a kernel on chunks has besides: the number of the first chunk; at edges the bits of `edge_groups`.
 struct first_chunk {
   std::uint64_t first;
 };

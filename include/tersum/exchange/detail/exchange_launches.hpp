@@ -62,25 +62,46 @@ class launch_list {
   }
 
   //! Launches Kernel<false> for the regular chunks and Kernel<true> for the edges, each over the chunks that may be such.
+  //! @param a_block   Chunks of a block.
+  //! @param in_group  Chunks that lie in one group of `edge_groups`.
+  //! @param together  Chunks that are edges if they are not all of one tensor.
   template <template <bool> class Kernel>
-  void chunks(std::uint64_t a_block = grid_of<Codec>.chunks_a_block)
+  void chunks(std::uint64_t a_block  = grid_of<Codec>.chunks_a_block,
+              std::uint64_t in_group = chunks_of_group<Codec>,
+              std::uint64_t together = 1)
   {
-    auto const from = [&]<bool Edge>(Kernel<Edge> kernel, std::uint64_t first, std::uint64_t end) {
+    auto const launch = [&](auto kernel, std::uint64_t first, std::uint64_t count) {
       kernel.first = first;
-      (*this)(kernel, (end - first + a_block - 1) / a_block);
+      if (count > 0) { (*this)(kernel, (count + a_block - 1) / a_block); }
     };
     std::uint64_t const all = plan_.chunks();
     if constexpr (Codec::rotates_all) {
-      from(Kernel<false>{}, 0, all);
-    } else {
-      // In a gradient that is one vector only the last chunk can be short. In a bucket, tensors begin and end anywhere, and
-      // so do shards that are published.
-      bool const aligned = reinterpret_cast<std::uintptr_t>(args_.gradient) % 16 == 0;
-      bool const one     = plan_.gradient().tensors.empty() && !publishing<Codec>;
-      // Where the budget pays for no chunk, none of the whole ones counts.
+      launch(Kernel<false>{}, 0, all);
+    } else if (all > 0) {
+      bool regular = false, edges = false;
+      std::uint64_t begin = all, end = 0;  // of tensors that are not aligned
+      plan_.for_each_record([&](tensor_record const& record) {
+        if (record.chunks == 0) { return; }
+        std::uint64_t const after = record.first_chunk + record.chunks;
+        if (is_aligned(args_, record.offset)) {
+          regular = regular || record.size >= Codec::chunk_size;
+          edges   = edges || record.size % Codec::chunk_size != 0 || after % together != 0;
+        } else {
+          begin = minimum(begin, record.first_chunk);
+          end   = after;
+          edges = true;
+        }
+      });
+      // Where there is one tensor, only the last chunk can be short.
       std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
-      if (!one || aligned) { from(Kernel<false>{}, 0, one ? whole : all); }
-      from(Kernel<true>{}, one && aligned ? whole - whole % a_block : 0, all);
+      if (regular) { launch(Kernel<false>{}, 0, plan_.tensors() == 1 ? whole : all); }
+      if (edges) {
+        edge_groups const groups{.first = static_cast<std::uint32_t>(begin / in_group),
+                                 .ends  = static_cast<std::uint32_t>(plan_.tensors())};
+        std::uint64_t const others =
+          begin < end ? (end + in_group - 1) / in_group - begin / in_group : 0;
+        launch(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
+      }
     }
   }
 
@@ -104,7 +125,8 @@ class launch_list {
     if constexpr (in_metric<Codec>) {
       chunks<scaled_norms_kernel>();
     } else {
-      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block);
+      constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
+      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
     }
   }
 
