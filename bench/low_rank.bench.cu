@@ -81,7 +81,10 @@ class one_rank {
   }
   void multiply_back() const
   {
-    require(exec().run(detail::multiply_all<false>{}, plan_.blocks(1), args_));
+    auto const launch = [this](auto const& kernel, std::uint64_t blocks) {
+      return exec().run(kernel, blocks, args_);
+    };
+    require(detail::launch_product<false>(plan_, launch));
   }
   void finish() const { require(decode(exec(), plan_, gradient_, state_, workspace_)); }
 

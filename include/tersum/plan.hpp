@@ -176,6 +176,10 @@ class plan : public Codec::counts_type {
   {
     return work(turn == 0 ? name::even_factor : name::odd_factor);
   }
+  [[nodiscard]] constexpr std::size_t slice_sums_offset() const noexcept
+  {
+    return work(name::slice_sums);
+  }
   [[nodiscard]] constexpr std::size_t records_offset() const noexcept
   {
     return kept(name::records);

@@ -66,6 +66,8 @@ void compile_low_rank_kernels()
   using namespace detail;
   compile(&exchange_kernel<multiply_all<true>, Codec, Element>,
           &exchange_kernel<multiply_all<false>, Codec, Element>,
+          &exchange_kernel<add_all<true>, Codec, Element>,
+          &exchange_kernel<add_all<false>, Codec, Element>,
           &exchange_kernel<orthonormalize_all, Codec, Element>,
           &exchange_kernel<rebuild_all, Codec, Element>,
           &exchange_kernel<rebuild_mean, Codec, Element>,

@@ -31,6 +31,7 @@ TEST_CASE("[device] left_factor and right_factor on a device")
   check_products(at, 1, 1, 1);
   check_products(at, 65, 67, 9);
   check_products(at, 64, 70, 20);
+  check_products(at, 66, 545, 3);
 }
 
 TEST_CASE("[device] power_iteration on a device")
@@ -39,5 +40,6 @@ TEST_CASE("[device] power_iteration on a device")
   auto const at = place_on(on, 100000);
   check_power_iteration(at);
   check_factors_of_exchange(at, 97, 66);
+  check_power_iterations(at);
   check_low_rank_arguments(at);
 }

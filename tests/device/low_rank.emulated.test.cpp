@@ -31,8 +31,18 @@ TEST_CASE("[device] kernels multiply matrices and factors")
     check_products(on, 1, 1, 1);
     check_products(on, 65, 67, 9);
     check_products(on, 0, 7, 2);
+    check_products(on, 66, 545, 3);
   });
   check_products(emulated_placement{}, 64, 70, 20);
+  check_products(emulated_placement{}, 1, 1031, 1);
+  check_products(emulated_placement{}, 521, 2, 1);
+  check_products(emulated_placement{}, 3, 12400, 2);
+}
+
+TEST_CASE("[device] kernels work on lists of matrices as on each of them alone")
+{
+  check_list(emulated_placement{});
+  check_power_iterations(emulated_placement{});
 }
 
 TEST_CASE("[device] kernels find the largest singular values")

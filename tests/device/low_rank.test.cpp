@@ -35,6 +35,19 @@ TEST_CASE("[device] left_factor and right_factor are products")
     check_products(on, 64, 64, 8);
     check_products(on, 131, 67, 17);
     check_products(on, 0, 7, 2);
+    check_products(on, 1, 12256, 1);
+    check_products(on, 12257, 1, 1);
+    check_products(on, 509, 511, 2);
+    check_products(on, 512, 513, 3);
+    check_products(on, 3, 1031, 3);
+  });
+}
+
+TEST_CASE("[device] lists of matrices are worked on as each of them is alone")
+{
+  on_every_cpu([](auto const& on) {
+    check_list(on);
+    check_power_iterations(on);
   });
 }
 

@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,32 @@ void check_batch(Placement const& on, std::size_t length, int columns, std::size
   }
 }
 
+//! Factors of a list of any sizes, more than one launch takes, are those of as many calls.
+template <class Placement>
+void check_list(Placement const& on)
+{
+  using array = typename Placement::template array<float>;
+  std::vector<std::vector<float>> before;
+  std::deque<array> arrays;
+  std::vector<int> ranks;
+  for (unsigned i = 0; i < 66; ++i) {
+    std::size_t const length = i == 1 ? 150 : 1 + 3 * i % 11;
+    ranks.push_back(i == 1 ? 17 : static_cast<int>(1 + i % 3));
+    before.push_back(normal_gradients(1, length * static_cast<unsigned>(ranks[i]), 20 + i)[0]);
+    arrays.emplace_back(before[i]);
+  }
+  std::vector<factor_view> list;
+  for (std::size_t i = 0; i < arrays.size(); ++i) { list.push_back({arrays[i].span(), ranks[i]}); }
+  std::span<factor_view const> const all{list};
+  REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, all) == status{});
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    CAPTURE(i);
+    array const alone{before[i]};
+    REQUIRE(orthogonalize(on.exec, robust_cholesky_qr2{}, alone.span(), ranks[i]) == status{});
+    CHECK(alone.read() == arrays[i].read());
+  }
+}
+
 //! The largest error of a product over what float sums of so many terms may lose.
 [[nodiscard]] inline double product_error(std::vector<float> const& matrix,
                                           std::size_t rows,
@@ -92,25 +119,118 @@ void check_batch(Placement const& on, std::size_t length, int columns, std::size
   return worst;
 }
 
+//! @brief The product in the order of docs/low_rank.md: parts of 64 terms or fewer by fused multiply-adds, the parts of a slice,
+//! the slices.
+[[nodiscard]] inline std::vector<float> ordered_product(std::vector<float> const& matrix,
+                                                        std::size_t rows,
+                                                        std::size_t width,
+                                                        bool of_rows,
+                                                        std::vector<float> const& from,
+                                                        std::size_t rank)
+{
+  std::size_t const length = of_rows ? rows : width, terms = of_rows ? width : rows;
+  std::size_t const blocks = (length + 63) / 64;
+  std::size_t slice        = terms + 1;
+  if (terms >= 512) {
+    // The longest power of two with 192 blocks, but 32 at least.
+    slice = 32;
+    for (std::size_t longer = 64; longer < 2 * terms; longer *= 2) {
+      if (blocks * ((terms + longer - 1) / longer) >= 192) { slice = longer; }
+    }
+  }
+  std::vector<float> to(length * rank);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    std::size_t const k = i / length, lane = i % length;
+    float total = 0;
+    for (std::size_t begin = 0; begin < terms; begin += slice) {
+      float sum = 0;
+      for (std::size_t at = begin; at < std::min(begin + slice, terms); at += 64) {
+        float part = 0;
+        for (std::size_t t = at; t < std::min({at + 64, begin + slice, terms}); ++t) {
+          float const m = matrix[of_rows ? lane * width + t : t * width + lane];
+          part          = std::fma(from[k * terms + t], m, part);
+        }
+        sum += part;
+      }
+      total += sum;
+    }
+    to[i] = total;
+  }
+  return to;
+}
+
 template <class Placement>
 void check_products(Placement const& on, std::size_t rows, std::size_t width, int rank)
 {
   CAPTURE(rows);
   CAPTURE(width);
   CAPTURE(rank);
-  using array  = typename Placement::template array<float>;
-  auto const k = static_cast<std::size_t>(rank);
-  auto const m = normal_gradients(1, rows * width, 2)[0];
-  auto const q = normal_gradients(1, width * k, 3)[0];
-  for (std::size_t const misplaced : {0u, 1u}) {
-    array const values{m, misplaced}, right{q}, left{rows * k}, again{width * k};
+  using array            = typename Placement::template array<float>;
+  auto const k           = static_cast<std::size_t>(rank);
+  auto const m           = normal_gradients(1, rows * width, 2)[0];
+  auto const q           = normal_gradients(1, width * k, 3)[0];
+  std::size_t const room = product_workspace_bytes(rows, width, rank);
+  // With a workspace the work is divided, which changes no bit.
+  for (std::size_t const bytes : {std::size_t{0}, room}) {
+    CAPTURE(bytes);
+    array const values{m, bytes == 0 ? 1u : 0u}, right{q}, left{rows * k}, again{width * k};
+    array const workspace{bytes / sizeof(float)};
+    auto const bytes_of = std::as_writable_bytes(workspace.span());
     matrix_view<float> const matrix{values.span().data(), rows, width};
     std::span<float const> const from = right.span(), product = left.span();
-    REQUIRE(left_factor(on.exec, matrix, rank, from, left.span()) == status{});
+    REQUIRE(left_factor(on.exec, matrix, rank, from, left.span(), bytes_of) == status{});
     auto const p = left.read();
     CHECK(product_error(m, rows, width, true, q, p) <= 1);
-    REQUIRE(right_factor(on.exec, matrix, rank, product, again.span()) == status{});
+    CHECK(p == ordered_product(m, rows, width, true, q, k));
+    REQUIRE(right_factor(on.exec, matrix, rank, product, again.span(), bytes_of) == status{});
     CHECK(product_error(m, rows, width, false, p, again.read()) <= 1);
+    CHECK(again.read() == ordered_product(m, rows, width, false, p, k));
+    if (room == 0) { break; }
+  }
+}
+
+//! Iterations of a list, more than one launch takes, are those of as many calls.
+template <class Placement>
+void check_power_iterations(Placement const& on)
+{
+  using array = typename Placement::template array<float>;
+  struct shape {
+    std::size_t rows, columns;
+    int rank;
+  };
+  std::vector<shape> shapes{{70, 520, 3}, {1, 600, 1}, {700, 1, 1}, {513, 66, 9}};
+  while (shapes.size() < 34) { shapes.push_back({1 + shapes.size(), 40 - shapes.size(), 1}); }
+  std::deque<array> values, left, right;
+  std::vector<std::vector<float>> start;
+  std::vector<factored_matrix<float>> list;
+  for (auto const [rows, columns, rank] : shapes) {
+    auto const seed = static_cast<unsigned>(values.size());
+    auto const k    = static_cast<std::size_t>(rank);
+    start.push_back(normal_gradients(1, columns * k, 40 + seed)[0]);
+    values.emplace_back(normal_gradients(1, rows * columns, 80 + seed)[0]);
+    left.emplace_back(rows * k);
+    right.emplace_back(start.back());
+  }
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    auto const [rows, columns, rank] = shapes[i];
+    list.push_back(
+      {{values[i].span().data(), rows, columns}, rank, left[i].span(), right[i].span()});
+  }
+  std::span<factored_matrix<float> const> const all{list};
+  array const workspace{product_workspace_bytes(all) / sizeof(float)};
+  REQUIRE(!workspace.span().empty());
+  auto const bytes = std::as_writable_bytes(workspace.span());
+  robust_cholesky_qr2 const by{};
+  CHECK(power_iteration(on.exec, by, all, bytes.first(bytes.size() - 4)).message ==
+        "workspace is smaller than product_workspace_bytes");
+  REQUIRE(power_iteration(on.exec, by, all, bytes) == status{});
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    CAPTURE(i);
+    array const p{left[i].span().size()}, q{start[i]};
+    auto const& one = list[i];
+    REQUIRE(power_iteration(on.exec, by, one.matrix, one.rank, p.span(), q.span()) == status{});
+    CHECK(left[i].read() == p.read());
+    CHECK(right[i].read() == q.read());
   }
 }
 
@@ -222,6 +342,18 @@ void check_low_rank_arguments(Placement const& on)
   refuses(iterate(m, 2, none.first(6), right.span()), "left is a null");
   refuses(iterate(m, 1, right.span().first(3), right.span().subspan(2, 4)), "left overlaps right");
   refuses(iterate(m, 2, values.span().first(6), right.span()), "a factor overlaps matrix");
+  auto const multiply = [&](std::span<std::byte> workspace) {
+    return left_factor(
+      on.exec, matrix_view<float>{m, 3, 4}, 2, right.span(), left.span(), workspace);
+  };
+  refuses(multiply({static_cast<std::byte*>(nullptr), 4}), "workspace is a null");
+  refuses(multiply(std::as_writable_bytes(left.span())), "workspace overlaps");
+  std::span<factored_matrix<float> const> const none_of_all{};
+  CHECK(power_iteration(on.exec, gram_schmidt{}, none_of_all) == status{});
+  factored_matrix<float> const wrong{{m, 3, 4}, 2, left.span(), right.span().first(7)};
+  refuses(power_iteration(on.exec, gram_schmidt{}, std::span{&wrong, 1}), "right has not");
+  factor_view const odd{values.span(), 5};
+  refuses(orthogonalize(on.exec, gram_schmidt{}, std::span{&odd, 1}), "factors have not");
 }
 
 }  // namespace tersum::tests

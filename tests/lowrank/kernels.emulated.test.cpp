@@ -113,6 +113,66 @@ TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
   tests::compare_kernels<one_float, float>({.gradient = {}, .steps = 1});
 }
 
+TEST_CASE("[kernels] products in slices equal the CPU executor's")
+{
+  // Rows in 17 slices, columns in 17, and matrices without any.
+  static tests::bucket const sliced{{{67, 517}, {1, 30}, {70, 64}, {513, 3}}};
+  tests::compare_kernels<low_rank_codec<low_rank<3>>, float>(
+    {.codec           = {.low_rank = {.least_saving = 0}},
+     .gradient        = sliced.gradient(),
+     .world           = 1,
+     .steps           = 2,
+     .misaligned      = true,
+     .non_finite_step = 1});
+  using one_round = low_rank_codec<low_rank<9, gram_schmidt>, bfloat16, alternating>;
+  tests::compare_kernels<one_round, half>({.codec    = {.low_rank = {.least_saving = 0}},
+                                           .gradient = sliced.gradient(),
+                                           .world    = 1,
+                                           .steps    = 2},
+                                          orders.last(1));
+}
+
+TEST_CASE_TEMPLATE("[kernels] a product is the same if its matrix is divided and if it is not",
+                   Wire,
+                   float,
+                   half)
+{
+  using codec_type = low_rank_codec<low_rank<3>, Wire>;
+  static tests::bucket const sliced{{{40, 33}, {66, 545}, {600, 70}}};
+  auto const plan =
+    codec_type{.low_rank = {.least_saving = 0}}.plan(sliced.gradient(), {.size = 1});
+  std::uint64_t const size = plan.coordinates();
+  auto gradient            = tests::make_gradient<float>(size, 0, 0, false);
+  std::byte const poison{0xff};
+  tests::host_buffer const state(plan.state_bytes(), 0, poison);
+  tests::host_buffer const workspace(plan.workspace_bytes(), 0, poison);
+  REQUIRE(initialize(cpu_executor{}, plan, state.contents(), 3).ok());
+  auto args = detail::make_args(plan, gradient.data(), state.contents(), workspace.contents());
+  std::uint64_t const count = plan.agreed_scalars();
+  auto const product        = [&](auto const& exec) {
+    std::fill_n(args.wire[0], count, Wire{});
+    REQUIRE(exec().ok());
+    auto const* const bytes = reinterpret_cast<std::byte const*>(args.wire[0]);
+    return tests::byte_string(bytes, bytes + count * sizeof(Wire));
+  };
+  tests::emulated_executor const exec;
+  auto const launch = [&](auto const& kernel, std::uint64_t blocks) {
+    return exec.run(kernel, blocks, args);
+  };
+  auto const on_kernels = [&] { return detail::launch_low_rank(stage::measure{}, plan, launch); };
+  CHECK(plan.product_blocks(0) > plan.blocks(0));
+  auto const divided = product(on_kernels);
+  CHECK(product([&] {
+          return measure(cpu_executor{}, plan, gradient, state.contents(), workspace.contents());
+        }) == divided);
+  for (std::uint64_t i = 0; i < plan.chunks(); ++i) {
+    args.matrices[i].first_product[0] = args.matrices[i].first_block[0];
+    args.matrices[i].first_partial[0] = detail::slice_placement::undivided;
+  }
+  args.products[0] = plan.blocks(0);
+  CHECK(product([&] { return launch(detail::multiply_all<true>{}, plan.blocks(0)); }) == divided);
+}
+
 TEST_CASE("[kernels] low-rank exchanges keep what feedback of users says")
 {
   using tests::exchange_case;

@@ -8,9 +8,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -144,10 +146,11 @@ TEST_CASE_TEMPLATE(
   std::size_t const wires  = plan.agreed_bytes() + plan.payload_bytes();
   std::size_t const floats = 4 * ((paired ? p : longest) + longest);
   std::size_t const held   = wires + (width == 2 ? floats : paired ? 0 : 4 * longest);
+  CHECK(plan.partial_sums(0) + plan.partial_sums(1) == 0);
   CHECK(plan.workspace_bytes() >= held + 33 * 4 + 2 * 4);
   CHECK(plan.workspace_bytes() <= held + 33 * 4 + 2 * 4 + 5 * 15);
   std::size_t const state =
-    64 + 3 * 64 + 2 * 80 + 4 * longest + (feeds_back<Codec> ? 4 * 19198 : 0);
+    64 + 3 * 64 + 2 * 112 + 4 * longest + (feeds_back<Codec> ? 4 * 19198 : 0);
   CHECK(plan.state_bytes() >= state);
   CHECK(plan.state_bytes() <= state + 15);
   for (std::size_t const offset : {plan.agreed_offset(),
@@ -158,6 +161,67 @@ TEST_CASE_TEMPLATE(
                                    plan.warm_offset(),
                                    plan.residual_offset()}) {
     CHECK(offset % 16 == 0);
+  }
+}
+
+TEST_CASE("[lowrank] slices of products are those of the documentation")
+{
+  struct row {
+    std::uint64_t length, terms, slices, each;
+  };
+  for (row const& want : {row{511, 511, 1, 512},
+                          row{512, 512, 16, 32},
+                          row{513, 513, 17, 32},
+                          row{1024, 1024, 16, 64},
+                          row{2560, 2560, 5, 512},
+                          row{1024, 32768, 16, 2048},
+                          row{32768, 1024, 1, 1024},
+                          row{64, 100000, 196, 512},
+                          row{100000, 64, 1, 512},
+                          row{1, 1 << 20, 256, 4096}}) {
+    CAPTURE(want.length);
+    CAPTURE(want.terms);
+    auto const got = detail::product_slices::of(want.length, want.terms);
+    CHECK(got.count() == want.slices);
+    CHECK(got.each() == want.each);
+  }
+}
+
+// Of one matrix, of many that are alike, and of whatever comes: small and large, tall and wide.
+TEST_CASE("[lowrank] a product has a block for each multiprocessor, and bounded sums of slices")
+{
+  std::mt19937_64 random(5);
+  auto const below = [&random](std::uint64_t n) { return 1 + random() % n; };
+  low_rank_codec<low_rank<4>> const codec{.low_rank = {.least_saving = 0}};
+  for (int round = 0; round < 400; ++round) {
+    std::vector<tensor> tensors;
+    std::uint64_t end = 0;
+    auto const add    = [&](std::uint64_t rows, std::uint64_t columns) {
+      tensors.push_back({.rows = rows, .columns = columns, .offset = end});
+      end += rows * columns;
+    };
+    std::uint64_t const count     = round % 3 == 0 ? 0 : below(60);
+    std::uint64_t const long_side = std::uint64_t{1} << below(20), short_side = below(3000);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      bool const tall = below(2) == 1, alike = round % 3 == 1;
+      std::uint64_t const a = alike ? long_side : below(long_side);
+      std::uint64_t const b = alike ? short_side : below(short_side);
+      add(tall ? a : b, tall ? b : a);
+    }
+    add(512 + below(round % 2 == 0 ? 100 : 30000), 512 + below(round % 4 < 2 ? 100 : 30000));
+    auto const plan = codec.plan(layout{end, tensors}, {});
+    CAPTURE(round);
+    for (int turn = 0; turn < 2; ++turn) {
+      // 9 blocks of 64 by 17 slices of 32 terms; GPUs of today have up to 192 multiprocessors, of this kind up to 148.
+      CHECK(plan.product_blocks(turn) >= 153);
+      CHECK(plan.product_blocks(turn) <= plan.blocks(turn) + detail::slice_placement::most_blocks);
+      CHECK(plan.partial_sums(turn) <= detail::slice_placement::most_blocks * 64 * 4);
+    }
+    // The sums are all that comes to the factors.
+    std::uint64_t const factors = plan.agreed_bytes() + plan.payload_bytes();
+    std::uint64_t const sums    = 4 * std::max(plan.partial_sums(0), plan.partial_sums(1));
+    CHECK(plan.workspace_bytes() <=
+          factors + sums + 4 * plan.bypassed() + 4 * plan.chunks() + 5 * 15);
   }
 }
 

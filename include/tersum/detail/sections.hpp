@@ -29,6 +29,7 @@ enum class section {
   held,      //!< Values in differences: what all ranks hold of this rank's shard, in float32.
   even_factor,  //!< Low rank: factors in float32. Of a paired exchange P, else what the turn starts from.
   odd_factor,  //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
+  slice_sums,  //!< Low rank: sums of slices of the terms of products, in float32.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.

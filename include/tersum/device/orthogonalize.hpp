@@ -36,6 +36,21 @@ template <executor Executor, orthogonalizer Orthogonalizer>
                                    int columns,
                                    std::size_t count = 1);
 
+//! @brief One factor of many: `columns` columns one after the other.
+struct factor_view {
+  std::span<float> values;
+  int columns;
+};
+
+//! @brief The same of factors of any sizes, each with the columns that it would have alone.
+//!
+//! The list itself lies in the host's memory and is not needed after the call; the factors are apart, which is not checked. One
+//! launch of a block a factor for up to 64 factors, one more for each further 64. *Errors*: those of one factor.
+template <executor Executor, orthogonalizer Orthogonalizer>
+[[nodiscard]] status orthogonalize(Executor const& exec,
+                                   Orthogonalizer const& orthogonalizer,
+                                   std::span<factor_view const> factors);
+
 }  // namespace tersum::inline v0
 
 #include <tersum/device/detail/orthogonalize.ipp>

@@ -12,6 +12,7 @@
 #include <tersum/status.hpp>
 #include <tersum/types.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -25,20 +26,43 @@ struct matrix_view {
   std::uint64_t columns;
 };
 
+//! @brief A matrix M and the columns of its factors, P of matrix.rows and Q of matrix.columns floats, one after the other.
+template <gradient_element Element>
+struct factored_matrix {
+  matrix_view<Element> matrix;
+  int rank;  //!< Columns of P and of Q, 1 to `max_rank`.
+  std::span<float> left;
+  std::span<float> right;
+};
+
+//! @brief Bytes with which the blocks of a device share the terms of a matrix's products, where it is long; 0 where it is not.
+[[nodiscard]] constexpr std::size_t product_workspace_bytes(std::uint64_t rows,
+                                                            std::uint64_t columns,
+                                                            int rank) noexcept;
+
+//! The same for a list of matrices.
+template <gradient_element Element>
+[[nodiscard]] std::size_t product_workspace_bytes(
+  std::span<factored_matrix<Element> const> batch) noexcept;
+
 //! @brief left = M right: P of Q.
 //!
 //! *Reads* the matrix and `right`, `rank` columns of matrix.columns floats; *writes* `left`, `rank` columns of matrix.rows
 //! floats. Columns lie one after the other; all arrays are apart, in the executor's memory, aligned to their elements.
-//! *Needs* no workspace. *Errors*: a rank out of range, an array of another size, a null or misaligned address, an overlap.
-//! Products are added in float, in blocks of 64 terms; a sum that is not finite becomes infinity. On every executor the
-//! results have the bits that `low_rank_codec` makes. Enqueued on the executor; does not synchronize.
+//! *Needs* no workspace; with `product_workspace_bytes(matrix.rows, matrix.columns, rank)` of it, apart from all else and
+//! aligned to floats, more blocks of a device share the work of a long matrix, in a second launch. *Errors*: a rank out of
+//! range, an array of another size, a workspace that is neither empty nor large enough, a null or misaligned address, an
+//! overlap. Products are added in float, in blocks of 64 terms and in the slices that the shape has (docs/low_rank.md); a sum
+//! that is not finite becomes infinity. On every executor, with a workspace or without, the results have the bits that
+//! `low_rank_codec` makes. Enqueued on the executor; does not synchronize.
 //! @param rank  1 to `max_rank`.
 template <executor Executor, gradient_element Element>
 [[nodiscard]] status left_factor(Executor const& exec,
                                  matrix_view<Element> const& matrix,
                                  int rank,
                                  std::span<float const> right,
-                                 std::span<float> left);
+                                 std::span<float> left,
+                                 std::span<std::byte> workspace = {});
 
 //! @brief right = M^T left: Q of P. As `left_factor`, with the sides exchanged.
 template <executor Executor, gradient_element Element>
@@ -46,14 +70,15 @@ template <executor Executor, gradient_element Element>
                                   matrix_view<Element> const& matrix,
                                   int rank,
                                   std::span<float const> left,
-                                  std::span<float> right);
+                                  std::span<float> right,
+                                  std::span<std::byte> workspace = {});
 
 //! @brief One step: P = M Q, its columns made orthonormal, and Q = M^T P. Afterwards P Q^T approximates M, the better the
 //! more often it is called.
 //!
 //! *Reads* the matrix, *reads and writes* `right` (Q), *writes* `left` (P): the conditions and errors of `left_factor`.
 //! Ranks that compress the sum of their matrices call the three parts instead, and reduce P and Q in between: that is
-//! PowerSGD, and makes the factors of `low_rank_codec`. Three launches.
+//! PowerSGD, and makes the factors of `low_rank_codec`. Three launches, with a workspace up to five.
 //! @param right  What the iteration starts from; columns must not be zero.
 template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
 [[nodiscard]] status power_iteration(Executor const& exec,
@@ -61,7 +86,19 @@ template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Ele
                                      matrix_view<Element> const& matrix,
                                      int rank,
                                      std::span<float> left,
-                                     std::span<float> right);
+                                     std::span<float> right,
+                                     std::span<std::byte> workspace = {});
+
+//! @brief One step of each of several matrices of any sizes and ranks, with the bits of as many calls.
+//!
+//! The list itself lies in the host's memory and is not needed after the call; factors of different matrices are apart, which
+//! is not checked. Up to 32 matrices take the launches of one, each further 32 as many again; the workspace is that of the
+//! list. *Errors*: those of one matrix.
+template <executor Executor, orthogonalizer Orthogonalizer, gradient_element Element>
+[[nodiscard]] status power_iteration(Executor const& exec,
+                                     Orthogonalizer const& orthogonalizer,
+                                     std::span<factored_matrix<Element> const> batch,
+                                     std::span<std::byte> workspace = {});
 
 }  // namespace tersum::inline v0
 

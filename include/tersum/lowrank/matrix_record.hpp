@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/lowrank/detail/product_slices.hpp>
 
 #include <cstdint>
 
@@ -28,6 +29,13 @@ struct matrix_record {
   std::uint32_t rank;        //!< Columns of P and of Q.
   std::uint32_t swapped;     //!< 1: it sends Q in even turns, 0: P.
   std::uint64_t turns;       //!< Exchanges that went into the warm start.
+  //! Thread blocks before that make products, in even and odd turns: one for 64 elements of the columns of a factor or, of a
+  //! divided matrix, one for each slice of their terms.
+  std::uint64_t first_product[2];
+  //! First of the sums of its slices in memory, in even and odd turns, or `undivided`: then a block adds up all slices.
+  std::uint32_t first_partial[2];
+  std::uint32_t
+    slice_log[2];  //!< Logarithms to base 2 of the terms of a slice, in even and odd turns.
 
   [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool sends_rows(int turn) const noexcept
   {
@@ -38,7 +46,21 @@ struct matrix_record {
   {
     return sends_rows(turn) ? rows : columns;
   }
+  //! Blocks of 64 elements of such a column.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint64_t blocks(int turn) const noexcept
+  {
+    return (length(turn) + 63) / 64;
+  }
+  //! The slices of the terms of its elements.
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr detail::product_slices slices(int turn) const noexcept
+  {
+    return {length(1 - turn), static_cast<int>(slice_log[turn])};
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE constexpr bool is_divided(int turn) const noexcept
+  {
+    return first_partial[turn] != detail::slice_placement::undivided;
+  }
 };
-static_assert(sizeof(matrix_record) == 80);
+static_assert(sizeof(matrix_record) == 112);
 
 }  // namespace tersum::inline v0

@@ -10,44 +10,85 @@
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tersum::inline v0 {
 
 namespace detail {
 
-//! @tparam Rank  At least the number of columns of the factor.
-template <class Orthogonalizer, int Rank>
+//! Factors of equal sizes, one after the other.
+struct equal_factors {
+  float* values;
+  std::uint64_t length;
+  int columns;
+
+  [[nodiscard]] TERSUM_HOST_DEVICE float* values_of(std::uint64_t i) const noexcept
+  {
+    return values + i * (static_cast<unsigned>(columns) * length);
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint64_t length_of(std::uint64_t) const noexcept
+  {
+    return length;
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE int columns_of(std::uint64_t) const noexcept { return columns; }
+};
+
+//! Factors of any sizes, passed by value so that no host memory has to outlive the call.
+struct listed_factors {
+  static constexpr std::size_t capacity = 64;
+
+  struct entry {
+    float* values;
+    std::uint64_t length;
+    int columns;
+  };
+  entry entries[capacity];
+
+  [[nodiscard]] TERSUM_HOST_DEVICE float* values_of(std::uint64_t i) const noexcept
+  {
+    return entries[i].values;
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint64_t length_of(std::uint64_t i) const noexcept
+  {
+    return entries[i].length;
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE int columns_of(std::uint64_t i) const noexcept
+  {
+    return entries[i].columns;
+  }
+};
+
+//! One block a factor. @tparam Rank  No factor has more columns.
+template <class Orthogonalizer, int Rank, class Factors>
 struct orthogonalize_kernel {
   static constexpr int threads = factor_threads;
   static constexpr int shared  = block_factor<int, Rank>::shared;
 
-  float* factor;
-  std::uint64_t length;
-  int columns;
+  Factors factors;
 
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    float* const own = factor + ctx.block_rank() * (static_cast<unsigned>(columns) * length);
-    block_factor<Context, Rank> mine{ctx, own, length, columns};
+    std::uint64_t const i = ctx.block_rank();
+    block_factor<Context, Rank> mine{
+      ctx, factors.values_of(i), factors.length_of(i), factors.columns_of(i)};
     Orthogonalizer::orthogonalize(mine);
   }
 };
 
-template <class Orthogonalizer>
+template <class Orthogonalizer, class Factors>
 struct orthogonalize_work {
-  float* factors;
-  std::uint64_t length;
-  int columns;
+  Factors factors;
   std::uint64_t count;
+  int most_columns;
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
-    parallel_for(threads, count, [&](std::uint64_t number) {
-      float* const own = factors + number * static_cast<unsigned>(columns) * length;
-      cpu_factor mine{set, own, length, columns};
+    parallel_for(threads, count, [&](std::uint64_t i) {
+      cpu_factor mine{set, factors.values_of(i), factors.length_of(i), factors.columns_of(i)};
       Orthogonalizer::orthogonalize(mine);
     });
     return {};
@@ -57,17 +98,31 @@ struct orthogonalize_work {
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
     // Few columns need little shared memory, and take several blocks of 64 terms at once.
-    if (columns <= 4) { return launch<4>(exec); }
-    return columns <= 16 ? launch<16>(exec) : launch<max_rank>(exec);
+    if (most_columns <= 4) { return launch<4>(exec); }
+    return most_columns <= 16 ? launch<16>(exec) : launch<max_rank>(exec);
   }
 
  private:
   template <int Rank, class Executor>
   [[nodiscard]] status launch(Executor const& exec) const
   {
-    return exec.run(orthogonalize_kernel<Orthogonalizer, Rank>{factors, length, columns}, count);
+    return exec.run(orthogonalize_kernel<Orthogonalizer, Rank, Factors>{factors}, count);
   }
 };
+
+[[nodiscard]] inline status check_factors(std::span<float> factors, int columns, std::size_t count)
+{
+  bool const in_range = columns >= 1 && columns <= max_rank;
+  auto const each     = static_cast<std::size_t>(in_range ? columns : 1);
+  bool const some     = count >= 1 && count <= (std::size_t{1} << 31) - 1;
+  return argument_check{}
+    .require(in_range, "columns must be between 1 and max_rank")
+    .require(some, "count must be between 1 and 2^31 - 1")
+    .require(factors.size() % (some ? each * count : 1) == 0,
+             "factors have not as many elements in each column")
+    .address(factors, alignof(float), "factors is a null pointer, or not aligned to its elements")
+    .result();
+}
 
 }  // namespace detail
 
@@ -78,21 +133,34 @@ status orthogonalize(Executor const& exec,
                      int columns,
                      std::size_t count)
 {
-  bool const in_range = columns >= 1 && columns <= max_rank;
-  auto const each     = static_cast<std::size_t>(in_range ? columns : 1);
-  bool const some     = count >= 1 && count <= (std::size_t{1} << 31) - 1;
-  auto const divisor  = some ? each * count : 1;
-  status const s =
-    detail::argument_check{}
-      .require(in_range, "columns must be between 1 and max_rank")
-      .require(some, "count must be between 1 and 2^31 - 1")
-      .require(factors.size() % divisor == 0, "factors have not as many elements in each column")
-      .address(factors, alignof(float), "factors is a null pointer, or not aligned to its elements")
-      .result();
-  if (!s.ok()) { return s; }
-  std::uint64_t const length = factors.size() / divisor;
-  return detail::perform(
-    exec, detail::orthogonalize_work<Orthogonalizer>{factors.data(), length, columns, count});
+  if (status const s = detail::check_factors(factors, columns, count); !s.ok()) { return s; }
+  std::uint64_t const length = factors.size() / (static_cast<unsigned>(columns) * count);
+  using equal                = detail::equal_factors;
+  return detail::perform(exec,
+                         detail::orthogonalize_work<Orthogonalizer, equal>{
+                           {factors.data(), length, columns}, count, columns});
+}
+
+template <executor Executor, orthogonalizer Orthogonalizer>
+status orthogonalize(Executor const& exec,
+                     Orthogonalizer const&,
+                     std::span<factor_view const> factors)
+{
+  using listed = detail::listed_factors;
+  for (factor_view const& f : factors) {
+    if (status const s = detail::check_factors(f.values, f.columns, 1); !s.ok()) { return s; }
+  }
+  for (std::size_t begin = 0; begin < factors.size(); begin += listed::capacity) {
+    detail::orthogonalize_work<Orthogonalizer, listed> work{};
+    for (factor_view const& f :
+         factors.subspan(begin, std::min(listed::capacity, factors.size() - begin))) {
+      auto const columns                 = static_cast<unsigned>(f.columns);
+      work.factors.entries[work.count++] = {f.values.data(), f.values.size() / columns, f.columns};
+      work.most_columns                  = std::max(work.most_columns, f.columns);
+    }
+    if (status const s = detail::perform(exec, work); !s.ok()) { return s; }
+  }
+  return {};
 }
 
 }  // namespace tersum::inline v0

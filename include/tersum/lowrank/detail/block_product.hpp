@@ -9,6 +9,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/lowrank/detail/product_slices.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>
@@ -42,6 +43,40 @@ TERSUM_BODY void load_factor(Context const& ctx,
     load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
     store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
   }
+}
+
+//! @brief A sum as the element that travels; what is not finite becomes infinity.
+//! @param largest  Of 16-bit elements: finite sums end there, at either sign.
+template <class Wire, class Context>
+[[nodiscard]] TERSUM_BODY Wire rounded_product(float sum, [[maybe_unused]] float largest)
+{
+  float sent = sum;
+  if constexpr (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
+  return Context::template element<Wire>(is_finite(sum) ? sent : Context::from_bits(0x7f800000u));
+}
+
+//! @brief Adds the sums of the slices of an element, one after the other.
+//! @param sums  Of the first slice.
+//! @param size  Floats from one slice to the next.
+template <class Context>
+[[nodiscard]] TERSUM_BODY float add_slices(Context const& ctx,
+                                           float const* sums,
+                                           std::uint64_t size,
+                                           unsigned count)
+{
+  constexpr unsigned at_once = 16;
+  float sum                  = 0;
+  for (unsigned i = 0; i < count; i += at_once) {
+    float v[at_once];
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) {
+      v[j] = i + j < count ? ctx.load(sums + j * size) : 0.0f;
+    }
+    TERSUM_UNROLL
+    for (unsigned j = 0; j < at_once; ++j) { sum = Context::add(sum, v[j]); }
+    sums += at_once * size;
+  }
+  return sum;
 }
 
 //! @brief The rows and columns of a matrix that is multiplied, and whether the product has its rows: M Q rather than M^T P.
@@ -81,31 +116,61 @@ class block_product {
   {
   }
 
-  //! @param from  The factor of this matrix that is multiplied.
-  //! @param to    The product, rounded to its elements.
+  //! @brief The sum of all slices, rounded to the elements of the product; or that of one slice, in float.
+  //! @param slices  Those of the shape.
+  //! @param begin   The first term: 0, or that of the slice.
+  //! @param end     One behind the last term.
+  //! @param from    The factor of this matrix that is multiplied.
+  //! @param sums    A float for each element of the product, for what is carried from slice to slice; may be `to`. Of one
+  //!                slice: the result.
+  //! @param to      The product; null for one slice.
   //! @param largest  Of 16-bit elements: finite products end there, at either sign.
   template <class Wire>
-  TERSUM_BODY void run(float const* from, Wire* to, [[maybe_unused]] float largest = 0.0f)
+  TERSUM_BODY void run(product_slices const& slices,
+                       std::uint64_t begin,
+                       std::uint64_t end,
+                       float const* from,
+                       float* sums,
+                       Wire* to,
+                       [[maybe_unused]] float largest = 0.0f)
   {
-    std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
+    auto const step    = static_cast<unsigned>(slices.step());
+    auto const of_each = static_cast<unsigned>(slices.each() >> (slices.log < 6 ? slices.log : 6));
+    auto const tiles   = static_cast<unsigned>((end - begin + step - 1) / step);
     float next[4][8];
-    load_tile(0, next);
-    for (std::uint64_t at = 0; at < terms; at += 64) {
+    // The next tile is loaded while one is multiplied.
+    for (unsigned tile = 0;; ++tile) {
+      std::uint64_t const at = begin + std::uint64_t{tile} * step;
+      bool const last        = tile == tiles;
+      if (!last) { load_tile(at, step, next); }
+      if (tile > 0) {
+        if (rows_) {
+          multiply_tile<true>(step);
+        } else {
+          multiply_tile<false>(step);
+        }
+      }
+      if (last || (tile > 0 && (tile & (of_each - 1)) == 0)) {
+        bool const carried = tile > of_each;
+        bool const sends   = last && to != nullptr;
+        if constexpr (sizeof(Wire) == 4) {
+          end_slice(sums, carried, sends ? to : sums, largest);
+        } else if (sends) {
+          end_slice(sums, carried, to, largest);
+        } else {
+          end_slice(sums, carried, sums, largest);
+        }
+        if (last) { return; }
+      }
+      ctx_.sync_block();
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
         store_eight(ctx_, tile_ + (group() + 16 * i) * product_stride + place(), next[i]);
       }
+      std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
       load_factor<columns>(ctx_, from, terms, static_cast<int>(rank_), at, factor_);
       ctx_.sync_block();
-      if (at + 64 < terms) { load_tile(at + 64, next); }
-      if (rows_) {
-        multiply_tile<true>();
-      } else {
-        multiply_tile<false>();
-      }
-      ctx_.sync_block();
     }
-    send(to, largest);
   }
 
  private:
@@ -126,22 +191,25 @@ class block_product {
     return static_cast<int>(ctx_.thread_rank()) / 16;
   }
 
-  TERSUM_BODY void load_tile(std::uint64_t term, float (&v)[4][8]) const
+  TERSUM_BODY void load_tile(std::uint64_t term, unsigned step, float (&v)[4][8]) const
   {
     std::uint64_t const column = (rows_ ? term : begin_) + static_cast<unsigned>(place());
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
       std::uint64_t const row = (rows_ ? begin_ : term) + static_cast<unsigned>(group() + 16 * i);
-      int const count         = row < matrix_rows_ ? count_of_eight(matrix_columns_, column) : 0;
+      bool const wanted =
+        (rows_ ? place() : group() + 16 * i) < static_cast<int>(step) && row < matrix_rows_;
+      int const count = wanted ? count_of_eight(matrix_columns_, column) : 0;
       load_(ctx_, offset_ + row * matrix_columns_ + column, count, v[i]);
     }
   }
 
   template <bool Rows>
-  TERSUM_BODY void multiply_tile()
+  TERSUM_BODY void multiply_tile(unsigned step)
   {
     float part[4][extent(each)] = {};
-    for (int t = 0; t < 64; t += 4) {
+    TERSUM_NO_UNROLL
+    for (int t = 0; t < static_cast<int>(step); t += 4) {
       word4 v[4];
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
@@ -176,20 +244,42 @@ class block_product {
     return Context::from_bits(i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w);
   }
 
+  // Adds what the slices before left in `earlier`, and writes sums, which start again from zero. They lie in the place of the
+  // factor in between, so that neighbours are written by neighbours. A sum that is not finite never becomes so again:
+  // infinity can stand for it between slices too.
   template <class Wire>
-  TERSUM_BODY void send(Wire* to, [[maybe_unused]] float largest) const
+  TERSUM_BODY void end_slice(float const* earlier, bool carried, Wire* to, float largest)
   {
+    ctx_.sync_block();
     TERSUM_UNROLL
     for (int k = 0; k < each; ++k) {
-      unsigned const column = static_cast<unsigned>(first_column() + 8 * k);
       TERSUM_UNROLL
       for (int i = 0; i < 4; ++i) {
-        std::uint64_t const row = begin_ + static_cast<unsigned>(lane(i));
-        if (column >= rank_ || row >= length_) { continue; }
-        float sent = sum_[i][k];
-        if constexpr (sizeof(Wire) == 2) { sent = maximum(minimum(sent, largest), -largest); }
-        sent = is_finite(sum_[i][k]) ? sent : Context::from_bits(0x7f800000u);
-        ctx_.store(to + column * length_ + row, Context::template element<Wire>(sent));
+        ctx_.store(factor_ + (first_column() + 8 * k) * product_stride + lane(i), sum_[i][k]);
+        sum_[i][k] = 0.0f;
+      }
+    }
+    ctx_.sync_block();
+    auto const thread       = static_cast<unsigned>(ctx_.thread_rank());
+    std::uint64_t const row = begin_ + thread % 64;
+    if (row >= length_) { return; }
+    // Loads of some columns at a time are in flight together.
+    constexpr unsigned at_once = each == 1 ? 4 : 8;
+    for (unsigned first = thread / 64; first < rank_; first += 2 * at_once) {
+      float v[at_once];
+      TERSUM_UNROLL
+      for (unsigned j = 0; j < at_once; ++j) {
+        unsigned const column = first + 2 * j;
+        bool const reads      = carried && column < rank_;
+        v[j]                  = reads ? ctx_.load(earlier + column * length_ + row) : 0.0f;
+      }
+      TERSUM_UNROLL
+      for (unsigned j = 0; j < at_once; ++j) {
+        unsigned const column = first + 2 * j;
+        if (column >= rank_) { continue; }
+        float const sum =
+          Context::add(v[j], ctx_.load(factor_ + column * product_stride + thread % 64));
+        ctx_.store(to + column * length_ + row, rounded_product<Wire, Context>(sum, largest));
       }
     }
   }

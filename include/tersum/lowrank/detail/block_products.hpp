@@ -16,8 +16,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire. A block
-//! has 64 elements of the columns of one matrix.
+//! @brief Computes the factors of a turn for all matrices from those of the other turn, and writes them to the wire, or the
+//! sums of slices to the workspace. A block has 64 elements of the columns of one matrix, and all slices or one of them.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    exchange_args<Codec, Element> const& args,
@@ -25,8 +25,8 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
                                    float const* from)
 {
   std::uint64_t const number = ctx.block_rank();
-  if (number >= args.blocks[turn]) { return; }
-  auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
+  if (number >= args.products[turn]) { return; }
+  auto const first       = [turn](matrix_record const& m) { return m.first_product[turn]; };
   matrix_record const& m = args.matrices[find_matrix(args, number, first)];
   float const* const by  = from + m.slot[1 - turn];
   auto const load        = [&args](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
@@ -34,8 +34,51 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
   };
   product_shape const shape{
     m.offset, m.rows, m.columns, m.length(turn), m.rank, m.sends_rows(turn)};
-  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, (number - first(m)) * 64}
-    .run(by, args.wire[turn] + m.slot[turn], args.largest);
+  std::uint64_t block         = number - first(m);
+  product_slices const slices = m.slices(turn);
+  std::uint64_t begin = 0, end = slices.terms;
+  auto* to    = args.wire[turn] + m.slot[turn];
+  float* sums = args.factor[agrees<Codec> ? turn : 1] + m.slot[turn];
+  if (m.is_divided(turn)) {
+    // There are few enough for 32 bits.
+    auto const blocks = static_cast<std::uint32_t>(m.blocks(turn));
+    auto const slice  = static_cast<std::uint32_t>(block) / blocks;
+    block             = static_cast<std::uint32_t>(block) % blocks;
+    begin             = std::uint64_t{slice} << slices.log;
+    end               = minimum(end, begin + slices.each());
+    sums              = args.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
+    to                = nullptr;
+  }
+  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
+    slices, begin, end, by, sums, to, args.largest);
+}
+
+//! Blocks that add up slices for 64 elements of all columns of a factor: each has two columns.
+template <class Codec>
+inline constexpr unsigned adders_of_block = (Codec::rank + 1) / 2;
+
+//! @brief Adds the sums of the slices of divided matrices, and writes the factors of a turn to the wire.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void add_matrices(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              int turn)
+{
+  std::uint64_t const number = ctx.block_rank() / adders_of_block<Codec>;
+  if (number >= args.blocks[turn]) { return; }
+  auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
+  matrix_record const& m = args.matrices[find_matrix(args, number, first)];
+  if (!m.is_divided(turn)) { return; }
+  std::uint64_t const length = m.length(turn);
+  std::uint64_t const row    = (number - first(m)) * 64 + ctx.thread_rank() % 64;
+  unsigned const column = ctx.block_rank() % adders_of_block<Codec> * 2 + ctx.thread_rank() / 64;
+  if (column >= m.rank || row >= length) { return; }
+  std::uint64_t const at = column * length + row;
+  float const sum        = add_slices(ctx,
+                               args.partials + m.first_partial[turn] + at,
+                               m.rank * length,
+                               static_cast<unsigned>(m.slices(turn).count()));
+  using wire             = typename Codec::wire_element;
+  ctx.store(args.wire[turn] + m.slot[turn] + at, rounded_product<wire, Context>(sum, args.largest));
 }
 
 }  // namespace tersum::inline v0::detail

@@ -297,7 +297,7 @@ void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
                                      static_cast<int>(m.rank),
                                      m.sends_rows(turn),
                                      (number - first(m)) * block}
-      .run(from + m.slot[1 - turn], args_.wire[turn] + m.slot[turn], args_.largest);
+      .run(m.slices(turn), from + m.slot[1 - turn], args_.wire[turn] + m.slot[turn], args_.largest);
   });
 }
 

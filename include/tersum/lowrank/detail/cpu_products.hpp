@@ -8,6 +8,7 @@
 
 #include <tersum/detail/bits.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
+#include <tersum/lowrank/detail/product_slices.hpp>
 #include <tersum/lowrank/orthogonalizers.hpp>
 #include <tersum/types.hpp>
 
@@ -29,11 +30,13 @@ struct cpu_product {
   bool of_rows;         //!< The product has the rows of the matrix: M Q rather than M^T P.
   std::uint64_t begin;  //!< The first of the 64 rows or columns.
 
+  //! @param slices  Those of the shape; their sums are added one after the other.
   //! @param from  The factor that is multiplied, column after column.
   //! @param to    The product, column after column; what is not finite becomes infinity.
   //! @param largest  Of 16-bit elements: finite products end there, at either sign.
   template <class Wire>
-  void run(float const* from,
+  void run(product_slices const& slices,
+           float const* from,
            Wire* to,
            [[maybe_unused]] float largest = std::numeric_limits<float>::infinity()) const
   {
@@ -42,12 +45,20 @@ struct cpu_product {
     int const lanes            = static_cast<int>(std::min<std::uint64_t>(block, length - begin));
     alignas(64) float tile[block * block];
     alignas(64) float sums[max_rank * block];
+    alignas(64) float earlier[max_rank * block];
     std::fill_n(sums, rank * block, 0.0f);
-    for (std::uint64_t at = 0; at < other; at += block) {
-      int const terms = static_cast<int>(std::min<std::uint64_t>(block, other - at));
+    auto const step = static_cast<unsigned>(slices.step());
+    for (std::uint64_t at = 0; at < other; at += step) {
+      if (at > 0 && at % slices.each() == 0) {
+        add_earlier(sums, earlier, at > slices.each());
+        std::copy_n(sums, rank * block, earlier);
+        std::fill_n(sums, rank * block, 0.0f);
+      }
+      int const terms = static_cast<int>(std::min<std::uint64_t>(step, other - at));
       load_tile(lanes, at, terms, tile);
       multiply_block(set, from + at, other, 1, rank, terms, tile, sums);
     }
+    add_earlier(sums, earlier, slices.count() > 1);
     for (int k = 0; k < rank; ++k) {
       Wire* const column = to + static_cast<unsigned>(k) * length + begin;
       for (int i = 0; i < lanes; ++i) {
@@ -60,6 +71,11 @@ struct cpu_product {
   }
 
  private:
+  void add_earlier(float* sums, float const* earlier, bool there_are) const
+  {
+    for (int i = 0; there_are && i < rank * block; ++i) { sums[i] = earlier[i] + sums[i]; }
+  }
+
   //! tile[t][lane], of 64 lanes: the block of the matrix whose lanes are rows or columns.
   void load_tile(int lanes, std::uint64_t term_begin, int terms, float* tile) const
   {

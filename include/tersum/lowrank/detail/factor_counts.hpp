@@ -34,14 +34,21 @@ class factor_counts : public plan_counts<Codec> {
   constexpr factor_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks)
   {
+    for_each_tensor([this](tensor const& t, std::uint64_t rank) {
+      this->compressed_ += rank == 0 ? 0 : t.size();
+    });
     for_each_matrix([this](matrix_record const& m) {
       for (int turn = 0; turn < 2; ++turn) {
         elements_[turn] = m.slot[turn] + m.rank * m.length(turn);
-        blocks_[turn]   = m.first_block[turn] + blocks_of(m.length(turn));
+        blocks_[turn]   = m.first_block[turn] + m.blocks(turn);
+        products_[turn] = m.first_product[turn] + products_of(m, turn);
+        if (m.is_divided(turn)) {
+          partials_[turn] =
+            m.first_partial[turn] + m.slices(turn).count() * m.rank * m.length(turn);
+        }
       }
       row_blocks_ = m.first_rows + blocks_of(m.rows);
       ++this->chunks_;
-      this->compressed_ += m.rows * m.columns;
       for (std::uint64_t const value : {m.rows, m.columns, std::uint64_t{m.rank}}) {
         this->fingerprint_ = mix(this->fingerprint_, value);
       }
@@ -83,6 +90,17 @@ class factor_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t blocks(int turn) const noexcept { return blocks_[turn]; }
   [[nodiscard]] constexpr std::uint64_t row_blocks() const noexcept { return row_blocks_; }
 
+  //! Thread blocks that make the product of a turn: those of 64, once for each slice where matrices are divided.
+  [[nodiscard]] constexpr std::uint64_t product_blocks(int turn) const noexcept
+  {
+    return products_[turn];
+  }
+  //! Sums of slices of a turn that lie in the workspace until they are added: none if no matrix is divided.
+  [[nodiscard]] constexpr std::uint64_t partial_sums(int turn) const noexcept
+  {
+    return partials_[turn];
+  }
+
   //! Elements of the factors of a turn; the shorter of two alternating turns is padded with zeros.
   [[nodiscard]] constexpr std::uint64_t factor_elements(int turn) const noexcept
   {
@@ -118,6 +136,7 @@ class factor_counts : public plan_counts<Codec> {
                           : in_place_of(section::agreed, section::even_factor),
                         converts ? holds<float>(section::odd_factor, factor_elements(1), 16)
                                  : in_place_of(section::payload, section::odd_factor),
+                        holds<float>(section::slice_sums, maximum(partials_[0], partials_[1]), 16),
                         holds<float>(section::bypass, this->bypassed(), 16)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
@@ -155,6 +174,7 @@ class factor_counts : public plan_counts<Codec> {
   constexpr void for_each_matrix(Visitor visit) const
   {
     matrix_record m{};
+    slice_placement sums[2] = {{this->compressed_}, {this->compressed_}};
     for_each_tensor([&](tensor const& t, std::uint64_t rank) {
       if (rank == 0) { return; }
       m.offset  = t.offset;
@@ -164,16 +184,27 @@ class factor_counts : public plan_counts<Codec> {
       // The longer factor goes into the turn that is shorter so far.
       bool const rows_first = paired || (m.rows > m.columns) == (m.slot[0] <= m.slot[1]);
       m.swapped             = rows_first ? 0 : 1;
+      for (int turn = 0; turn < 2; ++turn) {
+        auto const slices     = product_slices::of(m.length(turn), m.length(1 - turn));
+        m.slice_log[turn]     = static_cast<std::uint32_t>(slices.log);
+        m.first_partial[turn] = sums[turn].place(slices, m.length(turn), rank);
+      }
       visit(static_cast<matrix_record const&>(m));
       for (int turn = 0; turn < 2; ++turn) {
         m.slot[turn] += rank * m.length(turn);
-        m.first_block[turn] += blocks_of(m.length(turn));
+        m.first_block[turn] += m.blocks(turn);
+        m.first_product[turn] += products_of(m, turn);
       }
       m.first_rows += blocks_of(m.rows);
     });
   }
 
  private:
+  [[nodiscard]] static constexpr std::uint64_t products_of(matrix_record const& m,
+                                                           int turn) noexcept
+  {
+    return m.blocks(turn) * (m.is_divided(turn) ? m.slices(turn).count() : 1);
+  }
   [[nodiscard]] static constexpr std::uint64_t blocks_of(std::uint64_t length) noexcept
   {
     return (length + Codec::chunk_size - 1) / Codec::chunk_size;
@@ -194,6 +225,8 @@ class factor_counts : public plan_counts<Codec> {
 
   std::uint64_t elements_[2] = {};
   std::uint64_t blocks_[2]   = {};
+  std::uint64_t products_[2] = {};
+  std::uint64_t partials_[2] = {};
   std::uint64_t row_blocks_  = 0;
 };
 

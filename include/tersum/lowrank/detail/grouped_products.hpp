@@ -147,6 +147,13 @@ struct grouped_launch {
       return s.ok() && feeds_back<Codec> ? multiply(groups, table.residual, true) : s;
     });
   }
+
+  // There are no sums of slices.
+  template <bool First>
+  [[nodiscard]] status operator()(add_all<First> const&, std::uint64_t) const
+  {
+    return {};
+  }
 };
 
 }  // namespace tersum::inline v0::detail

@@ -33,12 +33,14 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   std::uint32_t* poisoned;  // one a matrix: whether a reduced factor is not finite
   Wire* wire[2];            // P and Q; both the payload when alternating
   float*
-    factor[2];    // P and Q in float; if alternating, what the turn starts from and what it sends
-  float* bypass;  // bypassed values
+    factor[2];      // P and Q in float; if alternating, what the turn starts from and what it sends
+  float* partials;  // sums of slices
+  float* bypass;    // bypassed values
   std::uint64_t elements;  // of the payload
   std::uint64_t chunks;
   std::uint64_t tensors;
   std::uint64_t blocks[2];
+  std::uint64_t products[2];  // thread blocks of products
   std::uint64_t row_blocks;
   int world;
   float largest;  // of what feedback sends as a 16-bit factor: see largest_summand
@@ -81,11 +83,13 @@ requires is_low_rank<Codec>
     .wire   = {place_in<wire>(workspace, first), place_in<wire>(workspace, plan.payload_offset())},
     .factor = {place_in<float>(workspace, plan.factor_offset(0)),
                place_in<float>(workspace, plan.factor_offset(1))},
-    .bypass = place_in<float>(workspace, plan.bypass_offset()),
+    .partials   = place_in<float>(workspace, plan.slice_sums_offset()),
+    .bypass     = place_in<float>(workspace, plan.bypass_offset()),
     .elements   = plan.factor_elements(1),
     .chunks     = plan.chunks(),
     .tensors    = plan.tensors(),
     .blocks     = {plan.blocks(0), plan.blocks(1)},
+    .products   = {plan.product_blocks(0), plan.product_blocks(1)},
     .row_blocks = plan.row_blocks(),
     .world      = plan.ranks().size,
     .largest    = feeds_back<Codec> ? largest_summand<wire>(plan.ranks().size)

@@ -49,8 +49,8 @@ struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks
   TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
 };
 
-//! One block for 64 elements of the columns of a factor: of P if `First`, otherwise of the factor that the exchange sends
-//! last.
+//! One block for 64 elements of the columns of a factor, and for each slice where its matrix is divided: of P if `First`,
+//! otherwise of the factor that the exchange sends last.
 template <bool First>
 struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_blocks> {
   template <class Codec>
@@ -59,6 +59,12 @@ struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_b
 
   TERSUM_RUNS(
     multiply_matrices(ctx, args, First ? 0 : turn_of(args), First ? args.warm : args.factor[0]))
+};
+
+//! `adders_of_block` blocks for 64 elements of the columns of a factor; only matrices that are divided have work for them.
+template <bool First>
+struct add_all : kernel_of_threads<product_threads, &cuda_tuning::small_blocks> {
+  TERSUM_RUNS(add_matrices(ctx, args, First ? 0 : turn_of(args)))
 };
 
 //! One block a matrix.
@@ -130,11 +136,25 @@ template <class Codec>
   return agrees<Codec> ? plan.blocks(1) : maximum(plan.blocks(0), plan.blocks(1));
 }
 
+//! A product: one launch for all matrices, and a second one if some are divided into slices.
+template <bool First, class Codec, class Launch>
+[[nodiscard]] status launch_product(plan<Codec> const& plan, Launch const& launch)
+{
+  std::uint64_t blocks = 0, adders = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    if (agrees<Codec> && turn != (First ? 0 : 1)) { continue; }
+    blocks = maximum(blocks, plan.product_blocks(turn));
+    if (plan.partial_sums(turn) > 0) { adders = maximum(adders, plan.blocks(turn)); }
+  }
+  status const s = launch(multiply_all<First>{}, blocks);
+  return s.ok() ? launch(add_all<First>{}, adders * adders_of_block<Codec>) : s;
+}
+
 //! Gradient to P, from the warm start.
 template <class Codec, class Launch>
 [[nodiscard]] status launch_low_rank(stage::measure, plan<Codec> const& plan, Launch const& launch)
 {
-  return launch(multiply_all<true>{}, plan.blocks(0));
+  return launch_product<true>(plan, launch);
 }
 
 template <class Codec, class Launch>
@@ -149,7 +169,7 @@ template <class Codec, class Launch>
 template <class Codec, class Launch>
 [[nodiscard]] status launch_low_rank(stage::encode, plan<Codec> const& plan, Launch const& launch)
 {
-  return launch(multiply_all<false>{}, blocks_of_turn(plan));
+  return launch_product<false>(plan, launch);
 }
 
 template <class Codec, class Launch>
