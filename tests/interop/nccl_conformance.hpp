@@ -42,6 +42,16 @@ struct nccl_rank {
 template <int Group>
 [[nodiscard]] int check_nccl_group(nccl_rank const& on);
 
+//! @brief How `nccl_symmetric` is tried.
+struct symmetric_shape {
+  int blocks                = 32;
+  std::uint64_t coordinates = 60001;  //!< of exchanges
+  bool must_run             = false;  //!< That ranks do not reach one another is a failure.
+};
+
+//! Rounds of every kind and whole exchanges over memory that all ranks reach.
+[[nodiscard]] int check_nccl_symmetric(nccl_rank const& on, symmetric_shape const& shape);
+
 //! `reduce_scatter_mean` on the device, whole and beside another stream, from a CUDA graph too, against a loopback on the CPU.
 [[nodiscard]] int check_nccl_shards(nccl_rank const& on);
 

@@ -10,7 +10,8 @@ ranks=$1 program=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# NCCL refuses two ranks on a GPU before 2.30, unless they seem to be on different hosts; then they talk over sockets.
+# NCCL refuses two ranks on a GPU before 2.30, unless they seem to be on different hosts; then they talk over sockets. A program
+# may take NCCL_HOSTID away again.
 export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 NCCL_MAX_CTAS=4
 pids=()
 for ((rank = 0; rank < ranks; ++rank)); do

@@ -6,45 +6,17 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <chrono>
-#include <functional>
 #include <interop/nccl_conformance.hpp>
+#include <interop/simulated/on_all_ranks.hpp>
 #include <interop/simulated/world.hpp>
 #include <support/simulator/runtime_state.hpp>
-#include <thread>
-#include <vector>
 
 using namespace tersum;
+using tests::on_all_ranks;
 using namespace std::chrono_literals;
 
 namespace {
-
-// Calls body(rank) on so many threads, and adds up what they return.
-int on_all_ranks(int ranks, bool blocking, std::function<int(tests::nccl_rank&)> const& body)
-{
-  ncclUniqueId id{};
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  std::atomic<int> sum = 0;
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      tests::nccl_rank on{.rank = rank, .ranks = ranks};
-      ncclConfig_t config      = NCCL_CONFIG_INITIALIZER;
-      config.blocking          = blocking ? 1 : 0;
-      ncclResult_t const begun = ncclCommInitRankConfig(&on.communicator, ranks, id, rank, &config);
-      if (begun != (blocking ? ncclSuccess : ncclInProgress) ||
-          cudaStreamCreateWithFlags(&on.stream, cudaStreamNonBlocking) != cudaSuccess ||
-          cudaStreamCreateWithFlags(&on.beside, cudaStreamNonBlocking) != cudaSuccess) {
-        ++sum;
-        return;
-      }
-      sum += body(on);
-    });
-  }
-  for (auto& thread : threads) { thread.join(); }
-  return sum;
-}
 
 struct patience {
   explicit patience(std::chrono::milliseconds limit) { simulator::nccl_world::patience = limit; }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Not yet run on a device, only compiled and linked by the tests: two shots in one kernel, over memory that NCCL maps
-//! into all ranks. It uses NCCL's device interface, of version 2.28 or later.
+//! Run in the simulator only, not yet on a device: two shots in one kernel, over memory that NCCL maps into all ranks. It uses
+//! NCCL's device interface, of version 2.28 or later.
 
 #pragma once
 

@@ -5,28 +5,16 @@
 //! The functions of NCCL that interop/nccl.cuh uses, for ranks that are threads of one process. What is called together is
 //! one host function on its stream, which blocks until the other ranks are there, and can be captured.
 
-#include "world.hpp"
+#include "communicator.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <cstring>
 #include <set>
 
-//! @brief A rank's communicator.
-struct ncclComm {
-  std::shared_ptr<tersum::simulator::nccl_world> world;
-  int rank      = 0;
-  bool blocking = true;
-  std::atomic<bool> given_up{false};
-  std::atomic<bool> in_progress{false};  // one that does not block says so once after each call
-  std::atomic<ncclResult_t> failed{ncclSuccess};
-};
-
 namespace tersum::simulator {
 
 namespace {
-
-using communicator = std::shared_ptr<ncclComm>;
 
 struct registry {
   std::mutex guard;
@@ -52,14 +40,6 @@ struct calls_together {
   std::vector<called> calls;
 };
 thread_local calls_together together;
-
-// Null for one that never was, or is destroyed.
-communicator find(ncclComm_t handle)
-{
-  std::lock_guard const lock{registry::get().guard};
-  auto const at = registry::get().communicators.find(handle);
-  return at == registry::get().communicators.end() ? nullptr : at->second;
-}
 
 void forget(ncclComm_t handle)
 {
@@ -168,6 +148,13 @@ ncclResult_t connect(
 }
 
 }  // namespace
+
+communicator find(ncclComm_t handle)
+{
+  std::lock_guard const lock{registry::get().guard};
+  auto const at = registry::get().communicators.find(handle);
+  return at == registry::get().communicators.end() ? nullptr : at->second;
+}
 
 }  // namespace tersum::simulator
 

@@ -193,6 +193,20 @@ ncclResult_t nccl_world::run(int rank,
   return ncclSuccess;
 }
 
+std::vector<void*> nccl_world::share(int rank, void* mine)
+{
+  static std::atomic<bool> const never{false};
+  lock held{mutex_};
+  sharing& here = sharings_[shared_[rank]++];
+  here.pointers.resize(static_cast<std::size_t>(ranks_));
+  here.pointers[static_cast<std::size_t>(rank)] = mine;
+  ++here.arrived;
+  changed_.notify_all();
+  auto const all = [&] { return here.arrived == ranks_; };
+  return await(held, all, never, "all ranks to register memory") ? here.pointers
+                                                                 : std::vector<void*>{};
+}
+
 bool nccl_world::await(lock& held,
                        std::function<bool()> const& here,
                        std::atomic<bool> const& given_up,

@@ -65,6 +65,9 @@ class nccl_world {
                                  std::vector<nccl_operation> const& operations,
                                  std::atomic<bool> const& given_up);
 
+  //! @brief Gives a pointer to all ranks and receives theirs, by rank; blocks until all have come. Empty where one has not.
+  [[nodiscard]] std::vector<void*> share(int rank, void* mine);
+
   //! Wakes ranks that wait, to see that they have given up.
   void wake();
 
@@ -104,6 +107,12 @@ class nccl_world {
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<letter>>> letters_;  // sender, receiver
   std::map<int, std::uint64_t> met_;  // calls of each rank
   std::map<std::uint64_t, meeting> meetings_;
+  struct sharing {
+    std::vector<void*> pointers;
+    int arrived = 0;
+  };
+  std::map<int, std::uint64_t> shared_;  // calls of each rank
+  std::map<std::uint64_t, sharing> sharings_;
 };
 
 }  // namespace tersum::simulator

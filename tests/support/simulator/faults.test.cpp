@@ -33,6 +33,22 @@ TEST_CASE("[simulator] accesses outside of an allocation")
              "accesses 8 bytes at 256 of an allocation of 260"));
 }
 
+TEST_CASE("[simulator] memory that is mapped once more is the same, and has the same bounds")
+{
+  device_words const first{1}, second{2};
+  std::uint64_t const at = global_memory::get().map({first.data(), second.data()});
+  auto const to          = [&](std::uint64_t rank, std::uint64_t byte) {
+    return sentence(
+      "mov.u64 %rd1, ", at + (rank << 32) + byte, "; mov.u32 %r1, 7; st.global.u32 [%rd1], %r1;");
+  };
+  CHECK(fault_of(to(1, 4), 1) == "");
+  CHECK(second.data()[1] == 7);
+  CHECK(says(fault_of(to(0, 4), 1), "which is no allocation"));
+  CHECK(says(fault_of(to(2, 0), 1), "where nothing is mapped"));
+  global_memory::get().unmap(at, 2);
+  CHECK(says(fault_of(to(1, 4), 1), "where nothing is mapped"));
+}
+
 TEST_CASE("[simulator] accesses outside of shared memory, local memory and parameters")
 {
   CHECK(fault_of(to_shared, 32, 1, 128) == "");

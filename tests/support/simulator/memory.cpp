@@ -79,6 +79,34 @@ allocation const* global_memory::find(std::uint64_t address) const
   return before.holds(address, 1) ? &before : nullptr;
 }
 
+std::uint64_t global_memory::map(std::vector<void*> const& memories)
+{
+  std::lock_guard const lock{guard_};
+  std::uint64_t const first = next_mapping_;
+  for (void* const memory : memories) {
+    mapped_[next_mapping_++] = reinterpret_cast<std::uint64_t>(memory);
+  }
+  ++next_mapping_;  // what lies behind the last one is nothing
+  return first << 32;
+}
+
+void global_memory::unmap(std::uint64_t first, std::size_t memories)
+{
+  std::lock_guard const lock{guard_};
+  for (std::size_t k = 0; k < memories; ++k) { mapped_.erase((first >> 32) + k); }
+}
+
+std::uint64_t global_memory::behind_mapping(std::uint64_t address) const
+{
+  if (address < mapped_window) { return address; }
+  std::shared_lock const lock{guard_};
+  auto const found = mapped_.find(address >> 32);
+  if (found == mapped_.end()) {
+    fail("accesses global memory at 0x", std::hex, address, ", where nothing is mapped");
+  }
+  return found->second + (address & 0xffffffff);
+}
+
 shared_memory::shared_memory(std::size_t bytes, unsigned granule)
   : data_(bytes, std::byte{0xCD}),
     records_((bytes + granule - 1) / granule), shift_{

@@ -22,6 +22,8 @@ namespace tersum::simulator {
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 56;
 inline constexpr std::uint64_t local_window  = std::uint64_t{2} << 56;
 inline constexpr std::uint64_t param_window  = std::uint64_t{3} << 56;
+//! Of memory that is mapped once more; no address of the host is as large.
+inline constexpr std::uint64_t mapped_window = std::uint64_t{1} << 52;
 //! @}
 
 enum class memory_kind { device, managed, pinned };
@@ -88,6 +90,16 @@ class global_memory {
   //! The allocation that holds a byte, or null.
   [[nodiscard]] allocation const* find(std::uint64_t address) const;
 
+  //! @brief Maps allocations once more, one every 4 GiB, as a library does with the memory of several ranks.
+  //! @return  The address of the first one there.
+  [[nodiscard]] std::uint64_t map(std::vector<void*> const& memories);
+
+  //! Ends a mapping of so many allocations.
+  void unmap(std::uint64_t first, std::size_t memories);
+
+  //! The address for which one stands that is mapped; any other one itself. Throws `fault` where nothing is mapped.
+  [[nodiscard]] std::uint64_t behind_mapping(std::uint64_t address) const;
+
   //! Changes whenever one is freed: what `find` told before may be gone.
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
@@ -95,6 +107,8 @@ class global_memory {
   mutable std::shared_mutex guard_;
   std::map<std::uint64_t, allocation> allocations_;  // by address
   std::atomic<std::uint64_t> generation_{1};
+  std::map<std::uint64_t, std::uint64_t> mapped_;  // by the high half of the address
+  std::uint64_t next_mapping_ = mapped_window >> 32;
 };
 
 //! @brief Who accesses shared memory, and when: epochs end with barriers of the block, turns with those of the warp.

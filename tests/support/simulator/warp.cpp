@@ -313,6 +313,7 @@ std::byte* warp::reach(
     default: break;
   }
   auto& memory = global_memory::get();
+  address      = memory.behind_mapping(address);
   if (home_.generation != memory.generation()) {
     home_.generation = memory.generation();
     home_.found.assign(home_.kernel.code.size(), nullptr);
