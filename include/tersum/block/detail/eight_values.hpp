@@ -13,19 +13,47 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief Loads four consecutive values whose address is a multiple of their size.
+template <class Context, class Element>
+TERSUM_BODY void load_four(Context const& ctx, Element const* from, float* v)
+{
+  if constexpr (sizeof(Element) == 4) {
+    word4 const four = ctx.load(reinterpret_cast<word4 const*>(from));
+    v[0]             = Context::from_bits(four.x);
+    v[1]             = Context::from_bits(four.y);
+    v[2]             = Context::from_bits(four.z);
+    v[3]             = Context::from_bits(four.w);
+  } else {
+    std::uint64_t const four = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      v[i] = Context::value(Element{static_cast<std::uint16_t>(four >> 16 * i)});
+    }
+  }
+}
+
+//! @brief Stores four consecutive values at an address that is a multiple of their size.
+template <class Context, class Element>
+TERSUM_BODY void store_four(Context const& ctx, Element* to, float const* v)
+{
+  if constexpr (sizeof(Element) == 4) {
+    ctx.store(
+      reinterpret_cast<word4*>(to),
+      word4{Context::bits(v[0]), Context::bits(v[1]), Context::bits(v[2]), Context::bits(v[3])});
+  } else {
+    std::uint64_t const high = Context::template pack<Element>(v[2], v[3]);
+    ctx.store(reinterpret_cast<std::uint64_t*>(to),
+              Context::template pack<Element>(v[0], v[1]) | high << 32);
+  }
+}
+
 //! @brief Loads eight consecutive values whose address is a multiple of 16 bytes.
 template <class Context, class Element>
 TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
 {
   if constexpr (sizeof(Element) == 4) {
-    TERSUM_UNROLL
-    for (int half_of = 0; half_of < 2; ++half_of) {
-      word4 const four   = ctx.load(reinterpret_cast<word4 const*>(from) + half_of);
-      v[4 * half_of]     = Context::from_bits(four.x);
-      v[4 * half_of + 1] = Context::from_bits(four.y);
-      v[4 * half_of + 2] = Context::from_bits(four.z);
-      v[4 * half_of + 3] = Context::from_bits(four.w);
-    }
+    load_four(ctx, from, v);
+    load_four(ctx, from + 4, v + 4);
   } else {
     word4 const four             = ctx.load(reinterpret_cast<word4 const*>(from));
     std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
@@ -43,14 +71,8 @@ template <bool Finite = false, class Context, class Element>
 TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
 {
   if constexpr (sizeof(Element) == 4) {
-    TERSUM_UNROLL
-    for (int half_of = 0; half_of < 2; ++half_of) {
-      ctx.store(reinterpret_cast<word4*>(to) + half_of,
-                word4{Context::bits(v[4 * half_of]),
-                      Context::bits(v[4 * half_of + 1]),
-                      Context::bits(v[4 * half_of + 2]),
-                      Context::bits(v[4 * half_of + 3])});
-    }
+    store_four(ctx, to, v);
+    store_four(ctx, to + 4, v + 4);
   } else {
     std::uint32_t words[4];
     TERSUM_UNROLL
@@ -59,6 +81,51 @@ TERSUM_BODY void store_eight(Context const& ctx, Element* to, float const* v)
                         : Context::template pack<Element>(v[2 * i], v[2 * i + 1]);
     }
     ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+  }
+}
+
+//! @brief Where a thread's eight of `Count` neighbouring coordinates are, if Count / 8 threads share them. Where `Element` is a
+//! float, it has four in either half, so that sixteen bytes of every thread fill whole sectors of memory; eight neighbours of
+//! 16 bits do so as they are.
+template <class Element, int Count>
+struct thread_eight {
+  static constexpr int apart =
+    sizeof(Element) == 4 ? Count / 2 : 4;  //!< From the first four to the others.
+
+  [[nodiscard]] TERSUM_INLINE static constexpr int first(int thread) noexcept
+  {
+    return thread * (sizeof(Element) == 4 ? 4 : 8);
+  }
+};
+
+//! @brief Whether the address is aligned as `load_fours` and `store_fours` of so many `Apart` want it.
+template <int Apart, class Element>
+[[nodiscard]] TERSUM_BODY bool moves_at_once(Element const* p)
+{
+  return reinterpret_cast<std::uintptr_t>(p) % (Apart == 4 ? 16 : 4 * sizeof(Element)) == 0;
+}
+
+//! @brief Loads eight values, of which the others are `Apart` behind the first four.
+template <int Apart, class Context, class Element>
+TERSUM_BODY void load_fours(Context const& ctx, Element const* from, float* v)
+{
+  if constexpr (Apart == 4) {
+    load_eight(ctx, from, v);
+  } else {
+    load_four(ctx, from, v);
+    load_four(ctx, from + Apart, v + 4);
+  }
+}
+
+//! @brief Stores eight values as `load_fours` loads them.
+template <int Apart, class Context, class Element>
+TERSUM_BODY void store_fours(Context const& ctx, Element* to, float const* v)
+{
+  if constexpr (Apart == 4) {
+    store_eight(ctx, to, v);
+  } else {
+    store_four(ctx, to, v);
+    store_four(ctx, to + Apart, v + 4);
   }
 }
 
@@ -81,46 +148,59 @@ TERSUM_BODY void round_finite(Context const&, float (&v)[8], Element (&rounded)[
   }
 }
 
-//! @brief Stores eight elements, sixteen bytes at a time where the address is a multiple of sixteen.
-template <class Element, class Context>
+//! @brief Stores eight elements, the others `Apart` behind the first four, at once where the address is aligned.
+template <int Apart = 4, class Element, class Context>
 TERSUM_BODY void store_elements(Context const& ctx, Element* to, Element const (&v)[8])
 {
-  if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0) {
+  if (!moves_at_once<Apart>(to)) {
     TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { ctx.store(to + j, v[j]); }
+    for (int j = 0; j < 8; ++j) { ctx.store(to + (j / 4 * Apart + j % 4), v[j]); }
   } else if constexpr (sizeof(Element) == 2) {
     std::uint32_t words[4];
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
       words[i] = v[2 * i].bits | static_cast<std::uint32_t>(v[2 * i + 1].bits) << 16;
     }
-    ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+    if constexpr (Apart == 4) {
+      ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+    } else {
+      TERSUM_UNROLL
+      for (int k = 0; k < 2; ++k) {
+        ctx.store(reinterpret_cast<std::uint64_t*>(to + k * Apart),
+                  words[2 * k] | static_cast<std::uint64_t>(words[2 * k + 1]) << 32);
+      }
+    }
   } else {
-    store_eight(ctx, to, v);
+    store_fours<Apart>(ctx, to, v);
   }
 }
 
-//! @brief Up to eight consecutive values, sixteen bytes at a time where they can be; zeros beyond `count`.
-template <class Element, class Context>
-TERSUM_BODY void load_some(Context const& ctx, Element const* from, int count, float (&v)[8])
+//! @brief Up to eight values, the other four of which are `Apart` behind the first four, at once where they can be. `left` is how
+//! many coordinates there are from the first one on; zeros beyond.
+template <int Apart = 4, class Element, class Context>
+TERSUM_BODY void load_some(Context const& ctx, Element const* from, int left, float (&v)[8])
 {
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
-    load_eight(ctx, from, v);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { v[j] = j < count ? Context::value(ctx.load(from + j)) : 0.0f; }
-  }
-}
-
-template <class Element, class Context>
-TERSUM_BODY void store_some(Context const& ctx, Element* to, int count, float const (&v)[8])
-{
-  if (count == 8 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
-    store_eight(ctx, to, v);
+  if (left >= Apart + 4 && moves_at_once<Apart>(from)) {
+    load_fours<Apart>(ctx, from, v);
   } else {
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) {
-      if (j < count) { ctx.store(to + j, Context::template element<Element>(v[j])); }
+      int const at = j / 4 * Apart + j % 4;
+      v[j]         = at < left ? Context::value(ctx.load(from + at)) : 0.0f;
+    }
+  }
+}
+
+template <int Apart = 4, class Element, class Context>
+TERSUM_BODY void store_some(Context const& ctx, Element* to, int left, float const (&v)[8])
+{
+  if (left >= Apart + 4 && moves_at_once<Apart>(to)) {
+    store_fours<Apart>(ctx, to, v);
+  } else {
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      int const at = j / 4 * Apart + j % 4;
+      if (at < left) { ctx.store(to + at, Context::template element<Element>(v[j])); }
     }
   }
 }

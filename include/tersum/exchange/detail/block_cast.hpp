@@ -28,21 +28,22 @@ TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, floa
   if (!is_finite(sum)) { raise_flag(args); }
 }
 
-//! @brief Eight consecutive conversions, sixteen bytes at a time where source and target are aligned.
-template <class From, class To, class Context, class Convert>
+//! @brief Converts eight coordinates, the others `Apart` behind the first four: at once where all of the `left` that there are
+//! from the first one on suffice, and source and target are aligned.
+template <int Apart, class From, class To, class Context, class Convert>
 TERSUM_BODY void convert_eight(
-  Context const& ctx, From const* from, To* to, int count, Convert convert)
+  Context const& ctx, From const* from, To* to, int left, Convert convert)
 {
-  bool const aligned = count == 8 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0 &&
-                       reinterpret_cast<std::uintptr_t>(to) % 16 == 0;
+  bool const aligned = left >= Apart + 4 && moves_at_once<Apart>(from) && moves_at_once<Apart>(to);
   float v[8];
   if (aligned) {
-    load_eight(ctx, from, v);
+    load_fours<Apart>(ctx, from, v);
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = convert(v[j]); }
-    store_eight(ctx, to, v);
+    store_fours<Apart>(ctx, to, v);
   } else {
-    for (int j = 0; j < count; ++j) {
+    TERSUM_KEEP_LOOP
+    for (int j = 0; j < minimum(left, Apart + 4); j += j == 3 ? Apart - 3 : 1) {
       ctx.store(to + j, Context::template element<To>(convert(Context::value(ctx.load(from + j)))));
     }
   }
@@ -54,26 +55,35 @@ template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element      = typename Codec::quantizer_type::element;
-  constexpr int at_once   = cast_threads<Context> * 8;
+  constexpr int at_once   = minimum(cast_threads<Context> * 8, Codec::chunk_size);
+  using eight             = thread_eight<Element, at_once>;
   chunk_entry const entry = args.table[ctx.block_rank()];
   // The payload has no bypassed coordinates, so that those before this chunk are subtracted from its offset.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
                              (entry.offset - args.records[entry.tensor].bypass);
   Element* const gradient = args.gradient + entry.offset;
+  auto const thread       = static_cast<int>(ctx.thread_rank());
+  if constexpr (at_once < cast_threads<Context> * 8) {
+    if (thread >= at_once / 8) { return; }
+  }
+  [[maybe_unused]] bool sound = true;
   for (int step = 0; step < Codec::chunk_size; step += at_once) {
-    int const within = step + static_cast<int>(ctx.thread_rank()) * 8;
-    int const count  = minimum(static_cast<int>(entry.length) - within, 8);
-    if (count <= 0) { return; }
+    int const within = step + eight::first(thread);
+    int const left   = static_cast<int>(entry.length) - within;
+    if (left <= 0) { break; }
     if constexpr (Encode) {
-      convert_eight(
-        ctx, gradient + within, wire + within, count, [](float value) { return value; });
+      convert_eight<eight::apart>(
+        ctx, gradient + within, wire + within, left, [](float value) { return value; });
     } else {
       float const share = Context::divide(1.0f, static_cast<float>(args.world));
-      convert_eight(ctx, wire + within, gradient + within, count, [&](float sum) {
-        flag_non_finite(args, sum);
+      convert_eight<eight::apart>(ctx, wire + within, gradient + within, left, [&](float sum) {
+        sound = sound && is_finite(sum);
         return Context::multiply(sum, share);
       });
     }
+  }
+  if constexpr (!Encode) {
+    if (!sound) { raise_flag(args); }
   }
 }
 
@@ -92,29 +102,39 @@ template <class Codec>
 template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  using wire_element              = typename Codec::quantizer_type::element;
-  constexpr std::uint64_t a_chunk = Codec::chunk_size / 8;
-  std::uint64_t const thread =
-    static_cast<std::uint64_t>(ctx.block_rank()) * cast_threads<Context> + ctx.thread_rank();
-  std::uint64_t const chunk = thread / a_chunk;
+  using wire_element         = typename Codec::quantizer_type::element;
+  using eight                = thread_eight<Element, Codec::chunk_size>;
+  constexpr int apart        = eight::apart;
+  constexpr unsigned a_chunk = Codec::chunk_size / 8, threads = cast_threads<Context>;
+  static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
+  unsigned within_chunk = ctx.thread_rank();
+  std::uint32_t chunk   = ctx.block_rank();  // there are no more than 2^31
+  if constexpr (a_chunk <= threads) {
+    chunk = chunk * (threads / a_chunk) + within_chunk / a_chunk;
+    within_chunk %= a_chunk;
+  } else {
+    within_chunk += chunk % (a_chunk / threads) * threads;
+    chunk /= a_chunk / threads;
+  }
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);
   bool const stays          = place.level == 0;
   if (Encode && stays && !feeds_back<Codec>) { return; }
   chunk_entry const entry = args.table[chunk];
-  int const within        = static_cast<int>(thread % a_chunk) * 8;
-  int const count         = minimum(static_cast<int>(entry.length) - within, 8);
+  int const within        = eight::first(static_cast<int>(within_chunk));
+  int const left          = static_cast<int>(entry.length) - within;
   Element* const gradient = args.gradient + entry.offset + static_cast<unsigned>(within);
   wire_element* const wire =
     reinterpret_cast<wire_element*>(args.payload + place.word) + static_cast<unsigned>(within);
   float v[8];
   if constexpr (Encode) {
-    load_some(ctx, gradient, count, v);
+    load_some<apart>(ctx, gradient, left, v);
     if constexpr (feeds_back<Codec>) {
       context_arithmetic<Context> const math{};
-      float const weight = weight_of_kept(args);
+      float const weight   = weight_of_kept(args);
+      auto* const residual = args.residual + entry.offset + static_cast<unsigned>(within);
       float kept[8];
-      load_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, kept);
+      load_some<apart>(ctx, residual, left, kept);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
@@ -138,27 +158,29 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
         bool const known =
           has_adds_lost<typename Codec::feedback_type> ? rest[j] == rest[j] : is_finite(rest[j]);
         if (!keeps || !known) { rest[j] = kept[j]; }
-        auto const at = static_cast<std::uint32_t>(within + j);
+        auto const at = static_cast<std::uint32_t>(within + (j / 4 * apart + j % 4));
         rest[j]       = round_to_kept<residual_element<Codec>>(rest[j], draw + at * draw_stride);
       }
-      store_some(ctx, args.residual + entry.offset + static_cast<unsigned>(within), count, rest);
-      if (!stays) { store_elements(ctx, wire, elements); }
+      store_some<apart>(ctx, residual, left, rest);
+      if (!stays) { store_elements<apart>(ctx, wire, elements); }
     } else {
-      store_some(ctx, wire, 8, v);
+      store_some<apart>(ctx, wire, apart + 4, v);
     }
   } else {
     float const share = Context::divide(1.0f, static_cast<float>(args.world));
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
     if (!stays) {
-      load_some(ctx, wire, 8, v);
+      bool sound = true;
+      load_some<apart>(ctx, wire, apart + 4, v);
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        if (j < count) { flag_non_finite(args, v[j]); }
-        v[j] = Context::multiply(v[j], share);
+        sound = sound && (is_finite(v[j]) || j / 4 * apart + j % 4 >= left);
+        v[j]  = Context::multiply(v[j], share);
       }
+      if (!sound) { raise_flag(args); }
     }
-    store_some(ctx, gradient, count, v);
+    store_some<apart>(ctx, gradient, left, v);
   }
 }
 

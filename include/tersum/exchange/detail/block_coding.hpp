@@ -244,10 +244,10 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     load_words<Codec>(
       ctx, args.payload + place.word + mine.thread * bits, true, words, squares, at_limit);
     float v[32];
-    tile_decode<Codec>::to_rows(ctx, words, mine.thread, v);
-    std::uint32_t const signs =
-      tile_decode<Codec>::signs(ctx, mine.chunk, args.header->sign_key, mine.thread);
-    float const step = ctx.load(&args.steps[mine.chunk].decode);
+    using tiles = tile_decode<Codec, Element>;
+    tiles::to_rows(ctx, words, mine.thread, v);
+    std::uint32_t const signs = tiles::signs(ctx, mine.chunk, args.header->sign_key, mine.thread);
+    float const step          = ctx.load(&args.steps[mine.chunk].decode);
     store_rows<Codec>(ctx, args.gradient + mine.offset, signs, step, mine.thread, v);
   } else {
     decode_coordinates<Edge>(ctx, args, mine, place, storage, squares, at_limit);

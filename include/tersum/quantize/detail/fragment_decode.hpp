@@ -38,9 +38,12 @@ inline constexpr bool decodes_on_tiles =
 //!     on bytes         f0 f1 f2 f8 f9      i0 i1 i2, j0, j1                      does i1 i2
 //!     first product    f8 f9 e0 j0 j1      f2 (halves of a word) e1 i0 i1 i2     does f0 f1 j0 j1
 //!     second product   j0 j1 i0 e8 e9      e0 e1 e2 i1 i2                        does f2 f8 f9 i0
+//!       to floats      j0 j1 i0 e8 e2      e0 e1 e9 i1 i2
 //!
-//! A thread ends with four rows of eight neighbours, numbered by i1 and i2.
-template <class Codec>
+//! A thread ends with four rows of eight neighbours, numbered by i1 and i2, which are sixteen bytes each. Where they are
+//! floats, it ends with four rows of four neighbours in either half of the chunk, so that a store of sixteen bytes a lane
+//! fills whole sectors: the neighbours of its four are in another lane.
+template <class Codec, class Element>
 struct tile_decode {
   using lanes               = typename Codec::lanes;
   static constexpr int bits = lanes::bits;
@@ -50,17 +53,26 @@ struct tile_decode {
   static constexpr int word =
     bits == 8 ? 32 : 8;  //!< Coordinates from a word to the next one of i0.
 
-  //! The first coordinate of a row of eight: additive over lane and row.
+  static constexpr bool quads = sizeof(Element) == 4;  //!< Whether rows have four neighbours.
+
+  //! The first coordinate of a row: additive over lane and row.
   [[nodiscard]] TERSUM_BODY static unsigned coordinate(unsigned lane, unsigned number)
   {
-    return (lane & 3u) * byte + (lane >> 2 & 1u) * word + (lane >> 3) * 256 + number % 2 * row +
-           number / 2 * 128;
+    unsigned const within = (lane & 3u) * byte + (lane >> 2 & 1u) * word +
+                            (quads ? (lane >> 3 & 1u) * 256 + (lane >> 4) * 4 : (lane >> 3) * 256);
+    return within + number % 2 * row + number / 2 * 128;
   }
 
-  //! @brief This lane's signs, bit 8 r + j for register j of row r.
+  //! The bit of `signs` for register i.
+  [[nodiscard]] TERSUM_INLINE static constexpr int sign_bit(int i) noexcept
+  {
+    return quads ? i / 8 % 2 * 8 + i / 4 % 2 * 16 + i / 16 * 4 + i % 4 : i;
+  }
+
+  //! @brief This lane's signs, in the order of `sign_bit`.
   //!
   //! A word of `sign_bits` covers a row in each quarter of the chunk: lanes of the four quarters draw one of their four
-  //! words each, and exchange bytes.
+  //! words each, and exchange bytes. Lanes with rows of four exchange bytes of two quarters, and then halves of bytes.
   template <class Context>
   [[nodiscard]] TERSUM_BODY static std::uint32_t signs(Context const& ctx,
                                                        std::uint64_t chunk,
@@ -72,11 +84,18 @@ struct tile_decode {
     std::uint32_t const one = ctx.shuffle_xor(mine, 8);
     mine = Context::select_bytes(mine, one, (lane & 8u) == 0 ? 0x6240u : 0x3715u);
     std::uint32_t const two = ctx.shuffle_xor(mine, 16);
+    if constexpr (quads) {
+      bool const second       = (lane & 16u) != 0;
+      std::uint32_t const own = second ? 0xf0f0f0f0u : 0x0f0f0f0fu;
+      unsigned const turn     = second ? 28u : 4u;
+      return (mine & own) | ((two << turn | two >> (32u - turn)) & ~own);
+    }
     return Context::select_bytes(mine, two, (lane & 16u) == 0 ? 0x5410u : 0x3276u);
   }
 
   //! @param words  The words of the thread, as on the wire.
-  //! @param v      Out: register 8 r + j is the coordinate j after the first of row r.
+  //! @param v      Out: register 8 r + j is the coordinate j after the first of row r. In rows of four neighbours, registers
+  //!               8 r + 4 to 8 r + 7 are those 512 coordinates on.
   template <class Context>
   TERSUM_BODY static void to_rows(Context const& ctx,
                                   std::uint32_t const (&words)[lanes::bits],
@@ -94,8 +113,13 @@ struct tile_decode {
     a[1] = a[0] ^ both_signs(lane >> 1);
     a[2] = a[0] ^ both_signs(lane >> 3);
     a[3] = a[1] ^ both_signs(lane >> 3);
-    b[0] = 0x60006000u ^ both_signs((lane & lane >> 3) ^ (lane >> 1 & lane >> 4));
-    b[1] = b[0] ^ 0x80000000u;
+    if constexpr (quads) {
+      b[0] = 0x60006000u ^ both_signs(lane & lane >> 3) ^ (lane << 27 & 0x80000000u);
+      b[1] = b[0] ^ both_signs(lane >> 1);
+    } else {
+      b[0] = 0x60006000u ^ both_signs((lane & lane >> 3) ^ (lane >> 1 & lane >> 4));
+      b[1] = b[0] ^ 0x80000000u;
+    }
     b[2] = b[0] ^ both_signs(lane >> 2);
     b[3] = b[1] ^ both_signs(lane >> 2);
     TERSUM_UNROLL
@@ -145,7 +169,8 @@ template <class Codec, class Element, class Context>
 TERSUM_BODY void store_rows(
   Context const& ctx, Element* to, std::uint32_t signs, float step, unsigned lane, float (&v)[32])
 {
-  Element* const first = to + tile_decode<Codec>::coordinate(lane, 0);
+  using tiles          = tile_decode<Codec, Element>;
+  Element* const first = to + tiles::coordinate(lane, 0);
   if constexpr (sizeof(Element) == 2) {
     // Signs of neighbours flip together.
     std::uint32_t const spread[2] = {Context::select_bytes(signs, signs >> 1, 0x5410u),
@@ -160,21 +185,21 @@ TERSUM_BODY void store_rows(
                                                           Context::multiply(v[2 * p + 1], step)) ^
                    (spread[p / 8] << (15 - p % 8 * 2) & 0x80008000u);
       }
-      ctx.store(reinterpret_cast<word4*>(
-                  first + tile_decode<Codec>::coordinate(0, static_cast<unsigned>(r))),
+      ctx.store(reinterpret_cast<word4*>(first + tiles::coordinate(0, static_cast<unsigned>(r))),
                 word4{pairs[0], pairs[1], pairs[2], pairs[3]});
     }
   } else {
-    std::uint32_t const step_bits = Context::bits(step);
+    // As a condition: nvcc moves a byte of a word to predicates in one instruction, where a shift takes one for each bit.
+    float const negated = Context::from_bits(Context::bits(step) ^ 0x80000000u);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      v[i] = Context::multiply(v[i],
-                               Context::from_bits(step_bits ^ ((signs << (31 - i)) & 0x80000000u)));
+      v[i] = Context::multiply(v[i], (signs >> tiles::sign_bit(i) & 1u) != 0 ? negated : step);
     }
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
-      store_eight(
-        ctx, first + tile_decode<Codec>::coordinate(0, static_cast<unsigned>(r)), v + 8 * r);
+      Element* const row = first + tiles::coordinate(0, static_cast<unsigned>(r));
+      store_four(ctx, row, v + 8 * r);
+      store_four(ctx, row + 512, v + 8 * r + 4);
     }
   }
 }
