@@ -163,7 +163,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
           constexpr int width   = 2 * limit * unit;
           constexpr float magic = 12582912.0f + (limit + 1) * unit;
           float shifted         = 0.0f;
-          if constexpr (adds_two<Context>) {
+          if constexpr (adds_two<Context> && !has_tensor_cores<typename Codec::rotator_type>) {
             if (j % 2 == 0) {
               two[0] = v[4 * quad + j];
               two[1] = v[4 * quad + j + 1];
