@@ -36,6 +36,10 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::two_shot_4>, float>();
   compile_rounds<codec_of<presets::two_shot_4>, bfloat16>();
   compile_rounds<codec_of<presets::two_shot_4>, float, true>();
+  compile(&detail::chunk_kernel<
+          detail::encode_parts_kernel<false>,
+          two_shot_codec<fixed_chunks<1024>, tensor_core_hadamard<1024>, lloyd_max<4>>,
+          bfloat16>);
   compile_feedback<codec_of<presets::two_shot_4_ef>, float>();
   compile_feedback<codec_of<presets::two_shot_4_ef>, float, true>();
   compile_feedback<codec_of<presets::powersgd_r16_two_shot_8>::inner_type, float>();

@@ -73,6 +73,13 @@ TEST_CASE("[part_map] chunks are dealt like cards, and every one has a place of 
   part_map const of_one_width{.world = 4, .part_words = 64, .count = {0, 9}, .words = {0, 16}};
   CHECK(of_one_width.of_slot(1, 6).part == 2);
   CHECK(of_one_width.of_slot(1, 6).word == 16);
+  for (std::uint32_t chunk = 0; chunk < 9; ++chunk) {
+    auto const dealt = of_one_width.of_slot(1, chunk), found = of_one_width.of_chunk(chunk);
+    CHECK(found.level == 1);
+    CHECK(found.part == dealt.part);
+    CHECK(found.index == dealt.index);
+    CHECK(found.word == dealt.word);
+  }
   CHECK(of_one_width.scale_word(1) == 62);
   CHECK(of_one_width.of_slot(0, 5).level == 0);
 }

@@ -72,9 +72,10 @@ void compare(mismatches& wrong, Quantizer const& rounds, Reducer const&)
   auto const values     = samples<Quantizer>(random);
   std::uint32_t mask    = 0;
   if constexpr (dither::rounds > 0) { mask = dither::mask(key); }
-  // Nothing here asks another thread.
+  // Only lanes that hold a table ask each other; then all of them round the same values.
+  constexpr bool asks = detail::table_in_lanes<Quantizer>;
   emulator::launch({}, emulator::forward, [&](host_context& ctx) {
-    if (ctx.thread_rank() != 0) { return; }
+    if (!asks && ctx.thread_rank() != 0) { return; }
     Context const here{ctx};
     for (std::uint64_t draw = 0; draw < values.size() / 16; ++draw) {
       float v[16];
@@ -82,6 +83,7 @@ void compare(mismatches& wrong, Quantizer const& rounds, Reducer const&)
       std::uint32_t fields[8], words[lanes::bits / 2];
       detail::round_sixteen(here, codec, key, mask, draw, scale, v, fields);
       detail::pack_fields<codec_type>(here, fields, words);
+      if (ctx.thread_rank() != 0) { continue; }
       for (int i = 0; i < 16; ++i) {
         std::uint32_t byte = 0;
         if constexpr (dither::rounds > 0) {
@@ -115,6 +117,13 @@ mismatches compare_all()
   compare<Context>(wrong, nearest_quantizer<8>{}, saturating_sum<8>{});
   compare<Context>(wrong, nearest_quantizer<8>{}, widening_sum<8, 16>{});
   compare<Context>(wrong, nearest_quantizer<2>{}, guard_lanes<4>{});
+  compare<Context>(wrong, lookup_quantizer<thc_table_42, independent>{}, widening_sum<6, 8>{});
+  compare<Context>(wrong, lookup_quantizer<thc_table_30>{}, widening_sum<5, 16>{});
+  // Ramps of one slope, and of a table whose gaps have too large a multiple: that one is searched.
+  compare<Context>(wrong, lookup_quantizer<lookup_table<0, 1, 3, 4>>{}, widening_sum<3, 8>{});
+  using odd = lookup_table<0, 7, 12, 15, 17, 20, 25, 32>;
+  static_assert(!detail::table_on_ramps<lookup_quantizer<odd>>);
+  compare<Context>(wrong, lookup_quantizer<odd>{}, widening_sum<6, 8>{});
   return wrong;
 }
 

@@ -55,6 +55,9 @@ template <class T> concept has_divide       = requires(float v) { { T::divide(v,
 template <class T> concept has_square_root  = requires(float v) { { T::square_root(v) } -> std::same_as<float>; };
 template <class T> concept has_fma          = requires(float v) { { T::fma(v, v, v) } -> std::same_as<float>; };
 template <class T> concept has_wide_fma     = requires(double v) { { T::fma(v, v, v) } -> std::same_as<double>; };
+template <class T> concept has_two_at_once  = requires(float& v) { T::two_butterflies(v, v, v, v); T::two_fma(v, v, v, v); }; //!< (a0, b0) and (a1, b1) of a0, a1, b0, b1 become sum and difference; a b + c in the place of two a.
+template <class T> concept has_moderate     = requires(float v) { { T::divide_moderate(v, v) } -> std::same_as<float>; { T::square_root_moderate(v) } -> std::same_as<float>; }; //!< Of operands and results from 2^-100 to 2^100; others give anything.
+template <class T> concept has_count_reached = requires(std::uint32_t n, float v) { { T::count_reached(n, v, v) } -> std::same_as<std::uint32_t>; }; //!< n + 1 if the second is not below the third, else n.
 template <class T> concept has_value        = requires(half v) { { T::value(v) } -> std::same_as<float>; };                        //!< Of float, half and bfloat16.
 template <class T> concept has_rounding     = requires(float v) { { T::template element<half>(v) } -> std::same_as<half>; };       //!< To the nearest of these.
 template <class T> concept has_finite_rounding = requires(float v) { { T::template finite_element<half>(v) } -> std::same_as<half>; }; //!< To the nearest that is finite.
@@ -71,6 +74,8 @@ template <class T> concept has_add_clamp    = requires(std::int32_t v) { { T::ad
 template <class T> concept has_population   = requires(std::uint32_t v) { { T::population(v) } -> std::same_as<std::uint32_t>; };         //!< Bits that are 1.
 template <class T> concept has_dot_bytes    = requires(std::uint32_t v) { { T::dot_bytes(v, v, v) } -> std::same_as<std::uint32_t>; };    //!< The third + the products of bytes.
 template <class T> concept has_add_pair     = requires(std::uint32_t v) { { T::template add_pair<half>(v, v) } -> std::same_as<std::uint32_t>; { T::template add_pair<bfloat16>(v, v) } -> std::same_as<std::uint32_t>; }; //!< Two sums of 16 bits, each exact and rounded once; NaN is 0x7fff.
+template <class T> concept has_pair_limits  = requires(std::uint32_t v) { { T::min_pair(v, v) } -> std::same_as<std::uint32_t>; { T::max_pair(v, v) } -> std::same_as<std::uint32_t>; }; //!< The smaller or larger of two numbers of 16 bits, twice.
+template <class T> concept has_minus_pair   = requires(float v) { { T::minus_pair(v, v) } -> std::same_as<std::uint32_t>; };              //!< Of each float 16 ones if it has a minus, else zeros; the first low.
 template <class T> concept has_product      = requires(std::uint32_t v) { { T::product::of(v, v) } -> std::same_as<std::uint64_t>; };     //!< For `philox4x32`.
 //! @}
 
@@ -83,9 +88,10 @@ template <class T> concept block_context = has_thread_rank<T> && has_block_rank<
   && has_sync_warp<T> && has_sync_block<T> && has_shuffle<T> && has_shuffle_xor<T> && has_warp_sum<T> && has_warp_max<T>
   && has_load<T> && has_store<T> && has_store_global<T> && has_shared<T> && has_atomic_add<T> && has_atomic_max<T> && has_is_last<T>
   && has_add<T> && has_subtract<T> && has_multiply<T> && has_fma<T> && has_wide_fma<T> && has_divide<T> && has_square_root<T>
+  && has_two_at_once<T> && has_moderate<T> && has_count_reached<T>
   && has_value<T> && has_rounding<T> && has_pack<T> && has_finite_rounding<T> && has_finite_pack<T>
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
-  && has_add_pair<T> && has_product<T>;
+  && has_add_pair<T> && has_pair_limits<T> && has_minus_pair<T> && has_product<T>;
 
 //! @name Atoms: products of tiles, which all threads of a warp make together
 //! @{

@@ -12,34 +12,13 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/detail/butterflies.hpp>
 #include <tersum/types.hpp>
 
 #include <concepts>
 #include <cstdint>
 
 namespace tersum::inline v0 {
-
-namespace detail {
-
-//! @brief Butterflies over the bits First .. Last-1 of the index of an array of 32, ascending.
-template <int First, int Last, class Context>
-TERSUM_BODY void butterflies(Context const&, float (&v)[32])
-{
-  TERSUM_UNROLL
-  for (int level = First; level < Last; ++level) {
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      if ((i >> level & 1) == 0) {
-        float const a     = v[i];
-        float const b     = v[i | 1 << level];
-        v[i]              = Context::add(a, b);
-        v[i | 1 << level] = Context::subtract(a, b);
-      }
-    }
-  }
-}
-
-}  // namespace detail
 
 //! @brief The randomized Hadamard transform of a chunk in registers: `partial_hadamard` inside a kernel.
 //!
@@ -83,7 +62,7 @@ struct block_hadamard {
   TERSUM_BODY static void forward(
     Context const& ctx, chunk const& mine, std::uint64_t key, storage& shared, float (&v)[32])
   {
-    if constexpr (Rotate) { apply_signs(ctx, mine, key, v); }
+    if constexpr (Rotate) { apply_signs<true>(ctx, mine, key, v); }
     to_wire(ctx, v, tile_of(ctx, shared), mine.thread, mine.first);
   }
 
@@ -108,7 +87,8 @@ struct block_hadamard {
   }
 
   //! @brief Flips the signs of the loaded arrangement; register i takes bit i of the thread's word of `sign_bits`.
-  template <class Context>
+  //! @tparam ByPredicates  Fewer instructions, but more registers where much else is held.
+  template <bool ByPredicates = false, class Context>
   TERSUM_BODY static void apply_signs(Context const&,
                                       chunk const& mine,
                                       std::uint64_t key,
@@ -117,7 +97,9 @@ struct block_hadamard {
     std::uint32_t const word = sign_bits(mine.chunk * (Size / 32) + mine.thread, key);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      v[i] = Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
+      v[i] = ByPredicates
+               ? detail::flip_sign(v[i], word, i)
+               : Context::from_bits(Context::bits(v[i]) ^ ((word << (31 - i)) & 0x80000000u));
     }
   }
 
@@ -161,7 +143,7 @@ struct block_hadamard {
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(first + wire(t, 0)) + wire_stride(k)]; }
-    if constexpr (Rotate) { detail::butterflies<0, wire_levels>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<0, wire_levels, 4>(ctx, v); }
   }
 
   //! @brief `backward` without signs.
@@ -170,7 +152,7 @@ struct block_hadamard {
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { detail::butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<LowDone, wire_levels - HighDone, 4>(ctx, v); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);

@@ -138,6 +138,19 @@ class host_context {
     return sum;
   }
 
+  [[nodiscard]] static std::uint32_t minus_pair(float first, float second)
+  {
+    return (std::signbit(first) ? 0xffffu : 0u) | (std::signbit(second) ? 0xffff0000u : 0u);
+  }
+  [[nodiscard]] static std::uint32_t min_pair(std::uint32_t a, std::uint32_t b)
+  {
+    return std::min(a >> 16, b >> 16) << 16 | std::min(a & 0xffffu, b & 0xffffu);
+  }
+  [[nodiscard]] static std::uint32_t max_pair(std::uint32_t a, std::uint32_t b)
+  {
+    return std::max(a >> 16, b >> 16) << 16 | std::max(a & 0xffffu, b & 0xffffu);
+  }
+
   //! @brief One access of sizeof(T) bytes.
   template <class T>
   [[nodiscard]] T load(T const* address) const
@@ -195,6 +208,28 @@ class host_context {
   [[gnu::noinline]] static float fma(float a, float b, float c) { return std::fma(a, b, c); }
   [[gnu::noinline]] static double fma(double a, double b, double c) { return std::fma(a, b, c); }
   [[gnu::noinline]] static float square_root(float a) { return std::sqrt(a); }
+  static constexpr bool adds_two =
+    true;  //!< In the order of a GPU that does; the bits are the same.
+  static void two_butterflies(float& a0, float& a1, float& b0, float& b1)
+  {
+    float const less0 = subtract(a0, b0), less1 = subtract(a1, b1);
+    a0 = add(a0, b0);
+    a1 = add(a1, b1);
+    b0 = less0;
+    b1 = less1;
+  }
+  static void two_fma(float& a0, float& a1, float b, float c)
+  {
+    a0 = fma(a0, b, c);
+    a1 = fma(a1, b, c);
+  }
+  [[gnu::noinline]] static float divide_moderate(float a, float b) { return a / b; }
+  [[gnu::noinline]] static float square_root_moderate(float a) { return std::sqrt(a); }
+
+  [[nodiscard]] static std::uint32_t count_reached(std::uint32_t count, float a, float b)
+  {
+    return count + (a >= b ? 1u : 0u);
+  }
 
   //! The value, or what is nearest to it of -bound and bound. NaN becomes -bound.
   [[nodiscard]] static float clamp(float a, float bound)

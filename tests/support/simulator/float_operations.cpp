@@ -8,7 +8,9 @@
 
 #include <tersum/execute/instruction_set.hpp>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace tersum::simulator {
 
@@ -44,6 +46,41 @@ T reciprocal(T a)
 {
   return T{1} / a;
 }
+// The result of a device is off by a unit in the last place at most, or two. So is this one, so that what is made of it
+// must not need more.
+float about(double exact, float a)
+{
+  float const nearest = static_cast<float>(exact);
+  if (!std::isnormal(nearest)) { return nearest; }
+  bool const up = (std::bit_cast<std::uint32_t>(a) & 1u) != 0;
+  return std::nextafterf(nearest, up ? HUGE_VALF : 0.0f);
+}
+// Two floats in a register, the first in the low half.
+template <float (&Of)(float, float)>
+std::uint64_t of_two(std::uint64_t a, std::uint64_t b)
+{
+  std::uint64_t both = 0;
+  for (unsigned shift = 0; shift < 64; shift += 32) {
+    float const x = std::bit_cast<float>(static_cast<std::uint32_t>(a >> shift));
+    float const y = std::bit_cast<float>(static_cast<std::uint32_t>(b >> shift));
+    both |= std::uint64_t{std::bit_cast<std::uint32_t>(Of(x, y))} << shift;
+  }
+  return both;
+}
+std::uint64_t fused_two(std::uint64_t a, std::uint64_t b, std::uint64_t c)
+{
+  std::uint64_t both = 0;
+  for (unsigned shift = 0; shift < 64; shift += 32) {
+    auto const at = [&](std::uint64_t word) {
+      return std::bit_cast<float>(static_cast<std::uint32_t>(word >> shift));
+    };
+    both |= std::uint64_t{std::bit_cast<std::uint32_t>(std::fma(at(a), at(b), at(c)))} << shift;
+  }
+  return both;
+}
+
+float reciprocal_about(float a) { return about(1 / static_cast<double>(a), a); }
+float root_reciprocal_about(float a) { return about(1 / std::sqrt(static_cast<double>(a)), a); }
 // Of a number and a NaN, the number; -0 is below +0.
 template <class T>
 T least(T a, T b)
@@ -206,6 +243,12 @@ void add_float_operations(operation_table& t)
     add<chosen<W>, W, W, W, bool>(t, "selp" + name);
     add_comparisons<T>(t, type.name);
   });
+  using two = std::uint64_t;
+  add<of_two<sum<float>>, two, two, two>(t, "add.rn.f32x2");
+  add<of_two<difference<float>>, two, two, two>(t, "sub.rn.f32x2");
+  add<fused_two, two, two, two, two>(t, "fma.rn.f32x2");
+  add<reciprocal_about, float, float>(t, "rcp.approx.ftz.f32");
+  add<root_reciprocal_about, float, float>(t, "rsqrt.approx.ftz.f32");
   for_integers([&]<class T>(named<T> type) { add_comparisons<T>(t, type.name); });
   for_bits([&]<class T>(named<T> type) {
     add_comparison<[](T a, T b) { return a == b; }, T>(t, "eq", type.name);

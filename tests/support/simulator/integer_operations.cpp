@@ -206,6 +206,17 @@ std::uint32_t looked_up(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::
   return result;
 }
 
+std::uint32_t least_halves(std::uint32_t a, std::uint32_t b)
+{
+  std::uint32_t const high = least(a >> 16, b >> 16);
+  return high << 16 | least(a & 0xffffu, b & 0xffffu);
+}
+std::uint32_t greatest_halves(std::uint32_t a, std::uint32_t b)
+{
+  std::uint32_t const high = greatest(a >> 16, b >> 16);
+  return high << 16 | greatest(a & 0xffffu, b & 0xffffu);
+}
+
 }  // namespace
 
 void add_integer_operations(operation_table& t)
@@ -235,6 +246,8 @@ void add_integer_operations(operation_table& t)
       add<extract_bits<T>, T, T, std::uint32_t, std::uint32_t>(t, "bfe" + name);
     }
   });
+  add<least_halves, std::uint32_t, std::uint32_t, std::uint32_t>(t, "min.u16x2");
+  add<greatest_halves, std::uint32_t, std::uint32_t, std::uint32_t>(t, "max.u16x2");
   for_bits([&]<class T>(named<T> type) {
     auto const name = std::string{"."} + type.name;
     add<both<T>, T, T, T>(t, "and" + name);

@@ -178,6 +178,20 @@ TEST_CASE("[simulator] conversions")
   CHECK(result_of("mov.b32 {%h1, %h2}, %r1; cvt.f32.f16 %f4, %h2; mov.b32 %r0, %f4;",
                   {0x03ff0000}) == bits(1023 * 0x1p-24F));
   CHECK(result_of("add.rn.f16x2 %r0, %r1, %r2;", {0x3c003c00, 0x3c00bc00}) == 0x40000000);
+  auto const two = [](std::string const& code) {
+    return "mov.b64 %rd1, {%r1, %r2}; mov.b64 %rd2, {%r2, %r3}; " + code +
+           " mov.b64 {%r4, %r5}, %rd1; xor.b32 %r0, %r4, %r5;";
+  };
+  std::vector<std::uint32_t> const one_two_four{bits(1), bits(2), bits(4)};
+  CHECK(result_of(two("add.rn.f32x2 %rd1, %rd1, %rd2;"), one_two_four) == (bits(3) ^ bits(6)));
+  CHECK(result_of(two("sub.rn.f32x2 %rd1, %rd1, %rd2;"), one_two_four) == (bits(-1) ^ bits(-2)));
+  CHECK(result_of(two("fma.rn.f32x2 %rd1, %rd1, %rd2, %rd2;"), one_two_four) ==
+        (bits(4) ^ bits(12)));
+  // One and a unit in the last place are to be had from what is off by a unit.
+  CHECK(result_of("rcp.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}) == bits(.25F) - 1);
+  CHECK(result_of("rsqrt.approx.ftz.f32 %f4, %f1; mov.b32 %r0, %f4;", {bits(4)}) == bits(.5F) - 1);
+  CHECK(result_of("min.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}) == 0x00010002);
+  CHECK(result_of("max.u16x2 %r0, %r1, %r2;", {0x0001ffff, 0x80000002}) == 0x8000ffff);
   // 1 + 2^-8 is halfway, as is 1 + 2^-7 + 2^-8; the largest bfloat16 twice.
   CHECK(result_of("add.rn.bf16x2 %r0, %r1, %r2;", {0x3f803f81, 0x3b803b80}) == 0x3f803f82);
   CHECK(result_of("fma.rn.bf16x2 %r0, %r1, %r3, %r2;", {0x7f7f8000, 0x7f7f8000, 0x3f803f80}) ==

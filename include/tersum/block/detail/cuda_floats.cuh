@@ -25,12 +25,80 @@ struct cuda_floats {
   {
     return __fmaf_rn(a, b, c);
   }
+
+  //! @name Two at once, each as it would be alone
+  //! @{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  static constexpr bool adds_two = true;
+#endif
+  //! (a, b) becomes (a + b, a - b).
+  static __device__ __forceinline__ void two_butterflies(float& a0, float& a1, float& b0, float& b1)
+  {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+    asm("{ .reg .b64 a, b, sum, less; mov.b64 a, {%0, %1}; mov.b64 b, {%2, %3};"
+        " add.rn.f32x2 sum, a, b; sub.rn.f32x2 less, a, b;"
+        " mov.b64 {%0, %1}, sum; mov.b64 {%2, %3}, less; }"
+        : "+f"(a0), "+f"(a1), "+f"(b0), "+f"(b1));
+#else
+    float const less0 = subtract(a0, b0), less1 = subtract(a1, b1);
+    a0 = add(a0, b0);
+    a1 = add(a1, b1);
+    b0 = less0;
+    b1 = less1;
+#endif
+  }
+  //! a b + c.
+  static __device__ __forceinline__ void two_fma(float& a0, float& a1, float b, float c)
+  {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+    asm("{ .reg .b64 a, b, c; mov.b64 a, {%0, %1}; mov.b64 b, {%2, %2}; mov.b64 c, {%3, %3};"
+        " fma.rn.f32x2 a, a, b, c; mov.b64 {%0, %1}, a; }"
+        : "+f"(a0), "+f"(a1)
+        : "f"(b), "f"(c));
+#else
+    a0 = fma(a0, b, c);
+    a1 = fma(a1, b, c);
+#endif
+  }
+  //! @}
+
   static __device__ __forceinline__ double fma(double a, double b, double c)
   {
     return __fma_rn(a, b, c);
   }
   static __device__ __forceinline__ float divide(float a, float b) { return __fdiv_rn(a, b); }
   static __device__ __forceinline__ float square_root(float a) { return __fsqrt_rn(a); }
+
+  //! @name The same of moderate values
+  //! The steps that nvcc itself takes where nothing is close to overflow or underflow; it adds a hundred instructions for the rest.
+  //! @{
+  static __device__ __forceinline__ float divide_moderate(float a, float b)
+  {
+    float guess;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(b));
+    float const inverse  = __fmaf_rn(guess, __fmaf_rn(-b, guess, 1.0f), guess);
+    float const quotient = __fmul_rn(a, inverse);
+    return __fmaf_rn(inverse, __fmaf_rn(-b, quotient, a), quotient);
+  }
+  static __device__ __forceinline__ float square_root_moderate(float a)
+  {
+    float guess;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(a));
+    float const root = __fmul_rn(a, guess);
+    return __fmaf_rn(__fmaf_rn(-root, root, a), __fmul_rn(guess, 0.5f), root);
+  }
+  //! @}
+
+  //! `count`, and one more if a is not below b, in place: nvcc would keep both numbers and choose.
+  static __device__ __forceinline__ std::uint32_t count_reached(std::uint32_t count,
+                                                                float a,
+                                                                float b)
+  {
+    asm("{ .reg .pred reached; setp.ge.f32 reached, %1, %2; @reached add.u32 %0, %0, 1; }"
+        : "+r"(count)
+        : "f"(a), "f"(b));
+    return count;
+  }
 
   //! The value, or what is nearest to it of -bound and bound. NaN becomes -bound.
   static __device__ __forceinline__ float clamp(float a, float bound)
@@ -106,6 +174,24 @@ struct cuda_floats {
 #endif
     }
     return sum;
+  }
+
+  //! The smaller and the larger of two unsigned numbers of 16 bits, twice.
+  static __device__ __forceinline__ std::uint32_t min_pair(std::uint32_t a, std::uint32_t b)
+  {
+    return __vminu2(a, b);
+  }
+  static __device__ __forceinline__ std::uint32_t max_pair(std::uint32_t a, std::uint32_t b)
+  {
+    return __vmaxu2(a, b);
+  }
+
+  //! All ones in a half of a word if the first, in the low half, or the second float has a minus.
+  static __device__ __forceinline__ std::uint32_t minus_pair(float first, float second)
+  {
+    std::uint32_t word;
+    asm("prmt.b32 %0, %1, %2, 0xffbb;" : "=r"(word) : "f"(first), "f"(second));
+    return word;
   }
 
   //! The same for two means in one word, the first in the low half.

@@ -20,6 +20,45 @@
 
 namespace tersum::inline v0::detail {
 
+//! @name The scales of a chunk, from its energy
+//! The energy is m 4^k with 1 <= m < 4, so that quotients and roots are of moderate numbers. Powers of two change no other
+//! bits of them, since none is subnormal.
+//! @{
+//! k, where exponents of floats are.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t exponent_of(std::uint32_t energy) noexcept
+{
+  return ((energy + 0x00800000u) >> 24 << 23) - 0x20000000u;
+}
+
+//! One over the root mean square of `Size` values.
+template <int Size, class Context>
+[[nodiscard]] TERSUM_BODY float unit_scale(Context const&, float energy)
+{
+  std::uint32_t const bits     = Context::bits(energy);
+  std::uint32_t const exponent = exponent_of(bits);
+  float const root             = Context::square_root_moderate(
+    Context::divide_moderate(static_cast<float>(Size), Context::from_bits(bits - 2 * exponent)));
+  return Context::from_bits(Context::bits(root) - exponent);
+}
+
+//! The energy over the sum of |v| * level, which is about the root of the energy where no level is near zero.
+//! @tparam Moderate  Of a table of levels. Where kernels have several widths, `divide` takes fewer registers.
+template <bool Moderate, class Context>
+[[nodiscard]] TERSUM_BODY float energy_over(Context const&, float energy, float products)
+{
+  if constexpr (Moderate) {
+    std::uint32_t const bits     = Context::bits(energy);
+    std::uint32_t const exponent = exponent_of(bits);
+    float const quotient =
+      Context::divide_moderate(Context::from_bits(bits - 2 * exponent),
+                               Context::from_bits(Context::bits(products) - exponent));
+    return Context::from_bits(Context::bits(quotient) + exponent);
+  } else {
+    return Context::divide(energy, products);
+  }
+}
+//! @}
+
 //! @brief Codes of a thread's 32 values of a chunk, under a quantizer. It is specialized here for codebooks, and where other
 //! quantizers are. The functions are given the thread's `own_part`.
 //!
@@ -57,9 +96,8 @@ struct part_codes<Quantizer> {
     for (int k = 0; k < 32; ++k) { squares = context::fma(v[k], v[k], squares); }
     float const energy = chunk_total(own.ctx, squares, own.mine, own.storage);
     bool const sound   = energy >= 0x1p-100f && is_finite(energy);
-    float const root =
-      context::square_root(context::divide(static_cast<float>(size), sound ? energy : 1.0f));
-    float product = 0.0f;
+    float const root   = unit_scale<size>(own.ctx, sound ? energy : 1.0f);
+    float product      = 0.0f;
     if (Part::in_step || travels) {
       at_level_of(own.map, own.args.codec, own.place.level, [&](auto const& codec) {
         using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
@@ -72,7 +110,10 @@ struct part_codes<Quantizer> {
     }
     float const products = chunk_total(own.ctx, product, own.mine, own.storage);
     float scale          = energy < 0x1p-100f ? 0.0f : context::from_bits(0x7fffffffu);
-    if (sound) { scale = context::divide(energy, products); }
+    if (sound) {
+      scale =
+        energy_over < Part::in_step && table_codebook < Quantizer >> (own.ctx, energy, products);
+    }
     if (travels && own.mine.thread == 0) {
       own.ctx.store(part + own.map.scale_word(own.place.index),
                     context::bits(context::multiply(scale, share_of)));

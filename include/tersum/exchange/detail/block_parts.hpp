@@ -43,10 +43,7 @@ struct own_part {
   static constexpr float unit =
     1.0f / static_cast<float>(square_gain<typename Codec::rotator_type>);
 
-  //! Whether all lanes of a warp encode and decode codes of the same width, so that they can look up together. Warps
-  //! without work have returned before: see `all_idle`.
-  static constexpr bool in_step =
-    hadamard::threads >= 32 && !several_bits<Codec> && !selects<Codec>;
+  static constexpr bool in_step = looks_up_in_step<Codec>;
 
   using map_type       = Map;
   using quantizer_type = typename codes_of_map<Codec, Map>::quantizer_type;

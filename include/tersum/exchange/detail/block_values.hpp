@@ -482,7 +482,8 @@ TERSUM_BODY void apply_signs(Context const& ctx,
 
 //! @brief Begins a rotation where `to_wire` goes on: with signs, or with all of it in memory.
 //! @param storage  Of the chunk's tile.
-template <class Codec, class Element, class Context>
+//! @tparam ByPredicates  See `block_hadamard::apply_signs`.
+template <bool ByPredicates = false, class Codec, class Element, class Context>
 TERSUM_BODY void begin_forward(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                own_chunk<Codec> const& mine,
@@ -493,7 +494,7 @@ TERSUM_BODY void begin_forward(Context const& ctx,
     own_chunk<Codec>::hadamard::forward(
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
-    apply_signs(ctx, args.header->sign_key, mine, v);
+    own_chunk<Codec>::hadamard::template apply_signs<ByPredicates>(ctx, mine, args.header->sign_key, v);
   }
 }
 
@@ -583,7 +584,7 @@ TERSUM_BODY void load_signed(Context const& ctx,
   } else {
     load_coordinates<Edge>(ctx, args, mine, v);
     divide_by_scales<Edge>(ctx, args, mine, v);
-    begin_forward(ctx, args, mine, storage, v);
+    begin_forward<true>(ctx, args, mine, storage, v);
   }
 }
 

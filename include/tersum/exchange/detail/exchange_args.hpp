@@ -333,6 +333,8 @@ template <class Codec, class Element, class Map>
   if constexpr (selects<Codec>) {
     std::uint32_t const place = args.selection.places[chunk];
     return map.of_slot(place & ((1u << place_shift) - 1), place >> place_shift);
+  } else if constexpr (requires { map.of_chunk(std::uint32_t{}); }) {
+    return map.of_chunk(static_cast<std::uint32_t>(chunk));
   } else {
     return map.of_slot(1, static_cast<std::uint32_t>(chunk));
   }

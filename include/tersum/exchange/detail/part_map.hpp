@@ -63,6 +63,13 @@ struct part_map {
     return of_index(position % world, position / world);
   }
 
+  //! @brief The place of a chunk where there is one level. `of_index` would divide once more to find that.
+  [[nodiscard]] TERSUM_INLINE part_place of_chunk(std::uint32_t chunk) const
+  {
+    std::uint32_t const index = chunk / world;
+    return {1, chunk % world, index, static_cast<std::uint64_t>(index) * words[1]};
+  }
+
   //! @brief The place of number `index` of a part.
   [[nodiscard]] TERSUM_INLINE part_place of_index(std::uint32_t part, std::uint32_t index) const
   {

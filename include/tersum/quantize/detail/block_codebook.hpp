@@ -12,6 +12,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
+#include <tersum/quantize/detail/codebook_lanes.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
@@ -52,6 +53,20 @@ struct codebook_words {
 template <class Quantizer>
 inline constexpr bool has_tables_of = table_codebook<Quantizer> || group_quantizer<Quantizer>;
 
+//! @brief Whether all lanes of a warp encode and decode codes of the same width, so that they can look up together. Warps
+//! without work have returned before: see `all_idle`.
+template <class Codec>
+inline constexpr bool looks_up_in_step =
+  Codec::rotation::threads >= 32 && !several_bits<Codec> && !selects<Codec>;
+
+//! @brief Whether kernels of a codec look up what a quantizer does in shared memory.
+template <class Codec, class Quantizer>
+inline constexpr bool needs_tables = has_tables_of<Quantizer>;
+
+template <class Codec, table_codebook Quantizer>
+requires(looks_up_in_step<Codec>) inline constexpr bool needs_tables<Codec, Quantizer> =
+  !codebook_lanes<Quantizer>::encodes;
+
 //! @brief The words of a codebook, computed by the host's compiler; device code has a copy.
 template <class Quantizer>
 inline constexpr codebook_words<Quantizer> codebook_of = codebook_words<Quantizer>::make();
@@ -61,11 +76,11 @@ template <class Codec, int Level>
 using level_quantizer =
   typename std::remove_cvref_t<decltype(Codec{}.template at_level<Level>())>::quantizer_type;
 
-//! @brief Where the tables of a quantizer end; 0 if it has none.
-template <class Quantizer>
+//! @brief Where the tables of a quantizer end; 0 if it needs none.
+template <class Codec, class Quantizer>
 [[nodiscard]] constexpr int end_of_tables() noexcept
 {
-  if constexpr (has_tables_of<Quantizer>) {
+  if constexpr (needs_tables<Codec, Quantizer>) {
     return codebook_words<Quantizer>::first + codebook_words<Quantizer>::count;
   }
   return 0;
@@ -77,8 +92,8 @@ template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
   if constexpr (ways_differ<Codec>) {
-    return maximum(end_of_tables<typename Codec::quantizer_type>(),
-                   end_of_tables<typename Codec::mean_quantizer_type>());
+    return maximum(end_of_tables<Codec, typename Codec::quantizer_type>(),
+                   end_of_tables<Codec, typename Codec::mean_quantizer_type>());
   }
   constexpr int level = [] {
     if constexpr (Level > 0) { return Level; }
@@ -86,8 +101,8 @@ template <class Codec, int Level = 0>
     return 1;
   }();
   using quantizer = level_quantizer<Codec, level>;
-  if constexpr (has_tables_of<quantizer>) {
-    return end_of_tables<quantizer>();
+  if constexpr (needs_tables<Codec, quantizer>) {
+    return end_of_tables<Codec, quantizer>();
   } else if constexpr (level > 1) {
     return codebook_room<Codec, level - 1>();
   } else {
@@ -100,10 +115,10 @@ template <class Codec>
 inline constexpr bool has_codebooks = codebook_room<Codec>() > 0;
 
 //! @brief Copies the tables of a quantizer to shared memory, if it has any.
-template <class Quantizer, class Context>
+template <class Codec, class Quantizer, class Context>
 TERSUM_BODY void fill_codebook(Context const& ctx, std::uint32_t* tables)
 {
-  if constexpr (has_tables_of<Quantizer>) {
+  if constexpr (needs_tables<Codec, Quantizer>) {
     using words                   = codebook_words<Quantizer>;
     static constexpr words source = codebook_of<Quantizer>;
     for (unsigned i = ctx.thread_rank(); i < words::count; i += ctx.block_threads()) {
@@ -119,9 +134,9 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
 {
   using quantizer = level_quantizer<Codec, Level>;
   if constexpr (has_codebooks<Codec>) {
-    fill_codebook<quantizer>(ctx, tables);
+    fill_codebook<Codec, quantizer>(ctx, tables);
     if constexpr (ways_differ<Codec>) {
-      fill_codebook<typename Codec::mean_quantizer_type>(ctx, tables);
+      fill_codebook<Codec, typename Codec::mean_quantizer_type>(ctx, tables);
     }
     if constexpr (several_bits<Codec>) {
       if constexpr (Level < Codec::chunker_type::level_count) {
@@ -185,38 +200,6 @@ TERSUM_BODY void store_codes(Context const& ctx,
   }
 }
 
-//! @brief A codebook of which each lane of a warp holds one entry. A shuffle looks it up, in fewer instructions than shared
-//! memory takes.
-//!
-//! All lanes of the warp must look up together.
-template <class Quantizer>
-struct codebook_lanes {
-  //! Whether it fits a warp, with the points of its grid.
-  static constexpr bool serves = Quantizer::magnitudes > 1 && Quantizer::magnitudes <= 8;
-
-  std::uint32_t cell;  //!< Of the point of the grid with this lane's number.
-  float boundary;      //!< The boundary at the end of that cell.
-  float
-    level;  //!< The level, with its sign, of the code whose number is this lane's modulo the number of codes.
-
-  template <class Context>
-  [[nodiscard]] TERSUM_BODY static codebook_lanes make(Context const& ctx,
-                                                       std::uint32_t const* tables)
-  {
-    constexpr unsigned half         = Quantizer::magnitudes;
-    std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
-    auto const* const values        = reinterpret_cast<float const*>(mine);
-    unsigned const lane             = ctx.thread_rank() % 32;
-    unsigned const point            = lane % static_cast<unsigned>(cell_grid<Quantizer>::count);
-    codebook_lanes out{};
-    out.cell                  = mine[2 * half + point / 4] >> 8 * (point % 4) & 0xffu;
-    out.boundary              = values[half + out.cell];
-    std::uint32_t const level = Context::bits(values[lane % half]);
-    out.level                 = Context::from_bits(level | (lane / half % 2) << 31);
-    return out;
-  }
-};
-
 //! @brief The lower or the upper half of a word as a float.
 template <int Which, class Context>
 [[nodiscard]] TERSUM_BODY float half_in(std::uint32_t word)
@@ -234,50 +217,43 @@ TERSUM_BODY float code_values(Context const& ctx,
                               float const (&v)[32],
                               std::uint32_t (&words)[Quantizer::bits])
 {
-  constexpr int bits              = Quantizer::bits;
-  constexpr int half              = Quantizer::magnitudes;
-  std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
-  auto const* const levels        = reinterpret_cast<float const*>(mine);
-  TERSUM_UNROLL
-  for (int w = 0; w < bits; ++w) { words[w] = 0; }
-  constexpr bool shuffles = InStep && codebook_lanes<Quantizer>::serves;
-  codebook_lanes<Quantizer> book{};
-  if constexpr (shuffles) { book = codebook_lanes<Quantizer>::make(ctx, tables); }
-  float product = 0.0f;
-  TERSUM_UNROLL
-  for (int k = 0; k < 32; ++k) {
-    std::uint32_t const value = Context::bits(v[k]);
-    float const magnitude     = Context::from_bits(value & 0x7fffffffu);
-    std::uint32_t cell        = 0;
-    if constexpr (half > 1) {
-      // The point of the grid just below the value tells the cell, up to one boundary: see `cell_grid`.
-      constexpr int points = cell_grid<Quantizer>::points;
-      float const normal   = Context::multiply(magnitude, scale);
-      float const shifted  = Context::fma(normal, static_cast<float>(points), 8388607.5f);
-      std::int32_t const point =
-        Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
-                           -0x4b000000,
-                           cell_grid<Quantizer>::count - 1);
-      float boundary = 0.0f;
-      if constexpr (shuffles) {
-        cell     = ctx.shuffle(book.cell, static_cast<std::uint32_t>(point));
-        boundary = ctx.shuffle(book.boundary, static_cast<std::uint32_t>(point));
-      } else {
-        cell     = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
-        boundary = levels[half + static_cast<int>(cell)];
+  if constexpr (InStep && codebook_lanes<Quantizer>::encodes) {
+    return codebook_lanes<Quantizer>::code_values(ctx, scale, v, words);
+  } else {
+    constexpr int bits              = Quantizer::bits;
+    constexpr int half              = Quantizer::magnitudes;
+    std::uint32_t const* const mine = tables + codebook_words<Quantizer>::first;
+    auto const* const levels        = reinterpret_cast<float const*>(mine);
+    TERSUM_UNROLL
+    for (int w = 0; w < bits; ++w) { words[w] = 0; }
+    float product = 0.0f;
+    TERSUM_UNROLL
+    for (int k = 0; k < 32; ++k) {
+      std::uint32_t const value = Context::bits(v[k]);
+      float const magnitude     = Context::from_bits(value & 0x7fffffffu);
+      std::uint32_t cell        = 0;
+      if constexpr (half > 1) {
+        // The point of the grid just below the value tells the cell, up to one boundary: see `cell_grid`.
+        constexpr int points = cell_grid<Quantizer>::points;
+        float const normal   = Context::multiply(magnitude, scale);
+        float const shifted  = Context::fma(normal, static_cast<float>(points), 8388607.5f);
+        std::int32_t const point =
+          Context::add_clamp(static_cast<std::int32_t>(Context::bits(shifted)),
+                             -0x4b000000,
+                             cell_grid<Quantizer>::count - 1);
+        cell = reinterpret_cast<std::uint8_t const*>(mine + 2 * half)[point];
+        cell += normal >= levels[half + static_cast<int>(cell)] ? 1u : 0u;
       }
-      cell += normal >= boundary ? 1u : 0u;
+      product                  = Context::fma(magnitude, levels[cell], product);
+      std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
+      constexpr int all        = 32;
+      int const word           = k * bits / all;
+      int const shift          = k * bits % all;
+      words[word] += code << shift;
+      if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
     }
-    float const level        = shuffles ? ctx.shuffle(book.level, cell) : levels[cell];
-    product                  = Context::fma(magnitude, level, product);
-    std::uint32_t const code = cell | (value >> (32 - bits) & static_cast<unsigned>(half));
-    constexpr int all        = 32;
-    int const word           = k * bits / all;
-    int const shift          = k * bits % all;
-    words[word] += code << shift;
-    if (shift + bits > all) { words[word + 1] |= code >> (all - shift); }
+    return product;
   }
-  return product;
 }
 
 //! @brief The same in halves, two in a word.
@@ -355,8 +331,8 @@ TERSUM_BODY void add_codes(Context const& ctx,
   load_codes(ctx, from, words);
   constexpr int bits = Quantizer::bits;
   // The lanes hold the codes several times over, so that bits above those of the code do no harm.
-  if constexpr (InStep && codebook_lanes<Quantizer>::serves && 32 % bits == 0) {
-    float const level = codebook_lanes<Quantizer>::make(ctx, tables).level;
+  if constexpr (InStep && codebook_lanes<Quantizer>::decodes) {
+    float const level = codebook_lanes<Quantizer>::of_code(ctx);
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) {
       v[k] = Context::fma(ctx.shuffle(level, words[k * bits / 32] >> k * bits % 32), scale, v[k]);

@@ -10,6 +10,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/lookup_ramps.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/random/philox.hpp>
@@ -102,6 +103,47 @@ template <class Quantizer>
 requires(has_table<Quantizer>) inline constexpr bool table_in_lanes<Quantizer> =
   Quantizer::table::granularity - Quantizer::table::lowest < 32;
 
+//! @brief Whether kernels round to it by `lookup_ramps`.
+template <class Quantizer>
+inline constexpr bool table_on_ramps = false;
+
+template <class Quantizer>
+requires(table_in_lanes<Quantizer>) inline constexpr bool table_on_ramps<Quantizer> =
+  lookup_ramps<typename Quantizer::table>::serves;
+
+//! @brief Rounds four values to a table by `lookup_ramps`: `fields` as those of `round_sixteen`. All lanes of the warp call.
+//! @param level  That of this lane.
+//! @param lacks  What the random bytes lack to 255.
+template <class Quantizer, class Context>
+TERSUM_BODY void round_on_ramps(Context const& ctx,
+                                std::uint32_t level,
+                                std::uint32_t lacks,
+                                float scale,
+                                float const* v,
+                                std::uint32_t* fields)
+{
+  using ramps        = lookup_ramps<typename Quantizer::table>;
+  constexpr auto all = static_cast<std::uint32_t>(ramps::multiple);
+  constexpr bool pair =
+    clamps_at_once<Context>;  // before sm_90 two numbers of 16 bits are compared one by one
+  std::uint32_t t[4];
+  TERSUM_UNROLL
+  for (int j = 0; j < 4; ++j) {
+    t[j] = ramps::template place<Context>(v[j], scale);
+    if constexpr (!pair) { t[j] = ramps::template sum<Context, false>(t[j]); }
+  }
+  TERSUM_UNROLL
+  for (int k = 0; k < 2; ++k) {
+    std::uint32_t both = Context::select_bytes(t[k], t[k + 2], 0x5410u);
+    if constexpr (pair) { both = ramps::template sum<Context, true>(both); }
+    both += all * Context::select_bytes(lacks, 0, k == 0 ? 0x4240u : 0x4341u);
+    std::uint32_t const low  = ctx.shuffle(level, both >> ramps::shift);
+    std::uint32_t const high = ctx.shuffle(level, both >> (16 + ramps::shift));
+    fields[k] =
+      ramps::mirror(Context::select_bytes(low, high, 0x5410u), Context::minus_pair(v[k], v[k + 2]));
+  }
+}
+
 //! @brief Rounds the 16 values that share one draw, two in a word: `fields[2 q + k]` holds value 4 q + k and, in its upper
 //! half, 4 q + k + 2, each as a `code_field`.
 //! @param draw  Number of the draw: the first value's position on the wire, over the whole payload, by 16.
@@ -128,8 +170,11 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
   // Lanes look up in each other's registers only where the whole warp does so. If chunks are chosen, some lanes of a warp
   // may have nothing to encode.
   constexpr bool shuffles = table_in_lanes<quantizer> && !selects<Codec>;
+  constexpr bool ramps    = shuffles && table_on_ramps<quantizer>;
   std::uint32_t step      = 0;
-  if constexpr (shuffles) {
+  if constexpr (ramps) {
+    step = lookup_ramps<typename quantizer::table>::of_lane(ctx.thread_rank() % 32);
+  } else if constexpr (shuffles) {
     constexpr unsigned lowest = quantizer::table::lowest;
     unsigned const mine       = lowest + (ctx.thread_rank() - lowest) % 32;
     step                      = static_cast<std::uint32_t>(
@@ -138,46 +183,61 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
   TERSUM_UNROLL
   for (int quad = 0; quad < 4; ++quad) {
     std::uint32_t const word = random.word[quad] ^ mask;
-    std::uint32_t codes[4];
-    TERSUM_UNROLL
-    for (int j = 0; j < 4; ++j) {
-      float const value = v[4 * quad + j];
-      if constexpr (field::grid) {
-        // As round_to_grid, with two differences. The random byte is added after the clamp, since it cannot take a value
-        // off the grid. And nothing guards against values beyond 2^23 units, since `step_of_chunk` keeps them below. The
-        // constant that is added is even, so that ties still go to even numbers.
-        constexpr int lowest    = static_cast<int>(field::lowest);
-        float const shifted     = Context::fma(value, scale, grid.lift);
-        std::int32_t const bits = static_cast<std::int32_t>(Context::bits(shifted));
-        if constexpr (clamps_at_once<Context>) {
-          codes[j] = static_cast<std::uint32_t>(Context::add_clamp(bits, -lowest, grid.width));
+    if constexpr (ramps) {
+      round_on_ramps<quantizer>(ctx, step, ~word, scale, v + 4 * quad, fields + 2 * quad);
+    } else {
+      std::uint32_t codes[4];
+      [[maybe_unused]] float two[2];
+      TERSUM_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        float const value = v[4 * quad + j];
+        if constexpr (field::grid) {
+          // As round_to_grid, with two differences. The random byte is added after the clamp, since it cannot take a value
+          // off the grid. And nothing guards against values beyond 2^23 units, since `step_of_chunk` keeps them below. The
+          // constant that is added is even, so that ties still go to even numbers.
+          constexpr int lowest = static_cast<int>(field::lowest);
+          float shifted        = 0.0f;
+          if constexpr (adds_two<Context> && !has_tensor_cores<typename Codec::rotator_type>) {
+            if (j % 2 == 0) {
+              two[0] = v[4 * quad + j];
+              two[1] = v[4 * quad + j + 1];
+              Context::two_fma(two[0], two[1], scale, grid.lift);
+            }
+            shifted = two[j % 2];
+          } else {
+            shifted = Context::fma(value, scale, grid.lift);
+          }
+          std::int32_t const bits = static_cast<std::int32_t>(Context::bits(shifted));
+          if constexpr (clamps_at_once<Context>) {
+            codes[j] = static_cast<std::uint32_t>(Context::add_clamp(bits, -lowest, grid.width));
+          } else {
+            // The low half is the field, and `select_bytes` takes nothing else.
+            codes[j] =
+              static_cast<std::uint32_t>(maximum(minimum(bits, lowest + grid.width), lowest));
+          }
         } else {
-          // The low half is the field, and `select_bytes` takes nothing else.
-          codes[j] =
-            static_cast<std::uint32_t>(maximum(minimum(bits, lowest + grid.width), lowest));
+          std::uint32_t const byte = (word >> (8 * j)) & 0xffu;
+          std::int32_t code        = 0;
+          if constexpr (shuffles) {
+            std::int32_t const x = quantizer::place(value, scale);
+            auto const between   = quantizer::table::unpack(
+              static_cast<std::int32_t>(ctx.shuffle(step, static_cast<std::uint32_t>(x >> 8))));
+            code = quantizer::choose(x, between, value, byte);
+          } else {
+            code = codec.quantizer.encode(value, scale, byte);
+          }
+          codes[j] = static_cast<std::uint32_t>(code + field::offset);
         }
-      } else {
-        std::uint32_t const byte = (word >> (8 * j)) & 0xffu;
-        std::int32_t code        = 0;
-        if constexpr (shuffles) {
-          std::int32_t const x = quantizer::place(value, scale);
-          auto const between   = quantizer::table::unpack(
-            static_cast<std::int32_t>(ctx.shuffle(step, static_cast<std::uint32_t>(x >> 8))));
-          code = quantizer::choose(x, between, value, byte);
-        } else {
-          code = codec.quantizer.encode(value, scale, byte);
-        }
-        codes[j] = static_cast<std::uint32_t>(code + field::offset);
       }
-    }
-    TERSUM_UNROLL
-    for (int k = 0; k < 2; ++k) {
-      std::uint32_t& both = fields[2 * quad + k];
-      both                = Context::select_bytes(codes[k], codes[k + 2], 0x5410u);
-      if constexpr (field::shift == 8) {
-        // The random bytes, and above them what is missing to `offset` after the clamp.
-        constexpr std::uint32_t above = clamps_at_once<Context> ? field::offset - limit : 0;
-        both += Context::select_bytes(word, above, k == 0 ? 0x4240u : 0x4341u);
+      TERSUM_UNROLL
+      for (int k = 0; k < 2; ++k) {
+        std::uint32_t& both = fields[2 * quad + k];
+        both                = Context::select_bytes(codes[k], codes[k + 2], 0x5410u);
+        if constexpr (field::shift == 8) {
+          // The random bytes, and above them what is missing to `offset` after the clamp.
+          constexpr std::uint32_t above = clamps_at_once<Context> ? field::offset - limit : 0;
+          both += Context::select_bytes(word, above, k == 0 ? 0x4240u : 0x4341u);
+        }
       }
     }
   }

@@ -11,18 +11,19 @@ namespace tersum::inline v0::detail {
 //! @brief The positive levels for 1, 2 ... 8 bits, in root mean squares: those of q bits begin at 2^(q-1) - 1.
 //!
 //! Every level is the mean of its cell of a normal distribution, whose ends lie midway between levels: Newton's method on
-//! Lloyd's conditions in double precision, rounded to float. A test holds the conditions.
+//! Lloyd's conditions in double precision, rounded to float. For 2, 3 and 4 bits it is the float nearest to that whose lowest
+//! bits are the level's number, so that kernels take both from one register. A test holds the conditions.
 //! Source of the conditions: Lloyd, Least squares quantization in PCM; Max, Quantizing for minimum distortion.
 // clang-format off
 inline constexpr float lloyd_max_levels[255] = {
   // 1 bit
   .7978846f,
   // 2 bits
-  .45278004f, 1.5104176f,
+  .45278f, 1.5104176f,
   // 3 bits
-  .24509418f, .7560053f, 1.3439093f, 2.1519456f,
+  .24509418f, .75600535f, 1.343909f, 2.1519458f,
   // 4 bits
-  .12839504f, .3880483f, .65675914f, .94234043f, 1.2562312f, 1.6180464f, 2.0690172f, 2.7325895f,
+  .12839508f, .3880482f, .6567589f, .94234055f, 1.2562308f, 1.6180464f, 2.069017f, 2.7325895f,
   // 5 bits
   .06588966f, .19805183f, .3313783f, .4666995f, .6049336f, .7471357f, .8945651f, 1.0487833f,
   1.2118044f, 1.3863404f, 1.576228f, 1.7872332f, 2.0287285f, 2.3177395f, 2.6911197f, 3.2607324f,

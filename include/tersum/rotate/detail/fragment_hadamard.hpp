@@ -62,6 +62,22 @@ struct tile_hadamard {
     return minimum(maximum(wanted, 1 - bias), bias);
   }
 
+  //! @brief That exponent where no scale is known yet: sixteen times the largest magnitude stays below 2^15.
+  //! @param pairs  Of a chunk that fills the warp.
+  template <class Context>
+  [[nodiscard]] TERSUM_BODY static int exponent_below(Context const& ctx,
+                                                      std::uint32_t const (&pairs)[16])
+  {
+    std::uint32_t most = 0;
+    TERSUM_UNROLL
+    for (int p = 0; p < 16; ++p) { most = Context::max_pair(most, pairs[p] & 0x7fff7fffu); }
+    std::uint32_t const largest = ctx.warp_max(maximum(most >> 16, most & 0xffffu));
+    float const magnitude       = Context::value(Element{static_cast<std::uint16_t>(largest)});
+    constexpr int bias          = std::is_same_v<Element, half> ? 15 : 126;
+    int const wanted            = 127 + 10 - static_cast<int>(Context::bits(magnitude) >> 23);
+    return minimum(maximum(wanted, 1 - bias), bias);
+  }
+
   //! @brief scale / 2^exponent, for what comes out.
   template <class Context>
   [[nodiscard]] TERSUM_BODY static float remaining_scale(Context const&, float scale, int exponent)
