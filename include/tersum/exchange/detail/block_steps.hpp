@@ -33,7 +33,10 @@ TERSUM_BODY void derive_step(exchange_args<Codec, Element> const& args, std::uin
   using scalar               = typename Codec::norm_scalar;
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   bool poisoned              = false;
-  if constexpr (!has_steps<Codec>) {
+  if constexpr (delays<Codec>) {
+    tensor_record const& record = args.records[args.table[chunk].tensor];
+    args.steps[chunk] = followed_step(args.codec, args.world, args.steps[chunk], record.ratio);
+  } else if constexpr (!has_steps<Codec>) {
     poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
   } else {
     std::uint32_t const tensor  = args.table[chunk].tensor;
@@ -142,8 +145,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
   unsigned const t = ctx.thread_rank();
   if constexpr (has_steps<Codec> && (saturates<Codec> || tracks<Codec>)) {
     if (ctx.block_rank() < args.tensors) {
-      using range                = typename Codec::range_type;
-      using scalar               = typename range::scalar;
+      using scalar               = typename Codec::norm_scalar;
       tensor_record& record      = args.records[ctx.block_rank()];
       scalar const* const agreed = static_cast<scalar const*>(args.agreed);
       std::uint64_t const chunks = record.chunks;  // read once, before anything is stored
@@ -154,7 +156,7 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
       for (std::uint64_t i = t; i < chunks; i += tensor_threads) {
         chunk_step const step = args.steps[record.first_chunk + i];
         if constexpr (saturates<Codec>) { lanes += step.saturated; }
-        if constexpr (tracks<Codec>) {
+        if constexpr (tracks<Codec> && !delays<Codec>) {
           if (stays_behind<Codec>(step)) { continue; }
           of_sum = add_energy(of_sum, step);
           if constexpr (norms_travel<Codec>) {
@@ -162,16 +164,27 @@ TERSUM_BODY void finish_exchange(Context const& ctx, exchange_args<Codec, Elemen
           }
         }
       }
+      if constexpr (delays<Codec>) {
+        // A loop of its own: unrolled with the other it would spill.
+        TERSUM_UNROLL_ONCE
+        for (std::uint64_t i = t; i < chunks; i += tensor_threads) {
+          double const next = followed_range(
+            args.codec, args.world, args.steps[record.first_chunk + i], record.ratio);
+          of_sum = ::fma(next, next, of_sum);
+        }
+      }
       // The first thread has the totals.
       if constexpr (tracks<Codec>) { of_sum = block_total<tensor_threads>(ctx, of_sum); }
       if constexpr (saturates<Codec>) {
         double const saturated = block_total<tensor_threads>(ctx, static_cast<double>(lanes));
         if (t == 0) { record.saturated = static_cast<std::uint64_t>(saturated); }
-        if constexpr (tracks<Codec>) {
+        if constexpr (tracks<Codec> && !delays<Codec>) {
           if (is_saturated<Codec>(saturated, chunks)) { of_sum = 4 * of_sum; }
         }
       }
-      if constexpr (tracks<Codec>) {
+      if constexpr (delays<Codec>) {
+        if (t == 0 && chunks > 0) { record.ratio = mean_range(of_sum, chunks); }
+      } else if constexpr (tracks<Codec>) {
         if constexpr (norms_travel<Codec>) {
           energy = block_total<tensor_threads>(ctx, energy) / args.world;
         } else {
