@@ -17,7 +17,6 @@ namespace tersum::inline v0 {
 
 //! @brief What the ranks agree on before they encode: `Codec::agreement_kind`.
 namespace agreement {
-
 struct none {};     //!< Nothing: there is no `agreed_wire`.
 struct norms {};    //!< The squared norms of the chunks, by which chunks are chosen.
 struct steps {};    //!< What the range measures, from which each chunk's quantization step follows.
@@ -218,7 +217,8 @@ namespace detail {
 
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
-inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
+inline constexpr bool has_steps =
+  delays<Codec> || std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
 
 //! Whether the norms of chunks are what the ranks agree on.
 template <class Codec>

@@ -74,10 +74,3 @@
 #else
 #define TERSUM_UNROLL_TWICE
 #endif
-
-//! Keeps the loop that follows a loop on a device: what few threads do need not be there several times.
-#if defined(__CUDA_ARCH__)
-#define TERSUM_KEEP_LOOP _Pragma("unroll 1")
-#else
-#define TERSUM_KEEP_LOOP
-#endif

@@ -32,3 +32,8 @@ TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
 {
   SUBCASE("votes") { compare_one<float>(presets::sign_majority); }
 }
+
+TEST_CASE("[cuda_executor] delayed ranges equal the CPU executor")
+{
+  compare_all<float>(presets::delayed_sat4);
+}

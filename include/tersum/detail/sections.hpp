@@ -45,6 +45,7 @@ enum class section {
   records,  //!< A `tensor_record` per tensor.
   shards,   //!< Codecs of shards: a `shard_record` per rank.
   table,  //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix; sorted: a `line_record` per tensor.
+  kept_steps,  //!< Under delayed ranges: a `chunk_step` per chunk, from which those of the next exchange follow.
   scales,  //!< In a metric: a float32 or bfloat16 per coordinate; in a factored one a float32 per row, column and tensor.
   gain,    //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.

@@ -42,7 +42,7 @@ TERSUM_BODY void convert_eight(
     for (int j = 0; j < 8; ++j) { v[j] = convert(v[j]); }
     store_fours<Apart>(ctx, to, v);
   } else {
-    TERSUM_KEEP_LOOP
+    TERSUM_NO_UNROLL
     for (int j = 0; j < minimum(left, Apart + 4); j += j == 3 ? Apart - 3 : 1) {
       ctx.store(to + j, Context::template element<To>(convert(Context::value(ctx.load(from + j)))));
     }

@@ -6,8 +6,10 @@
 
 #pragma once
 
+#include <tersum/block/block_norm.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/steps.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -47,6 +49,34 @@ template <bool Edge, class Codec, class Element, class Context>
   return tiles::remaining_scale(ctx, scale, exponent);
 }
 
+//! @brief What a chunk is encoded with under a delayed range; its first thread says to all ranks whether it is finite.
+//! @param v  The chunk before it is rotated, loaded arrangement.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY float scale_on_its_own(Context const& ctx,
+                                                 exchange_args<Codec, Element> const& args,
+                                                 own_chunk<Codec> const& mine,
+                                                 float scale,
+                                                 float const (&v)[32])
+{
+  float const square = block_norm(ctx, mine, v);
+  if (mine.active && mine.thread == 0) {
+    ctx.store(flag_of(args, mine.chunk), flag_word<Codec>(is_finite(square)));
+  }
+  return bounded_scale<Codec>(scale, square);
+}
+
+//! @brief By what a chunk's summed codes are multiplied: NaN if a gradient was not finite.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY float decode_step(Context const& ctx,
+                                            exchange_args<Codec, Element> const& args,
+                                            std::uint64_t chunk)
+{
+  if constexpr (delays<Codec>) {
+    if (ctx.load(flag_of(args, chunk)) != 0) { return Context::from_bits(0x7fffffffu); }
+  }
+  return ctx.load(&args.steps[chunk].decode);
+}
+
 //! @brief Encodes the chunks from `first_chunk` on; block and thread say which.
 //!
 //! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
@@ -70,12 +100,16 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     (hadamard::in_warp ? ctx.thread_rank() / 32 * hadamard::storage_floats : 0);
 
   float v[32];
-  float const scale = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
+  float scale       = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
   float value_scale = scale;  // of what comes out of the rotation
   if constexpr (encodes_on_tiles<Codec, Element>) {
     value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
   } else {
     load_signed<Edge>(ctx, args, mine, storage, v);
+    if constexpr (delays<Codec>) {
+      scale       = scale_on_its_own(ctx, args, mine, scale, v);
+      value_scale = scale;
+    }
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
@@ -194,8 +228,7 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
   }
 
   if constexpr (Codec::rotates_in_memory) { finish_backward(ctx, args, mine, storage, v); }
-  std::uint32_t step_bits =
-    mine.active ? Context::bits(ctx.load(&args.steps[mine.chunk].decode)) : 0;
+  std::uint32_t step_bits = mine.active ? Context::bits(decode_step(ctx, args, mine.chunk)) : 0;
   // A chunk that has not travelled has codes of 0 here, and becomes zeros, or NaN if a gradient was not finite.
   if constexpr (selects<Codec> && Codec::rotates_in_memory) {
     if (place.level == 0) {
@@ -247,7 +280,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     using tiles = tile_decode<Codec, Element>;
     tiles::to_rows(ctx, words, mine.thread, v);
     std::uint32_t const signs = tiles::signs(ctx, mine.chunk, args.header->sign_key, mine.thread);
-    float const step          = ctx.load(&args.steps[mine.chunk].decode);
+    float const step          = decode_step(ctx, args, mine.chunk);
     store_rows<Codec>(ctx, args.gradient + mine.offset, signs, step, mine.thread, v);
   } else {
     decode_coordinates<Edge>(ctx, args, mine, place, storage, squares, at_limit);
@@ -258,6 +291,13 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     at_limit = chunk_sum(ctx, at_limit, mine, storage);
     if constexpr (tracks<Codec>) { squares = chunk_sum(ctx, squares, mine, storage); }
     if (mine.active && mine.thread == 0) {
+      if constexpr (delays<Codec>) {
+        if (ctx.load(flag_of(args, mine.chunk)) != 0) {
+          raise_flag(args);
+          at_limit = 0;
+          squares  = no_sum;
+        }
+      }
       ctx.store(&args.steps[mine.chunk].saturated, at_limit);
       if constexpr (tracks<Codec>) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
     }

@@ -63,6 +63,9 @@ template <class Codec, class Element>
     .parts       = {},
     .bypassed    = {},
     .metric      = {}};
+  if constexpr (delays<Codec>) {
+    args.steps = place_in<chunk_step>(state, plan.kept_steps_offset());
+  }
   if constexpr (factors_metric<Codec>) {
     args.metric.scales = place_in<float>(workspace, plan.spread_offset());
     args.metric.lines  = place_in<float>(state, plan.scales_offset());

@@ -45,12 +45,17 @@ void cpu_codes<Codec, Element>::encode() const
 {
   dither_key const key = key_of(args_);
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
-    chunk_step const step             = args_.steps[chunk];
+    chunk_step step                   = args_.steps[chunk];
     payload_place const place         = find_place(args_, chunk);
     std::uint32_t* const words        = args_.payload + place.word;
     [[maybe_unused]] bool const stays = selects<Codec> && place.level == 0;
     if (stays && !feeds_back<Codec>) { return; }
     this->with_chunk(chunk, [&]<class From>(From const* from) {
+      if constexpr (delays<Codec>) {
+        float const square     = square_norm<size>(set_, from);
+        step.encode            = bounded_scale<Codec>(step.encode, square);
+        *flag_of(args_, chunk) = flag_word<Codec>(is_finite(square));
+      }
       alignas(64) float own[feeds_back<Codec> ? size : 1];
       if (!stays) {
         auto const source = [&] {
@@ -135,6 +140,10 @@ void cpu_codes<Codec, Element>::decode() const
     } else {
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
+      float factor            = step.decode;
+      if constexpr (delays<Codec>) {
+        if (*flag_of(args_, chunk) != 0) { factor = bits_float(0x7fffffffu); }
+      }
       if constexpr (in_metric<Codec>) {
         this->leave_metric(chunk, [&](auto whole) {
           if (selects<Codec> && place.level == 0) {
@@ -172,13 +181,20 @@ void cpu_codes<Codec, Element>::decode() const
             to[i] = finite_from_float<Element>(sum[i] * step.decode);
           }
         } else if (entry.length == size) {
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, to, step);
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, factor, words, to, step);
         } else {
           Element copy[extent(size)];
-          decode_chunk<level_codec>(set_, args_.world, key, chunk, step.decode, words, +copy, step);
+          decode_chunk<level_codec>(set_, args_.world, key, chunk, factor, words, +copy, step);
           std::memcpy(to, copy, entry.length * sizeof(Element));
         }
       });
+      if constexpr (delays<Codec>) {
+        if (!is_finite(factor)) {
+          raise_flag(args_);
+          step.square_sum = no_sum;
+          step.saturated  = 0;
+        }
+      }
     }
   });
 }
