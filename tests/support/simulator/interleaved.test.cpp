@@ -117,10 +117,12 @@ std::string blocks(std::string const& first, std::string const& second)
 
 TEST_CASE("[simulator] a flag hands a word over, between ranks and between blocks")
 {
-  for (auto const& [set, wait] :
+  for (auto const& way :
        {std::pair{sets(".release.sys"), waits(".acquire.sys")},
         {"fence.acq_rel.sys;" + sets(".relaxed.sys"), waits(".relaxed.sys") + "fence.acq_rel.sys;"},
         {"membar.sys;" + sets(".volatile"), waits(".volatile") + "membar.sys;"}}) {
+    auto const& set  = way.first;
+    auto const& wait = way.second;
     CAPTURE(set);
     CHECK(in_all_orders({{gives + set}, {wait + keeps}}, 2, 42) == "");
     CHECK(in_all_orders({{wait + keeps}, {gives + set}}, 2, 42) == "");
@@ -134,13 +136,14 @@ TEST_CASE("[simulator] a flag without release, or for too few, is a race")
 {
   // Of the word, and where the scope is too small of the flag itself.
   std::string const race = "global memory that warp 0 of block 0 of rank ";
-  for (auto const& [set, wait] :
-       {std::pair{sets(".relaxed.sys"), waits(".acquire.sys")},
-        {sets(".release.sys"), waits(".relaxed.sys")},
-        {"fence.acq_rel.sys;" + sets(".relaxed.sys"), waits(".relaxed.sys")},
-        {sets(".release.gpu"), waits(".acquire.sys")},
-        {sets(".release.sys"), waits(".acquire.gpu")},
-        {"fence.acq_rel.gpu;" + sets(".relaxed.sys"), waits(".acquire.sys")}}) {
+  for (auto const& way : {std::pair{sets(".relaxed.sys"), waits(".acquire.sys")},
+                          {sets(".release.sys"), waits(".relaxed.sys")},
+                          {"fence.acq_rel.sys;" + sets(".relaxed.sys"), waits(".relaxed.sys")},
+                          {sets(".release.gpu"), waits(".acquire.sys")},
+                          {sets(".release.sys"), waits(".acquire.gpu")},
+                          {"fence.acq_rel.gpu;" + sets(".relaxed.sys"), waits(".acquire.sys")}}) {
+    auto const& set  = way.first;
+    auto const& wait = way.second;
     CAPTURE(set);
     for (auto const& order : orders) {
       CHECK(says(run_ranks({{gives + set}, {wait + keeps}}, order).wrong, race));
