@@ -49,6 +49,8 @@ void call(cpu_executor const& exec,
 
   // code 7
 
+  matrix_view<float> const other{gradient.data(), columns, rows};
+  std::vector<float> other_p(columns * 2), other_q(rows * 2);
   // code 8
 
   static_cast<void>(s);
