@@ -175,12 +175,20 @@ TERSUM_BODY void store_elements(Context const& ctx, Element* to, Element const (
   }
 }
 
-//! @brief Up to eight values, the other four of which are `Apart` behind the first four, at once where they can be. `left` is how
-//! many coordinates there are from the first one on; zeros beyond.
+//! @brief Whether all of a thread's eight are among the `left` coordinates that there are from its first one on, or, of eight
+//! neighbours, of which no more are counted, among as many.
+template <int Apart>
+[[nodiscard]] TERSUM_INLINE constexpr bool has_eight(int left) noexcept
+{
+  return Apart == 4 ? left == 8 : left >= Apart + 4;
+}
+
+//! @brief Up to eight values, the other four of which are `Apart` behind the first four, at once where they can be. `left` is
+//! how many coordinates there are from the first one on, of neighbours eight at most; zeros beyond.
 template <int Apart = 4, class Element, class Context>
 TERSUM_BODY void load_some(Context const& ctx, Element const* from, int left, float (&v)[8])
 {
-  if (left >= Apart + 4 && moves_at_once<Apart>(from)) {
+  if (has_eight<Apart>(left) && moves_at_once<Apart>(from)) {
     load_fours<Apart>(ctx, from, v);
   } else {
     TERSUM_UNROLL
@@ -194,7 +202,7 @@ TERSUM_BODY void load_some(Context const& ctx, Element const* from, int left, fl
 template <int Apart = 4, class Element, class Context>
 TERSUM_BODY void store_some(Context const& ctx, Element* to, int left, float const (&v)[8])
 {
-  if (left >= Apart + 4 && moves_at_once<Apart>(to)) {
+  if (has_eight<Apart>(left) && moves_at_once<Apart>(to)) {
     store_fours<Apart>(ctx, to, v);
   } else {
     TERSUM_UNROLL

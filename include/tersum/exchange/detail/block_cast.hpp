@@ -122,7 +122,8 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   if (Encode && stays && !feeds_back<Codec>) { return; }
   chunk_entry const entry = args.table[chunk];
   int const within        = eight::first(static_cast<int>(within_chunk));
-  int const left          = static_cast<int>(entry.length) - within;
+  int left                = static_cast<int>(entry.length) - within;
+  if constexpr (apart == 4) { left = minimum(left, 8); }
   Element* const gradient = args.gradient + entry.offset + static_cast<unsigned>(within);
   wire_element* const wire =
     reinterpret_cast<wire_element*>(args.payload + place.word) + static_cast<unsigned>(within);

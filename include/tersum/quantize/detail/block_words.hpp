@@ -624,7 +624,8 @@ struct byte_codes {
     limit                        = Lanes::limit;
     TERSUM_UNROLL
     for (int w = 0; w < Lanes::bits; ++w) {
-      std::uint32_t part[in_byte];  // the lanes that share a byte with others
+      std::uint32_t
+        part[static_cast<std::size_t>(in_byte)];  // the lanes that share a byte with others
       TERSUM_UNROLL
       for (int s = 0; s < in_byte; ++s) {
         part[s] = ((words[w] ^ Lanes::signs) >> (Lanes::bits * s) & ones * Lanes::full) + more;

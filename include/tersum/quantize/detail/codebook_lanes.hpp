@@ -109,7 +109,7 @@ struct codebook_lanes {
   TERSUM_BODY static float code_values(Context const& ctx,
                                        float scale,
                                        float const (&v)[32],
-                                       std::uint32_t (&words)[bits])
+                                       std::uint32_t (&words)[static_cast<std::size_t>(bits)])
   {
     static constexpr lane_tables<Quantizer> source = lane_tables_of<Quantizer>;
     word4 const mine =
