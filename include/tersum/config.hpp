@@ -64,7 +64,7 @@
 //! Unrolls the loop that follows twice, and no further, or not at all, on a device.
 #if defined(__CUDA_ARCH__)
 #define TERSUM_UNROLL_TWICE _Pragma("unroll 2")
-#define TERSUM_UNROLL_ONCE _Pragma("unroll 1")
+#define TERSUM_UNROLL_ONCE  _Pragma("unroll 1")
 #else
 #define TERSUM_UNROLL_TWICE
 #define TERSUM_UNROLL_ONCE
