@@ -53,7 +53,7 @@ TERSUM_BODY void clear_parts(Context const& ctx,
 //! @brief Whether a codec's ranks encode chunks of `Element` on tensor cores: where a warp has one chunk.
 template <class Codec, class Element>
 inline constexpr bool encodes_parts_on_tiles =
-  encodes_on_tiles<Codec, Element> && Codec::chunk_size == 1024;
+  encodes_on_tiles<Codec, Element>&& Codec::chunk_size == 1024;
 
 //! @brief A chunk of 16-bit values, rotated to the wire arrangement by `tile_hadamard`.
 template <bool Edge, class Codec, class Element, class Context>

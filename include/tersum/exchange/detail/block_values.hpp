@@ -494,7 +494,8 @@ TERSUM_BODY void begin_forward(Context const& ctx,
     own_chunk<Codec>::hadamard::forward(
       ctx, args.codec.rotator, mine, args.header->sign_key, storage, v);
   } else if constexpr (Codec::rotates_chunks) {
-    own_chunk<Codec>::hadamard::template apply_signs<ByPredicates>(ctx, mine, args.header->sign_key, v);
+    own_chunk<Codec>::hadamard::template apply_signs<ByPredicates>(
+      ctx, mine, args.header->sign_key, v);
   }
 }
 

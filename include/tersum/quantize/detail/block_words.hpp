@@ -197,7 +197,7 @@ TERSUM_BODY void round_sixteen(Context const& ctx,
           // constant that is added is even, so that ties still go to even numbers.
           constexpr int lowest = static_cast<int>(field::lowest);
           float shifted        = 0.0f;
-          if constexpr (adds_two<Context> && !has_tensor_cores<typename Codec::rotator_type>) {
+          if constexpr (adds_two<Context> && !wants_tiles<Codec>) {
             if (j % 2 == 0) {
               two[0] = v[4 * quad + j];
               two[1] = v[4 * quad + j + 1];
