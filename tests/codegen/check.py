@@ -226,7 +226,7 @@ def table_text(budgets, kernels, names):
 
 def pattern_of(name):
     """A regular expression for one demangled name, whatever the version's namespace."""
-    text = re.escape(name).replace("\\ ", " ").replace(" >", " ?>")
+    text = re.sub("> ?(?=>)", "> ?", re.escape(name).replace("\\ ", " "))  # demanglers differ in that blank
     text = re.sub(r"tersum::v\d+::(detail::)?", "[^|]*", text.split("::detail::", 1)[-1])
     return f"(^|::){text}$"
 

@@ -161,6 +161,8 @@ struct recompress_kernel : kernel_of_parts {
 };
 
 struct keep_owner_residual_kernel : kernel_of_parts {
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks = in_metric<Codec> ? 0 : Tuning.cuda.owner_blocks;
   TERSUM_RUNS(keep_owner_residual(ctx, args))
 };
 //! @}

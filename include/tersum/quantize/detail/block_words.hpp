@@ -15,6 +15,7 @@
 #include <tersum/quantize/uniform_grid.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum/rotate/block_hadamard.hpp>
+#include <tersum/rotate/detail/fragment_hadamard.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
