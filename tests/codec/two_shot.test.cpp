@@ -121,7 +121,7 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
         CHECK(plan.check() == status{});
         CHECK(plan.part_bytes() % 16 == 0);
         CHECK(plan.payload_bytes() == plan.part_bytes() * static_cast<std::uint64_t>(world));
-        using codec_type = typename decltype(plan)::codec_type;
+        using codec_type    = typename decltype(plan)::codec_type;
         std::uint64_t bytes = (feeds_back<codec_type> ? 3 : 2) * plan.payload_bytes();
         if constexpr (selects<codec_type>) {
           // Norms in bfloat16, and where a chunk lies among those that travel and which chunk lies there.

@@ -188,9 +188,10 @@ void compare_level(mismatches& wrong)
           });
         wrong.expect(calls, 1, number);
       }
-      detail::encode_on_level(here, Codec{}, 0, key, mask, number, scale, scale, v, [&](auto const&) {
-        wrong.expect(true, false, number);
-      });
+      detail::encode_on_level(
+        here, Codec{}, 0, key, mask, number, scale, scale, v, [&](auto const&) {
+          wrong.expect(true, false, number);
+        });
     }
   });
 }
