@@ -376,7 +376,7 @@ class Check(unittest.TestCase):
         page = (self.out / "gpu.md").read_text(encoding="utf-8")
         # Every kernel of an exchange of two ranks.
         kernels = dict(re.findall(r"^\| rotated_sat4 \| `(.*?)` \| (\d+) \|", page, re.MULTILINE))
-        for name in ("norms_kernel<false>", "steps_kernel", "encode_kernel<false>", "decode_kernel<false>", "finish_kernel"):
+        for name in ("norms_kernel<false>", "derive_and_encode_kernel", "decode_kernel<false>", "finish_kernel"):
             self.assertEqual(kernels.get(name), "2", name)
         self.assertIn("reduce_vectors_kernel<saturating_add<4>>", kernels)
         for preset in ("rotated_sat4_tc", "rotated_sat4_ef", "allocated_sat_4", "topkc_b2", "two_shot_4", "per_hop_4"):

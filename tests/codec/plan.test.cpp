@@ -387,9 +387,9 @@ TEST_CASE("[plan] a bucket of 25 MiB, of 16 ranks, has so many bytes")
   has(presets::fp16, 13107, 103, 13107);
   has(presets::rotated_sat4, 3302, 103, 3405);
   has(presets::two_shot_4, 3302, 103, 6605);
-  has(presets::allocated_4, 3277, 205, 6612);
-  has(presets::allocated_2, 1638, 205, 3335);
-  has(presets::allocated_2_ef, 1638, 26419, 4947);
+  has(presets::allocated_4, 3277, 205, 6663);
+  has(presets::allocated_2, 1638, 205, 3386);
+  has(presets::allocated_2_ef, 1638, 26419, 4999);
 }
 
 TEST_CASE("[plan] a budget pays from so many coordinates on")

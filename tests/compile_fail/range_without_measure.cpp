@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A range that measures nothing: the compiler names the requirement.
+//! A range that measures nothing: the compiler names the requirement where the concept is asked for, and does not where a codec
+//! takes this kind of range or a delayed one.
 // expected: has_measure<
 
 #include <tersum/chunk/fixed_chunks.hpp>
@@ -21,6 +22,7 @@ struct silent_range {
   float clip                             = 2;
   tersum::no_headroom headroom{};
 };
+static_assert(tersum::quantization_range<silent_range>);
 
 using codec = tersum::codec<tersum::fixed_chunks<1024>,
                             tersum::no_rotation,

@@ -35,5 +35,6 @@ TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
 
 TEST_CASE("[cuda_executor] delayed ranges equal the CPU executor")
 {
-  compare_all<float>(presets::delayed_sat4);
+  SUBCASE("4 bits") { compare_all<float>(presets::delayed_sat4); }
+  SUBCASE("8 bits") { compare_all<float>(presets::delayed_sat8); }
 }
