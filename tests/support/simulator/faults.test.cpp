@@ -149,6 +149,26 @@ TEST_CASE("[simulator] barriers that not all reach")
              "does not take part"));
 }
 
+TEST_CASE("[simulator] a launch that overlaps the kernel before waits for it first, in each thread")
+{
+  auto const overlapping = [](std::string const& body, std::uint32_t blocks = 1) {
+    return fault_of(body, 32, 64, 0, blocks, true);
+  };
+  std::string const wait = "griddepcontrol.wait;", store = "st.global.u32 [%mine], %tid;";
+  CHECK(overlapping(wait + store, 2) == "");
+  CHECK(says(overlapping(store + wait),
+             "accesses global memory before it waits for the kernel before"));
+  CHECK(says(overlapping(""), "ends before it waits for the kernel before"));
+  CHECK(says(overlapping("griddepcontrol.launch_dependents;"), "ends before it waits"));
+  CHECK(says(overlapping("setp.lt.u32 %p1, %tid, 16; @%p1 griddepcontrol.wait;"), "thread 16 at"));
+  CHECK(says(overlapping("mov.u32 %r1, %ctaid.x; setp.eq.s32 %p1, %r1, 0; @%p1 " + wait, 2),
+             "block (1, 0, 0)"));
+  // Without overlap there is nothing to wait for, and it may be asked all the same.
+  CHECK(fault_of(store) == "");
+  CHECK(fault_of(store + wait + "griddepcontrol.launch_dependents;") == "");
+  CHECK(says(fault_of("griddepcontrol.launch;"), "does not know the opcode griddepcontrol.launch"));
+}
+
 TEST_CASE("[simulator] what it does not know it names")
 {
   CHECK(says(fault_of("sin.approx.f32 %f1, %f2;"), "does not know the opcode sin.approx.f32"));

@@ -23,6 +23,7 @@ class grid_run {
                             shared_memory{kernel.static_shared + shape.dynamic_shared,
                                           kernel.shared_granule}}
   {
+    state_.overlaps             = shape.overlaps;
     std::uint32_t const threads = shape.block[0] * shape.block[1] * shape.block[2];
     for (std::uint32_t begin = 0; begin < threads; begin += warp_lanes) {
       auto& one = warps_.emplace_back(

@@ -24,6 +24,8 @@ struct launch_shape {
   extent grid;
   extent block;
   std::size_t dynamic_shared = 0;  //!< bytes
+  //! Whether it may begin before the kernel before it has ended, so that its threads must wait for that.
+  bool overlaps = false;
 };
 
 //! @brief What a launch did.

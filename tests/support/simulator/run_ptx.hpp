@@ -65,15 +65,18 @@ inline std::vector<std::uint32_t> run_words(std::string const& body,
                                             std::size_t words,
                                             std::size_t shared    = 0,
                                             std::uint32_t blocks  = 1,
-                                            launch_counts* counts = nullptr)
+                                            launch_counts* counts = nullptr,
+                                            bool overlaps         = false)
 {
   loaded_module module{one_kernel(body)};
   device_words const memory{words};
   auto const address = reinterpret_cast<std::uint64_t>(memory.data());
   std::vector<std::byte> parameters(sizeof(address));
   std::memcpy(parameters.data(), &address, sizeof(address));
-  auto const done = run_kernel(
-    module.kernel("k"), {{blocks, 1, 1}, {threads, 1, 1}, shared}, parameters, counts != nullptr);
+  auto const done = run_kernel(module.kernel("k"),
+                               {{blocks, 1, 1}, {threads, 1, 1}, shared, overlaps},
+                               parameters,
+                               counts != nullptr);
   if (counts != nullptr) { *counts = done; }
   return memory.read();
 }
@@ -82,10 +85,12 @@ inline std::vector<std::uint32_t> run_words(std::string const& body,
 inline std::string fault_of(std::string const& body,
                             std::uint32_t threads = 32,
                             std::size_t words     = 64,
-                            std::size_t shared    = 4096)
+                            std::size_t shared    = 4096,
+                            std::uint32_t blocks  = 1,
+                            bool overlaps         = false)
 {
   try {
-    run_words(body, threads, words, shared);
+    run_words(body, threads, words, shared, blocks, nullptr, overlaps);
     return {};
   } catch (fault const& f) {
     return f.what();

@@ -11,6 +11,7 @@
 
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,8 +30,8 @@ void __cudaRegisterFunction(
   void**, char const*, char*, char const*, int, uint3*, uint3*, dim3*, dim3*, int*);
 }
 
-// The function on the host that stands for the kernel: only its address counts.
-static char const add_one = 0;
+// The functions on the host that stand for kernels: only their addresses count. The second one waits for the kernel before.
+static char const add_one = 0, add_one_after = 0;
 
 template <class T>
 static void append(std::string& to, T value)
@@ -56,19 +57,27 @@ static std::string make_fat_binary(std::string text)
   return result + entry + text;
 }
 
+static void register_kernel(char const& function, std::string const& body)
+{
+  struct {
+    int magic, version;
+    void const* data;
+    void* rest;
+  } wrapper{0x466243b1, 1, nullptr, nullptr};
+  auto const binary   = make_fat_binary(tersum::simulator::one_kernel(body));
+  wrapper.data        = binary.data();
+  void** const module = __cudaRegisterFatBinary(&wrapper);
+  __cudaRegisterFunction(
+    module, &function, nullptr, "k", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+}
+
 static void register_kernels()
 {
   static bool const done = [] {
-    static std::string const binary = make_fat_binary(tersum::simulator::one_kernel(
-      "ld.global.u32 %r1, [%mine]; add.s32 %r2, %r1, 1; st.global.u32 [%mine], %r2;"));
-    static struct {
-      int magic, version;
-      void const* data;
-      void* rest;
-    } wrapper{0x466243b1, 1, binary.data(), nullptr};
-    void** const module = __cudaRegisterFatBinary(&wrapper);
-    __cudaRegisterFunction(
-      module, &add_one, nullptr, "k", -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+    std::string const add =
+      "ld.global.u32 %r1, [%mine]; add.s32 %r2, %r1, 1; st.global.u32 [%mine], %r2;";
+    register_kernel(add_one, add);
+    register_kernel(add_one_after, "griddepcontrol.wait;" + add);
     return true;
   }();
   CHECK(done);
@@ -82,6 +91,24 @@ static cudaError_t launch(std::uint32_t* words,
   register_kernels();
   void* arguments[] = {&words};
   return cudaLaunchKernel(&add_one, {1, 1, 1}, {threads, 1, 1}, arguments, shared, on);
+}
+
+// With an attribute.
+static cudaError_t launch_with(
+  cudaLaunchAttributeID id, int value, char const& function, std::uint32_t* words, cudaStream_t on)
+{
+  register_kernels();
+  void* arguments[] = {&words};
+  cudaLaunchAttribute attribute{};
+  attribute.id                                         = id;
+  attribute.val.programmaticStreamSerializationAllowed = value;
+  cudaLaunchConfig_t config{};
+  config.gridDim  = {1, 1, 1};
+  config.blockDim = {32, 1, 1};
+  config.stream   = on;
+  config.attrs    = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelExC(&config, &function, arguments);
 }
 
 // 32 words of 7 on the device.
@@ -123,6 +150,45 @@ class stream {
  private:
   cudaStream_t stream_ = nullptr;
 };
+
+TEST_CASE("[simulator] launches that overlap the kernel before must wait for it")
+{
+  words const w;
+  stream const on;
+  constexpr auto overlap = cudaLaunchAttributeProgrammaticStreamSerialization;
+  CHECK(launch_with(overlap, 1, add_one_after, w.data(), on) == cudaSuccess);
+  CHECK(launch_with(overlap, 0, add_one, w.data(), on) == cudaSuccess);
+  CHECK(w.all(9));
+  CHECK(launch_with(cudaLaunchAttributePriority, 0, add_one, w.data(), on) ==
+        cudaErrorNotSupported);
+  CHECK(launch_with(cudaLaunchAttributeProgrammaticEvent, 0, add_one_after, w.data(), on) ==
+        cudaErrorNotSupported);
+  cudaGetLastError();
+
+  cudaGraph_t graph        = nullptr;
+  cudaGraphExec_t runnable = nullptr;
+  CHECK(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(launch(w.data(), 32, on) == cudaSuccess);
+  CHECK(launch_with(overlap, 1, add_one_after, w.data(), on) == cudaSuccess);
+  CHECK(cudaStreamEndCapture(on, &graph) == cudaSuccess);
+  CHECK(cudaGraphInstantiate(&runnable, graph, 0) == cudaSuccess);
+  CHECK(cudaGraphLaunch(runnable, on) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(on) == cudaSuccess);
+  CHECK(w.all(11));
+  CHECK(cudaGraphExecDestroy(runnable) == cudaSuccess);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+
+  // After this the device is broken: in a process of its own.
+  pid_t const child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    close(STDERR_FILENO);
+    _exit(launch_with(overlap, 1, add_one, w.data(), on) == cudaErrorLaunchFailure ? 0 : 1);
+  }
+  int ended = 0;
+  REQUIRE(waitpid(child, &ended, 0) == child);
+  CHECK(ended == 0);
+}
 
 TEST_CASE("[simulator] kernels are launched with limits")
 {

@@ -62,7 +62,7 @@ cudaError_t check_shape(program const& kernel,
                         registered_kernel const& registered,
                         launch_shape const& shape)
 {
-  auto const& [grid, block, shared] = shape;
+  auto const& [grid, block, shared, overlaps] = shape;
   bool const empty =
     grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || block[0] == 0 || block[1] == 0 || block[2] == 0;
   if (empty || grid[0] > 0x7fffffffU || grid[1] > 65535 || grid[2] > 65535 ||
@@ -117,9 +117,9 @@ cudaError_t launch(registered_kernel* registered,
   }
 }
 
-launch_shape shape_of(dim3 grid, dim3 block, std::size_t shared)
+launch_shape shape_of(dim3 grid, dim3 block, std::size_t shared, bool overlaps = false)
 {
-  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
+  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, overlaps};
 }
 
 }  // namespace
@@ -235,13 +235,19 @@ cudaError_t cudaLaunchKernelExC(cudaLaunchConfig_t const* config,
                                 void const* function,
                                 void** arguments)
 {
-  if (config->numAttrs != 0) { return result(cudaErrorNotSupported); }
-  return cudaLaunchKernel(function,
-                          config->gridDim,
-                          config->blockDim,
-                          arguments,
-                          config->dynamicSmemBytes,
-                          config->stream);
+  bool overlaps = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    auto const& attribute = config->attrs[i];
+    if (attribute.id != cudaLaunchAttributeProgrammaticStreamSerialization) {
+      return result(cudaErrorNotSupported);
+    }
+    overlaps = attribute.val.programmaticStreamSerializationAllowed != 0;
+  }
+  return result(
+    launch(registry::get().find(function),
+           shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes, overlaps),
+           arguments,
+           config->stream));
 }
 
 cudaError_t cudaFuncSetAttribute(void const* function, cudaFuncAttribute attribute, int value)

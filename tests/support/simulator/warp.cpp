@@ -38,6 +38,7 @@ void warp::begin()
 {
   groups_.assign(1, {0, threads_, false});
   living_  = threads_;
+  waited_  = 0;
   barrier_ = -1;
   turn_    = ++home_.turns;
   left_    = ~std::uint64_t{0};
@@ -67,9 +68,19 @@ void warp::put(group added)
   }
 }
 
+// A launch that overlaps the kernel before promises that each thread waits for it, before it touches memory that others see.
+void warp::check_waited(lane_set lanes, char const* what)
+{
+  lane_set const early = home_.overlaps ? lanes & ~waited_ : 0;
+  if (early == 0) { return; }
+  lane_ = std::countr_zero(early);
+  fail(what, " before it waits for the kernel before, which the launch overlaps");
+}
+
 // Whoever waited for them need not any more.
 void warp::leave(lane_set lanes)
 {
+  check_waited(lanes, "ends");
   living_ &= ~lanes;
   for (auto& g : groups_) { g.waits = false; }
 }
@@ -312,6 +323,7 @@ std::byte* warp::reach(
       return const_cast<std::byte*>(home_.parameters.data()) + address;
     default: break;
   }
+  check_waited(lane_set{1} << lane, "accesses global memory");
   auto& memory = global_memory::get();
   address      = memory.behind_mapping(address);
   if (home_.generation != memory.generation()) {

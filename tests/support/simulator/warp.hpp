@@ -38,6 +38,7 @@ struct launch_state {
   launch_counts counts{};
   traffic_counter* traffic = nullptr;  //!< where accesses of memory are counted
   happens_before* order    = nullptr;  //!< where blocks are interleaved
+  bool overlaps            = false;    //!< `launch_shape::overlaps`
 };
 
 //! @brief Up to 32 threads. Each has a place of its own in the program; those that are at the same place run together.
@@ -87,6 +88,9 @@ class warp {
 
   void fence(instruction const& i, lane_set active);
 
+  //! These wait for the end of the kernel before, which has come: but they have to ask.
+  void wait_for_kernel_before(lane_set active) { waited_ |= active; }
+
   //! Where it is, for people: the instruction that runs, and its lane if one is to blame.
   [[nodiscard]] std::string place() const;
 
@@ -101,6 +105,7 @@ class warp {
   void step(group& current);
   void put(group added);
   void leave(lane_set lanes);
+  void check_waited(lane_set lanes, char const* what);
   bool take_part(instruction const& i, lane_set active);
   [[nodiscard]] std::string deadlock() const;
   [[nodiscard]] std::vector<group>::iterator next_group();
@@ -115,6 +120,7 @@ class warp {
   std::uint32_t index_;
   lane_set threads_;
   lane_set living_ = 0;
+  lane_set waited_ = 0;  // for the kernel before, where the launch overlaps it
   std::vector<std::uint64_t> registers_;
   std::vector<group> groups_;  // in the order of their places, which are all different
   std::int64_t barrier_ = -1;

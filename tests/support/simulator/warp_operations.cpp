@@ -111,6 +111,14 @@ void multiply_tiles(warp& w, instruction const& i, lane_set active)
 
 void fence(warp& w, instruction const& i, lane_set active) { w.fence(i, active); }
 
+void wait_for_kernel_before(warp& w, instruction const&, lane_set active)
+{
+  w.wait_for_kernel_before(active);
+}
+
+// The next kernel begins when this one has ended, as it may.
+void let_next_begin(warp&, instruction const&, lane_set) {}
+
 void trap(warp&, instruction const&, lane_set) { fail("the kernel gives up"); }
 
 template <class T>
@@ -129,13 +137,15 @@ void add_reductions(operation_table& t, std::string const& type)
 
 void add_warp_operations(operation_table& t)
 {
-  t["bra"]           = {.form = "t", .then = flow::branch};
-  t["bra.uni"]       = {.form = "t", .then = flow::branch};
-  t["ret"]           = {.form = "", .then = flow::leave};
-  t["exit"]          = {.form = "", .then = flow::leave};
-  t["trap"]          = {.run = &trap, .form = ""};
-  t["bar.sync"]      = {.form = "s", .then = flow::block_barrier};
-  t["bar.warp.sync"] = {.form = "m", .then = flow::warp_barrier};
+  t["bra"]                              = {.form = "t", .then = flow::branch};
+  t["bra.uni"]                          = {.form = "t", .then = flow::branch};
+  t["ret"]                              = {.form = "", .then = flow::leave};
+  t["exit"]                             = {.form = "", .then = flow::leave};
+  t["trap"]                             = {.run = &trap, .form = ""};
+  t["griddepcontrol.wait"]              = {.run = &wait_for_kernel_before, .form = ""};
+  t["griddepcontrol.launch_dependents"] = {.run = &let_next_begin, .form = ""};
+  t["bar.sync"]                         = {.form = "s", .then = flow::block_barrier};
+  t["bar.warp.sync"]                    = {.form = "m", .then = flow::warp_barrier};
   for (auto const* const name : {"membar.cta",
                                  "membar.gl",
                                  "membar.sys",
