@@ -51,6 +51,10 @@ struct cuda_tuning {
   //! Beyond, a kernel before it does, which has a thread for each chunk.
   std::uint64_t derive_in_encode = 1 << 20;
 
+  //! Whether the short kernels of an exchange (steps, selections, the encoding that derives steps, the end) are launched while the kernel before
+  //! them ends, by a programmatic dependent launch, where all architectures of the build are sm_90 or later; no device has run it.
+  bool overlap_launches = true;
+
   int reduce_threads = 256;  //!< Sums of payloads,
   int reduce_vectors = 4;    //!< so many accesses of 16 bytes a thread, all in flight at once.
 

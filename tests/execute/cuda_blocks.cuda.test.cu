@@ -28,6 +28,11 @@
 using namespace tersum;
 using namespace tersum::tests;
 
+// Short kernels are launched to overlap where the build allows it, long ones never, and none where a tuning says so.
+static_assert(detail::overlaps_launch<detail::steps_kernel> == detail::built_to_overlap);
+static_assert(!detail::overlaps_launch<detail::norms_kernel<false>>);
+static_assert(!detail::overlaps_launch<detail::steps_kernel, other_tuning>);
+
 struct integers_of_thread {
   std::uint32_t below, total, sum;
 

@@ -26,6 +26,7 @@ struct other_tuning {
                                          .record_threads          = 64,
                                          .bypass_threads          = 32,
                                          .derive_in_encode        = 0,
+                                         .overlap_launches        = false,
                                          .reduce_threads          = 64,
                                          .reduce_vectors          = 2,
                                          .select_threads          = 64,

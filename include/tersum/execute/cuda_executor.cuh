@@ -43,6 +43,8 @@ concept stream_holder = requires(T const& of)
 //! All memory given to its calls is device memory. Addresses are checked for alignment, but not for where they lie. A
 //! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
 //! for a check: `exchange/check_device_state.cuh` does that, where it is asked to. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
+//! Short kernels may be launched while the kernel before them on the stream ends, whoever launched that, and wait for its end before they touch memory
+//! (`cuda_tuning::overlap_launches`).
 //! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
 //!
@@ -102,7 +104,7 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
 
  private:
   // Launches a kernel of so many blocks; none for 0 blocks.
-  template <class... Parameters, class... Args>
+  template <bool Overlaps = false, class... Parameters, class... Args>
   [[nodiscard]] status launch(void (*kernel)(Parameters...),
                               std::uint64_t blocks,
                               int threads,

@@ -72,6 +72,11 @@ struct kernel_of_widths : Kernel {
   static constexpr int blocks = bounded<Codec> ? Tuning.cuda.*Blocks : 0;
 };
 
+//! @brief A kernel of small exchanges, where launches count: its blocks may be launched while the kernel before it on the stream ends, and then wait
+//! for that.
+template <class Kernel>
+concept overlapping_kernel = Kernel::overlaps;
+
 //! @brief What a kernel on chunks has besides: the number of the first chunk; at edges the bits of `edge_groups`.
 struct first_chunk {
   std::uint64_t first;
@@ -151,6 +156,7 @@ struct decode_parts_kernel
 
 //! @brief On all chunks.
 struct derive_and_encode_kernel : kernel_of_chunks {
+  static constexpr bool overlaps = true;
   TERSUM_RUNS(derive_and_encode(ctx, args))
 };
 
@@ -218,6 +224,7 @@ struct mean_energies_kernel : kernel_of_threads<tensor_threads> {
 struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
   int first_phase;
   int last_phase;  //!< The one after the last.
+  static constexpr bool overlaps = true;
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks =
     Codec::chunker_type::level_count == 1 ? Tuning.cuda.select_blocks
@@ -230,6 +237,7 @@ struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
 
 //! One thread a chunk.
 struct steps_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
+  static constexpr bool overlaps = true;
   TERSUM_RUNS(derive_steps(ctx, args))
 };
 
@@ -254,6 +262,7 @@ struct inspect_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
 
 //! `tensor_blocks` blocks where there is something to add up, otherwise one.
 struct finish_kernel : kernel_of_threads<tensor_threads> {
+  static constexpr bool overlaps = true;
   template <class Codec>
   static constexpr int shared = adds_up_at_end<Codec> ? tensor_shared(sums_at_end<Codec>) : 0;
   TERSUM_RUNS(finish_exchange(ctx, args))

@@ -19,7 +19,8 @@ namespace detail {
 //!
 //! The runtime also remembers errors of other calls, which this one does not return: after a caller has asked whether a
 //! stream is ready, for instance, the last error may be that it was not.
-template <class... Parameters>
+//! @tparam Overlaps  Whether its blocks may be launched while the kernel before it on the stream ends: it must wait for that (`wait_for_kernel_before`).
+template <bool Overlaps = false, class... Parameters>
 [[nodiscard]] status launch_kernel(void (*kernel)(Parameters...),
                                    unsigned blocks,
                                    int threads,
@@ -28,18 +29,33 @@ template <class... Parameters>
                                    std::type_identity_t<Parameters>... args)
 {
   void* pointers[] = {static_cast<void*>(&args)...};
-  return cuda_status(cudaLaunchKernel(kernel,
-                                      dim3(blocks),
-                                      dim3(static_cast<unsigned>(threads)),
-                                      pointers,
-                                      static_cast<std::size_t>(shared),
-                                      stream));
+  if constexpr (Overlaps) {
+    cudaLaunchAttribute overlapping{};
+    overlapping.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlapping.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim          = dim3(blocks);
+    config.blockDim         = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.stream           = stream;
+    config.attrs            = &overlapping;
+    config.numAttrs         = 1;
+    return cuda_status(
+      cudaLaunchKernelExC(&config, reinterpret_cast<void const*>(kernel), pointers));
+  } else {
+    return cuda_status(cudaLaunchKernel(kernel,
+                                        dim3(blocks),
+                                        dim3(static_cast<unsigned>(threads)),
+                                        pointers,
+                                        static_cast<std::size_t>(shared),
+                                        stream));
+  }
 }
 
 }  // namespace detail
 
 template <tuning_holder... Of>
-template <class... Parameters, class... Args>
+template <bool Overlaps, class... Parameters, class... Args>
 status basic_cuda_executor<Of...>::launch(void (*kernel)(Parameters...),
                                           std::uint64_t blocks,
                                           int threads,
@@ -58,7 +74,7 @@ status basic_cuda_executor<Of...>::launch(void (*kernel)(Parameters...),
       return s;
     }
   }
-  return detail::launch_kernel(
+  return detail::launch_kernel<Overlaps>(
     kernel, static_cast<unsigned>(blocks), threads, shared, stream, args...);
 }
 
@@ -75,7 +91,8 @@ status basic_cuda_executor<Of...>::run(Kernel const& kernel,
     return launch(on_chunks, blocks, threads, shared, args, kernel.first);
   } else {
     auto* const function = detail::exchange_kernel<Kernel, Codec, Element, Of...>;
-    return launch(function, blocks, threads, shared, args, kernel);
+    return launch<detail::overlaps_launch<Kernel, Of...>>(
+      function, blocks, threads, shared, args, kernel);
   }
 }
 

@@ -9,9 +9,11 @@
 #include <tersum/block/cuda_context.cuh>
 #include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/reduce/detail/array_reduction.hpp>
 #include <tersum/tuning.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,12 +42,37 @@ inline constexpr int blocks_of = Kernel::template blocks<Codec, chosen<Of...>>;
 template <class Kernel, class... Of>
 inline constexpr int block_kernel_threads = number_of<chosen<Of...>>(Kernel::threads);
 
+// Whether every device that runs this build can overlap launches. With an older architecture in the build, a later device may run the kernel that
+// was compiled for it, which has no wait: launched to overlap, it would read what is not written yet.
+#if defined(__CUDA_ARCH_LIST__)
+inline constexpr bool built_to_overlap = std::min({__CUDA_ARCH_LIST__}) >= 900;
+#else
+inline constexpr bool built_to_overlap = false;
+#endif
+
+//! @brief Whether a kernel is launched by a programmatic dependent launch, and so has to wait.
+template <class Kernel, class... Of>
+inline constexpr bool overlaps_launch =
+  built_to_overlap&& overlapping_kernel<Kernel>&& chosen<Of...>.cuda.overlap_launches;
+
+//! @brief Waits until the kernel before on the stream, whoever launched it, has ended and its stores are visible. It is the first
+//! statement of a kernel that is launched to overlap, and every thread of it comes here: so this kernel ends after all before it. No kernel
+//! lets the next one begin earlier than at its own end.
+template <class Kernel, class... Of>
+__device__ __forceinline__ void wait_for_kernel_before()
+{
+  if constexpr (overlaps_launch<Kernel, Of...>) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+  }
+}
+
 // Kernels are hidden: every shared library has its own, compiled for its own architectures.
 template <class Kernel, class Codec, class Element, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   threads_of<Kernel, Codec, Of...>, blocks_of<Kernel, Codec, Of...>)
   exchange_kernel(exchange_args<Codec, Element> args, Kernel kernel)
 {
+  wait_for_kernel_before<Kernel, Of...>();
   kernel(kernel_context_t<Of...>{}, args);
 }
 
