@@ -83,6 +83,13 @@ for preset in "${presets[@]}"; do
   fi
   of_preset=()
   [ "$preset" != cpu ] || of_preset=("${left_to_clang[@]}")
+  if [ "$preset" = cuda ]; then
+    if find_newer_nccl build/nccl; then
+      of_preset=("-DTERSUM_NCCL_OTHER_INCLUDE=$newer_nccl")
+    else
+      echo "a newer release of NCCL will not be tested"
+    fi
+  fi
   check "configure $preset" cmake --preset "$preset" "${less[@]}" "${of_preset[@]}" >"build/$preset.log" 2>&1 || { cat "build/$preset.log"; continue; }
   check "build $preset" cmake --build --preset "$preset" --parallel "$jobs" -- -k 0
 
