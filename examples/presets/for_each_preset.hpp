@@ -140,7 +140,7 @@ void for_each_two_shot_preset(Visitor visit)
   visit("allocated_2", "the same, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);
   visit("allocated_4", "the same, 4 bits", p::allocated_4);
-  visit("allocated_6", "the same, up to 16 bits for a chunk, 6 bits", p::allocated_6);
+  visit("allocated_6", "the same, up to 14 bits for a chunk, 6 bits", p::allocated_6);
   visit("allocated_8", "the same, 8 bits", p::allocated_8);
   visit("balanced_1", "allocated, energies weighted by 1/4, 1 bit", p::balanced_1);
   visit("balanced_2", "the same, 2 bits", p::balanced_2);

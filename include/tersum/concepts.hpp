@@ -145,7 +145,7 @@ template <class T> concept has_tables        = requires {
 template <class T> concept has_levels_of     = requires(T const b, float v, std::uint32_t code) {
   { b.encode(v) } -> std::same_as<std::uint32_t>;             //!< encode(value in root mean squares of the chunk): its code.
   { b.decode(code) } -> std::same_as<float>; };               //!< The level of a code, in the same units.
-template <class T> concept has_in_halves     = requires { requires T::in_halves; };  //!< Optional, true: `encode` and `decode` are the conversions to a half of 16 bits and back.
+template <class T> concept has_lines         = requires { typename T::lines; };      //!< Optional: `lines`, by which `encode` and `decode` go as those of `lloyd_max<12>` do; vectors then do, too.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
 template <class T> concept has_scale         = requires(float v, std::uint32_t code) {

@@ -77,7 +77,7 @@ struct gathered_counts : chunk_counts<Codec> {
 //! The codes are those of `two_shot_codec`, with a scale for each chunk of each rank.
 //!
 //! Feedback keeps what a rank's own codes lost.
-//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
+//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.

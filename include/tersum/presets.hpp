@@ -185,7 +185,7 @@ inline constexpr factored_two_shot<3> factored_3{};
 inline constexpr factored_two_shot<4> factored_4{};
 //! @}
 
-//! @name Two shots with a width of 0 to 8 bits, or of 16, for every chunk; bits per coordinate, norms and scales included, in the name
+//! @name Two shots with a width for every chunk, from none to 8 bits or, for 6 and 8 bits, to 14; bits per coordinate, norms and scales included, in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above; `floored` gives every chunk a bit before
 //! any gets more, so that none starves. Feedback (`_ef`) keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
 //! @{
@@ -195,8 +195,9 @@ inline constexpr allocated_two_shot<> allocated_1{.chunker = {.bits = 1}};
 inline constexpr allocated_two_shot<> allocated_2{.chunker = {.bits = 2}};
 inline constexpr allocated_two_shot<> allocated_3{.chunker = {.bits = 3}};
 inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};
-inline constexpr two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 6, 8, 16>, partial_hadamard<512>, lloyd_max<8>> allocated_6{.chunker = {.bits = 6}};
-inline constexpr two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 6, 8, 16>, partial_hadamard<512>, lloyd_max<8>> allocated_8{.chunker = {.bits = 8}};
+using wide_two_shot = two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>, partial_hadamard<512>, lloyd_max<8>>;
+inline constexpr wide_two_shot allocated_6{.chunker = {.bits = 6}};
+inline constexpr wide_two_shot allocated_8{.chunker = {.bits = 8}};
 inline constexpr allocated_two_shot<> balanced_1{.chunker = {.bits = 1, .weighting = 0.25f}};
 inline constexpr allocated_two_shot<> balanced_2{.chunker = {.bits = 2, .weighting = 0.25f}};
 inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighting = 0.25f}};

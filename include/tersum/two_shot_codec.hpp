@@ -156,7 +156,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
 //! `kept_by_owners` leave out one of the two. Under `sent_values`
 //! it takes that loss from what it has sent itself.
-//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 8 bits, C from 256.
+//! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
 //!                    `fixed_chunks` also `ways<Up, Down>`.

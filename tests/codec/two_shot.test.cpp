@@ -106,6 +106,7 @@ TEST_CASE("[two_shot] codes, scales and means are those of the formulas")
   check_against_formulas(shot<6>{}, 700, 3);
   check_against_formulas(shot<7>{}, 256, 2);
   check_against_formulas(shot<8>{}, 1000, 5);
+  check_against_formulas(shot<11>{}, 1000, 3);
   check_against_formulas(shot<4, 1024>{}, 3000, 2);
   // Codes of the mean that are wider, on ranks that own several chunks, one, or none.
   check_against_formulas(two_way<2, 5>{}, 2500, 3);

@@ -31,7 +31,7 @@ TEST_CASE("[kernels] two shots of fixed chunks")
   {
     compare_all<float>(two_shot_codec<fixed_chunks<512>, no_rotation, cast<bfloat16>>{});
   }
-  SUBCASE("2048, 6 bits") { compare_all<float>(shot<2048, 6>{}); }
+  SUBCASE("2048, 11 bits") { compare_all<float>(shot<2048, 11>{}); }
 }
 
 TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
@@ -65,7 +65,7 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
   SUBCASE("2 bits with feedback") { compare_all<float>(presets::allocated_2_ef); }
   SUBCASE("up to 16 bits, with feedback")
   {
-    using chunker = allocated_chunks<256, 2, 8, 16>;
+    using chunker = allocated_chunks<256, 2, 8, 10, 13, 16>;
     compare_all<half>(two_shot_codec<chunker, partial_hadamard<256>, lloyd_max<8>, error_feedback>{
       .chunker = {.bits = 9}});
   }

@@ -53,6 +53,10 @@ TEST_CASE("[two_shot] nor do those of allocated widths")
     {.codec = presets::allocated_4, .gradient = {20011}, .world = 3, .non_finite_step = 1});
   check<std::remove_cv_t<decltype(presets::allocated_2_ef)>, float>(
     {.codec = presets::allocated_2_ef, .gradient = {30000}, .world = 2});
+  using wide =
+    two_shot_codec<allocated_chunks<256, 9, 12, 16>, partial_hadamard<256>, lloyd_max<8>>;
+  check<wide, float>(
+    {.codec = {.chunker = {.bits = 13}}, .gradient = {20011}, .world = 3, .non_finite_step = 1});
 }
 
 TEST_CASE("[two_shot] nor do those of blocks with scales of their own")

@@ -12,6 +12,13 @@
 
 using namespace tersum;
 
+namespace {
+
+constexpr two_shot_codec<allocated_chunks<512, 10, 12, 16>, partial_hadamard<512>, lloyd_max<8>>
+  wide_widths{.chunker = {.bits = 11}};
+
+}  // namespace
+
 TEST_CASE("[golden] exchanges in two shots are what they were")
 {
   tests::golden_presets golden{"tests/golden/presets_two_shot.txt"};
@@ -37,6 +44,7 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, allocated_6);
   TERSUM_DESCRIBE(golden, allocated_8);
   TERSUM_DESCRIBE(golden, allocated_4);
+  golden.describe("widths of 10, 12 and 16 bits", wide_widths);
   // The budget pays for the norms of five ranks' parts only where they are longer than usual.
   golden.describe("balanced_1", presets::balanced_1, 529);
   TERSUM_DESCRIBE_FULLY(golden, sorted_1);

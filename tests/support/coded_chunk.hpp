@@ -69,20 +69,23 @@ void check_encoding(mismatches& wrong, coded_chunk const& sent, std::vector<doub
 {
   constexpr double epsilon = 0x1p-24;
   using quantizer          = typename Codec::quantizer_type;
-  constexpr auto half      = static_cast<std::uint32_t>(quantizer::magnitudes);
+  constexpr auto half      = std::uint32_t{1} << (quantizer::bits - 1);
+  auto const level         = [](std::uint32_t cell) {
+    return static_cast<double>(quantizer{}.decode(cell));
+  };
   double energy = 0, product = 0;
   for (double const value : v) { energy += value * value; }
   double const root = std::sqrt(energy / Codec::chunk_size);
   for (std::size_t p = 0; p < v.size(); ++p) {
     double const value       = std::abs(v[p]) / root;
     std::uint32_t const cell = sent.codes[p] & (half - 1);
-    double const begin  = cell == 0 ? 0 : static_cast<double>(quantizer::boundaries()[cell - 1]);
-    double const end    = static_cast<double>(quantizer::boundaries()[cell]);
-    double const room   = 40 * 16 * epsilon;
-    bool const negative = sent.codes[p] >= half;
+    double const begin       = cell == 0 ? 0 : (level(cell - 1) + level(cell)) / 2;
+    double const end         = cell + 1 == half ? HUGE_VAL : (level(cell) + level(cell + 1)) / 2;
+    double const room        = 40 * 16 * epsilon;
+    bool const negative      = sent.codes[p] >= half;
     wrong.expect(value >= begin - room && value <= end + room, true, value, begin, end, p);
     wrong.expect(negative == (v[p] < 0) || value < room, true, value, p);
-    product += std::abs(v[p]) * static_cast<double>(quantizer::levels()[cell]);
+    product += std::abs(v[p]) * level(cell);
   }
   wrong.expect(std::abs(sent.scale * product / energy - 1) <= 200 * epsilon, true, sent.scale);
 }

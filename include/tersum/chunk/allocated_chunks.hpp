@@ -43,16 +43,15 @@ template <int First, int... Rest>
 //! Under `two_shot_codec` the chunks are dealt to the ranks in that order.
 //!
 //! @tparam Size    Coordinates in a chunk, a power of two from 128 to 8192.
-//! @tparam Widths  Bits of a code, ascending: 1 to 8 or, of two shots and gathered codes, 16; 2, 4 or 8 where lanes are summed. A
-//!                 chunk may also get none.
+//! @tparam Widths  Bits of a code, ascending: 1 to 16 of two shots and gathered codes; 2, 4 or 8 where lanes are summed. A chunk may
+//!                 also get none.
 template <int Size, int... Widths>
 struct allocated_chunks {
   static_assert(Size >= 128 && Size <= 8192 && (Size & (Size - 1)) == 0,
                 "tersum: allocated_chunks<Size, ...> needs a power of two from 128 to 8192");
   static_assert(
-    sizeof...(Widths) >= 1 && sizeof...(Widths) <= 7 &&
-      ((Widths >= 1 && (Widths <= 8 || Widths == 16)) && ...),
-    "tersum: allocated_chunks<Size, Widths...> has up to 7 widths of 1 to 8 bits, or 16; none is always allowed");
+    sizeof...(Widths) >= 1 && sizeof...(Widths) <= 7 && ((Widths >= 1 && Widths <= 16) && ...),
+    "tersum: allocated_chunks<Size, Widths...> has up to 7 widths of 1 to 16 bits; none is always allowed");
   static_assert(detail::ascends<Widths...>(), "tersum: the widths of allocated_chunks must ascend");
 
   static constexpr int chunk_size    = Size;  //!< Coordinates in a chunk.

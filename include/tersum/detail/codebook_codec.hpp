@@ -20,12 +20,11 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
                 "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
-  static_assert(conversion<Quantizer> || has_in_halves<Quantizer> ||
-                  (Quantizer::bits >= 1 && Quantizer::bits <= 8),
-                "tersum: a code has 1 to 8 bits");
+  static_assert(conversion<Quantizer> || (Quantizer::bits >= 1 && Quantizer::bits <= 16),
+                "tersum: a code has 1 to 16 bits");
   if constexpr (has_magnitudes<Quantizer>) {
     static_assert(
-      Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
+      Quantizer::bits <= 8 && Quantizer::magnitudes == 1 << (Quantizer::bits - 1),
       "tersum: a code has 1 to 8 bits, one of them for the sign: magnitudes is 2^(bits - 1)");
   }
   if constexpr (group_quantizer<Quantizer>) {

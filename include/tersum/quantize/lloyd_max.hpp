@@ -7,9 +7,10 @@
 #pragma once
 
 #include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/level_lines.hpp>
 #include <tersum/quantize/detail/lloyd_max_levels.hpp>
-#include <tersum/types.hpp>
 
 #include <array>
 #include <cstdint>
@@ -42,10 +43,10 @@ inline constexpr std::array<float, 255> lloyd_max_boundaries = [] {
 //! unbiased, and its error is `distortion()` of the energy. Codes of different ranks cannot be added, because each
 //! rank's chunk has a scale of its own. Source: Vargaftik et al., EDEN: Communication-Efficient and Robust Distributed
 //! Mean Estimation (ICML'22).
-//! @tparam Bits  Width of a code, 1 to 8, or 16: halves, which have less than a thousandth of the error of 8 bits.
+//! @tparam Bits  Width of a code, 1 to 16.
 template <int Bits>
 struct lloyd_max {
-  static_assert(Bits >= 1 && Bits <= 8, "tersum: lloyd_max<Bits> needs 1 <= Bits <= 8, or 16");
+  static_assert(Bits >= 1 && Bits <= 8, "tersum: lloyd_max<Bits> needs 1 <= Bits <= 16");
 
   template <int Other>
   using with_bits                 = lloyd_max<Other>;  //!< The same with other codes.
@@ -100,28 +101,32 @@ struct lloyd_max {
   }
 };
 
-//! @brief Codes of 16 bits are halves of the values in root mean squares: no table, but finer than one of 8 bits.
-template <>
-struct lloyd_max<16> {
+//! @brief Codes of more than 8 bits, whose levels need no table: see `level_lines`.
+template <int Bits>
+requires(Bits > 8 && Bits <= 16) struct lloyd_max<Bits> {
   template <int Other>
-  using with_bits                 = lloyd_max<Other>;
-  static constexpr int bits       = 16;
-  static constexpr bool unbiased  = true;
-  static constexpr bool in_halves = true;  //!< Kernels and vectors convert several values at once.
+  using with_bits                = lloyd_max<Other>;
+  using lines                    = detail::level_lines<Bits>;  //!< Kernels and vectors go by them.
+  static constexpr int bits      = Bits;
+  static constexpr bool unbiased = true;
 
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr std::uint32_t encode(float value) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t encode(float value) const noexcept
   {
-    return from_float<half>(value).bits;
+    std::uint32_t const bits_of = detail::float_bits(value);
+    float const magnitude       = detail::bits_float(bits_of & 0x7fffffffu);
+    return (lines::template place_of<detail::fused_arithmetic>(magnitude) - lines::first_place) |
+           (bits_of >> 31) << (Bits - 1);
   }
-  [[nodiscard]] TERSUM_HOST_DEVICE constexpr float decode(std::uint32_t code) const noexcept
+  [[nodiscard]] TERSUM_HOST_DEVICE float decode(std::uint32_t code) const noexcept
   {
-    return to_float(half{static_cast<std::uint16_t>(code)});
+    float const level = lines::template level_at<detail::fused_arithmetic>(
+      lines::first_place + (code & (lines::count - 1u)));
+    return (code >> (Bits - 1) & 1u) != 0 ? -level : level;
   }
-  //! As of the other widths, where the distance between two halves grows with the magnitude.
-  [[nodiscard]] static constexpr float distortion() noexcept { return 4.31425615e-8f; }
+  [[nodiscard]] static constexpr float distortion() noexcept { return lines::distortion(); }
 };
 
 static_assert(codebook<lloyd_max<4>>, "tersum: must model tersum::codebook");
-static_assert(codebook<lloyd_max<16>>, "tersum: must model tersum::codebook");
+static_assert(codebook<lloyd_max<12>>, "tersum: must model tersum::codebook");
 
 }  // namespace tersum::inline v0

@@ -200,13 +200,6 @@ TERSUM_BODY void store_codes(Context const& ctx,
   }
 }
 
-//! @brief The lower or the upper half of a word as a float.
-template <int Which, class Context>
-[[nodiscard]] TERSUM_BODY float half_in(std::uint32_t word)
-{
-  return Context::value(half{static_cast<std::uint16_t>(word >> 16 * Which)});
-}
-
 //! @brief Rounds a thread's values times `scale`, one over the root mean square, to codes. Returns their words and the sum
 //! of |v| * level.
 //! @tparam InStep  All lanes of the warp call.
@@ -256,28 +249,35 @@ TERSUM_BODY float code_values(Context const& ctx,
   }
 }
 
-//! @brief The same in halves, two in a word.
+//! @brief The same by lines. No code of values that are not finite travels.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(has_in_halves<Quantizer>) TERSUM_BODY float code_values(Context const&,
-                                                                 std::uint32_t const*,
-                                                                 float scale,
-                                                                 float const (&v)[32],
-                                                                 std::uint32_t (&words)[16])
+requires(has_lines<Quantizer>) TERSUM_BODY
+  float code_values(Context const&,
+                    std::uint32_t const*,
+                    float scale,
+                    float const (&v)[32],
+                    std::uint32_t (&words)[Quantizer::bits])
 {
+  using lines         = typename Quantizer::lines;
+  constexpr int shift = Quantizer::bits - 1;
+  TERSUM_UNROLL
+  for (int w = 0; w < Quantizer::bits; ++w) { words[w] = 0; }
   float product = 0.0f;
   TERSUM_UNROLL
-  for (int w = 0; w < 16; ++w) {
-    words[w] = Context::template pack<half>(Context::multiply(v[2 * w], scale),
-                                            Context::multiply(v[2 * w + 1], scale));
-    product  = Context::fma(v[2 * w], half_in<0, Context>(words[w]), product);
-    product  = Context::fma(v[2 * w + 1], half_in<1, Context>(words[w]), product);
+  for (int k = 0; k < 32; ++k) {
+    std::uint32_t const value = Context::bits(v[k]);
+    float const magnitude     = Context::from_bits(value & 0x7fffffffu);
+    std::uint32_t const place =
+      lines::template place_of<Context>(Context::multiply(magnitude, scale));
+    product = Context::fma(magnitude, lines::template level_at<Context>(place), product);
+    write_code<Quantizer::bits>(words, k, (place - lines::first_place) | value >> 31 << shift);
   }
   return product;
 }
 
 //! @brief The same by the plain form of a codebook. Values that are not finite are not shown to it; no code of theirs travels.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer> && !has_in_halves<Quantizer>) TERSUM_BODY
+requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) TERSUM_BODY
   float code_values(Context const&,
                     std::uint32_t const*,
                     float scale,
@@ -343,23 +343,27 @@ TERSUM_BODY void add_codes(Context const& ctx,
   }
 }
 
-//! @brief The same in halves.
+//! @brief The same by lines.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(has_in_halves<Quantizer>) TERSUM_BODY void add_codes(
+requires(has_lines<Quantizer>) TERSUM_BODY void add_codes(
   Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
 {
-  std::uint32_t words[16];
+  using lines = typename Quantizer::lines;
+  std::uint32_t words[Quantizer::bits];
   load_codes(ctx, from, words);
   TERSUM_UNROLL
-  for (int w = 0; w < 16; ++w) {
-    v[2 * w]     = Context::fma(half_in<0, Context>(words[w]), scale, v[2 * w]);
-    v[2 * w + 1] = Context::fma(half_in<1, Context>(words[w]), scale, v[2 * w + 1]);
+  for (int k = 0; k < 32; ++k) {
+    std::uint32_t const code = read_code<Quantizer::bits>(words, k);
+    float const level =
+      lines::template level_at<Context>(lines::first_place + (code & (lines::count - 1u)));
+    std::uint32_t const sign = code >> (Quantizer::bits - 1) << 31;
+    v[k] = Context::fma(Context::from_bits(Context::bits(level) | sign), scale, v[k]);
   }
 }
 
 //! @brief The same by the plain form of a codebook.
 template <codebook Quantizer, bool InStep = false, class Context>
-requires(!table_codebook<Quantizer> && !has_in_halves<Quantizer>) TERSUM_BODY void add_codes(
+requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) TERSUM_BODY void add_codes(
   Context const& ctx, std::uint32_t const*, std::uint32_t const* from, float scale, float (&v)[32])
 {
   std::uint32_t words[Quantizer::bits];

@@ -212,24 +212,28 @@ TERSUM_SIMD float square_rows(float const* rows)
   return add_groups<Size>(sums);
 }
 
-//! @name Halves as words
+//! @name Levels on lines, as `level_lines` has them: places as floats
 //! @{
-TERSUM_SIMD words half_codes(floats v)
+template <class Lines>
+TERSUM_SIMD floats place_on_lines(floats magnitude)
 {
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
-  half halves[width];
-  store_values(halves, v);
-  shorts codes;
-  __builtin_memcpy(&codes, halves, sizeof(codes));
-  return __builtin_convertvector(codes, words);
+  floats const one   = from_bits(rounded_bits<0>(magnitude, Lines::inverse));
+  floats const two   = from_bits(rounded_bits<Lines::start_2>(magnitude, Lines::inverse / 2));
+  floats const eight = from_bits(rounded_bits<Lines::start_8>(magnitude, Lines::inverse / 8));
+  floats const last  = from_bits(broadcast(Lines::last_place));
+  floats const lower = two < one ? two : one;
+  floats const other = last < eight ? last : eight;
+  return other < lower ? other : lower;
 }
-TERSUM_SIMD floats of_half_codes(words codes)
+template <class Lines>
+TERSUM_SIMD floats level_on_lines(floats place)
 {
-  typedef std::uint16_t shorts __attribute__((vector_size(TERSUM_SIMD_WIDTH * 2)));
-  shorts const lower = __builtin_convertvector(codes & 0xffffu, shorts);
-  half halves[width];
-  __builtin_memcpy(halves, &lower, sizeof(lower));
-  return load_any_nan(halves);
+  // All of it is exact.
+  floats const x     = (place - Lines::lift) * Lines::step;
+  floats const two   = x * 2.0f - Lines::below_2;
+  floats const eight = x * 8.0f - Lines::below_8;
+  floats const upper = x < two ? two : x;
+  return upper < eight ? eight : upper;
 }
 //! @}
 
@@ -255,18 +259,21 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
       words codes[32];
       floats product{};
       for (int k = 0; k < 32; ++k) {
-        if constexpr (has_in_halves<Quantizer>) {
-          floats const v = load(first + k * stride);
-          codes[k]       = half_codes(v * scale);
-          product        = fma(v, of_half_codes(codes[k]), product);
+        words const v          = to_bits(load(first + k * stride));
+        floats const magnitude = from_bits(v & 0x7fffffffu);
+        words number;
+        floats level;
+        if constexpr (has_lines<Quantizer>) {
+          using lines        = typename Quantizer::lines;
+          floats const place = place_on_lines<lines>(magnitude * scale);
+          number             = to_bits(place) - lines::first_place;
+          level              = level_on_lines<lines>(place);
         } else {
-          words const v          = to_bits(load(first + k * stride));
-          floats const magnitude = from_bits(v & 0x7fffffffu);
-          words const cell       = cell_of<Quantizer>(magnitude * scale);
-          product =
-            fma(magnitude, look_up<Quantizer::magnitudes>(Quantizer::levels(), cell), product);
-          codes[k] = cell | (v >> 31) << (bits - 1);
+          number = cell_of<Quantizer>(magnitude * scale);
+          level  = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
         }
+        product  = fma(magnitude, level, product);
+        codes[k] = number | (v >> 31) << (bits - 1);
       }
       words packed[extent(bits)] = {};
       TERSUM_UNROLL
@@ -306,15 +313,16 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
         if (shift + bits > 32) { codes[k] |= packed[word + 1] << (32 - shift); }
       }
       for (int k = 0; k < 32; ++k) {
-        floats value;
-        if constexpr (has_in_halves<Quantizer>) {
-          value = of_half_codes(codes[k]);
+        words const number = codes[k] & ((1u << (bits - 1)) - 1u);
+        floats level;
+        if constexpr (has_lines<Quantizer>) {
+          using lines = typename Quantizer::lines;
+          level       = level_on_lines<lines>(from_bits(number + lines::first_place));
         } else {
-          floats const level = look_up<Quantizer::magnitudes>(
-            Quantizer::levels(), codes[k] & (Quantizer::magnitudes - 1u));
-          words const sign = codes[k] >> (bits - 1) << 31;
-          value            = from_bits(to_bits(level) ^ sign);
+          level = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
         }
+        words const sign    = codes[k] >> (bits - 1) << 31;
+        floats const value  = from_bits(to_bits(level) ^ sign);
         floats const before = load(fresh ? zeros : first + k * stride);
         if constexpr (Rounded) {
           store(first + k * stride, fma(value, broadcast(scale), floats{}) + before);

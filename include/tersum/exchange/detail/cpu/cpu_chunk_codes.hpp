@@ -35,8 +35,7 @@ struct chunk_codes {
 
 //! @brief The plain form: one value after the other, in the order of the wire.
 template <codebook Quantizer, int Size>
-requires(!table_codebook<Quantizer> &&
-         !has_in_halves<Quantizer>) struct chunk_codes<Quantizer, Size> {
+requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) struct chunk_codes<Quantizer, Size> {
   static constexpr int bits = Quantizer::bits;
 
   template <class Dither>
@@ -76,10 +75,9 @@ requires(!table_codebook<Quantizer> &&
   }
 };
 
-//! @brief Tables, which vectors look up, or halves.
+//! @brief Tables, which vectors look up, or lines.
 template <codebook Quantizer, int Size>
-requires(table_codebook<Quantizer> ||
-         has_in_halves<Quantizer>) struct chunk_codes<Quantizer, Size> {
+requires(table_codebook<Quantizer> || has_lines<Quantizer>) struct chunk_codes<Quantizer, Size> {
   template <class Dither>
   [[nodiscard]] static float encode(
     instruction_set set, dither_key const&, std::uint64_t, float const* rows, std::uint32_t* to)
