@@ -8,6 +8,8 @@
 PROGRAM is a benchmark that is linked with the simulator, tersum.test.bench.<name>.simulated. The budgets are a JSON object:
 by the regular expression of a benchmark, which runs in the program named `program`,
 
+    half_of       where tensors are not aligned: the regular expression of the same exchange of aligned ones, and for each kernel
+                  on the gradient its twin there. It loads and stores at most twice as many bytes of sectors
     launches      kernels of one exchange of all its ranks, where it has marks for a profiler
     dram          bytes a coordinate and rank, of the sectors that its launches read and write, each once a launch
     kernels       for each kernel [sectors of a load request, sectors of a store request, the share of all these sectors that
@@ -99,6 +101,13 @@ def excesses(budget, found):
                     yield f"{kernel}: {what}: {number}, budget {limit}"
 
 
+def slower_than_half(twins, found, aligned):
+    """Kernels on tensors that are not aligned which move more than twice as many sectors as their twins, a phrase each."""
+    for kernel, twin in twins.items():
+        if found[kernel][3] > 2 * aligned[twin][3]:
+            yield f"{kernel}: L2 bytes: {found[kernel][3]}, more than twice those of {twin} on aligned tensors, {aligned[twin][3]}"
+
+
 def table_of(counted):
     lines = ["| exchange | kernel | sectors a load, a store | used | L2 bytes a coordinate | conflicts a thousand coordinates |",
              "| --- | --- | --- | --- | --- | --- |"]
@@ -124,13 +133,17 @@ def main():
     counted, status = {}, 0
     for benchmark, budget in budgets.items():
         counted[benchmark] = count(programs[budget["program"]], benchmark, budget["ranks"])
-        for excess in [] if options.write else excesses(budget, counted[benchmark]):
+        worse = [] if options.write else list(excesses(budget, counted[benchmark]))
+        if "half_of" in budget:
+            aligned, twins = budget["half_of"]
+            worse += slower_than_half(twins, counted[benchmark]["kernels"], counted[aligned]["kernels"])
+        for excess in worse:
             print(f"check_traffic: {benchmark}: {excess}", file=sys.stderr)
             status = 1
     if options.write:
         written = []
         for benchmark, found in counted.items():
-            of_all = {name: budgets[benchmark][name] for name in ("program", "ranks")}
+            of_all = {name: budgets[benchmark][name] for name in ("program", "ranks", "half_of") if name in budgets[benchmark]}
             of_all.update((name, found[name]) for name in ("launches", "dram") if name in found)
             kernels = ",\n".join(f"      {json.dumps(name)}: {json.dumps(limits)}" for name, limits in found["kernels"].items())
             written.append(f"  {json.dumps(benchmark)}: {json.dumps(of_all)[:-1]}, \"kernels\": {{\n{kernels}\n    }}}}")

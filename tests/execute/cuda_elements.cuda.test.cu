@@ -61,7 +61,11 @@ TEST_CASE_TEMPLATE("[cuda_executor] gradients of 16 bits equal the CPU executor"
 {
   SUBCASE("thc_wide4") { compare_all<Element>(presets::thc_wide4); }
   SUBCASE("rotated_sat4") { compare_all<Element>(presets::rotated_sat4); }
-  SUBCASE("rotated_sat4_ef") { compare_all<Element>(presets::rotated_sat4_ef); }
+  SUBCASE("rotated_sat4_ef")
+  {
+    compare_all<Element>(presets::rotated_sat4_ef);
+    compare_offsets<Element>(presets::rotated_sat4_ef);
+  }
 }
 
 TEST_CASE_TEMPLATE(
@@ -71,7 +75,11 @@ TEST_CASE_TEMPLATE(
   tersum::bfloat16)
 {
   SUBCASE("rotated_sat2_tc") { compare_near<Element>(presets::rotated_sat2_tc); }
-  SUBCASE("rotated_sat4_tc") { compare_near<Element>(presets::rotated_sat4_tc); }
+  SUBCASE("rotated_sat4_tc")
+  {
+    compare_near<Element>(presets::rotated_sat4_tc);
+    compare_offsets<Element>(presets::rotated_sat4_tc);
+  }
   SUBCASE("rotated_sat8_tc") { compare_near<Element>(presets::rotated_sat8_tc); }
   SUBCASE("256") { compare_near<Element>(on_tensor_cores<256>{.range = {.clip = 1.9f}}); }
   SUBCASE("512") { compare_near<Element>(on_tensor_cores<512>{.range = {.clip = 1.9f}}); }

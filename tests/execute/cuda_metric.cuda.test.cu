@@ -16,6 +16,7 @@ using namespace tersum::tests;
 TEST_CASE("[cuda_executor] two shots in a metric equal the CPU executor")
 {
   compare_all<float>(presets::metric_2);
+  compare_offsets<float>(presets::metric_2);
 }
 
 TEST_CASE("[cuda_executor] scales in bfloat16 equal those of the CPU executor")

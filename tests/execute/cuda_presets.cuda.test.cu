@@ -36,7 +36,11 @@ TEST_CASE("[cuda_executor] indices and sums of table values equal the CPU execut
 TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")
 {
   SUBCASE("rotated_sat2") { compare_all<float>(presets::rotated_sat2); }
-  SUBCASE("rotated_sat4") { compare_all<float>(presets::rotated_sat4); }
+  SUBCASE("rotated_sat4")
+  {
+    compare_all<float>(presets::rotated_sat4);
+    compare_offsets<float>(presets::rotated_sat4);
+  }
   SUBCASE("rotated_sat8") { compare_all<float>(presets::rotated_sat8); }
   SUBCASE("rotated_sat4_ef") { compare_all<float>(presets::rotated_sat4_ef); }
 }

@@ -56,7 +56,11 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
     compare_executors<std::remove_cvref_t<decltype(codec)>, float>(
       {.codec = codec, .gradient = odd_bucket().weighted(), .world = 2, .steps = 2});
   }
-  SUBCASE("allocated_2_ef") { compare_all<float>(presets::allocated_2_ef); }
+  SUBCASE("allocated_2_ef")
+  {
+    compare_all<float>(presets::allocated_2_ef);
+    compare_offsets<float>(presets::allocated_2_ef);
+  }
 }
 
 TEST_CASE("[cuda_executor] two shots of sorted matrices equal the CPU executor")

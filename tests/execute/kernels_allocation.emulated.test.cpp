@@ -27,7 +27,11 @@ TEST_CASE("[kernels] a width for every chunk")
 {
   SUBCASE("2 bits") { compare_places<float>(presets::allocated_sat_2); }
   SUBCASE("4 bits with feedback") { compare_all<float>(presets::allocated_sat_4_ef); }
-  SUBCASE("balanced") { compare_places<bfloat16>(presets::balanced_sat_2); }
+  SUBCASE("balanced")
+  {
+    compare_places<bfloat16>(presets::balanced_sat_2);
+    compare_offsets<bfloat16>(presets::balanced_sat_2);
+  }
   SUBCASE("at least 2 bits")
   {
     auto codec               = presets::allocated_sat_4;

@@ -190,6 +190,32 @@ TEST_CASE(
   }
 }
 
+// What lanes access at once is as many neighbours, in whatever order, and all accesses together are the row.
+template <unsigned Lanes>
+void check_lane_row()
+{
+  CAPTURE(Lanes);
+  std::vector<int> moved(Lanes * 8);
+  for (unsigned k = 0; k < 8; ++k) {
+    for (unsigned lane = 0; lane < Lanes; ++lane) {
+      using row         = detail::lane_row<Lanes>;
+      unsigned const at = row::owner(lane, k) * 8 + row::element(lane, k);
+      // Four lanes have halves of eights in turn.
+      REQUIRE(at / Lanes == (Lanes == 4 ? k % 4 * 2 + k / 4 : k));
+      ++moved[at];
+    }
+  }
+  CHECK(std::count(moved.begin(), moved.end(), 1) == static_cast<std::ptrdiff_t>(moved.size()));
+}
+
+TEST_CASE("[kernels] lanes that move an element each of chunks at edges move neighbours")
+{
+  check_lane_row<4>();
+  check_lane_row<8>();
+  check_lane_row<16>();
+  check_lane_row<32>();
+}
+
 TEST_CASE("[kernels] blocks add up the chunks of one tensor together")
 {
   compare_kernels<tracked_global, float>(

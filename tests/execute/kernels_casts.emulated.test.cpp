@@ -18,7 +18,11 @@ using namespace tersum::tests;
 TEST_CASE_TEMPLATE("[kernels] casts", Element, float, half, bfloat16)
 {
   SUBCASE("fp32") { compare_all<Element>(presets::fp32); }
-  SUBCASE("fp16") { compare_all<Element>(presets::fp16); }
+  SUBCASE("fp16")
+  {
+    compare_all<Element>(presets::fp16);
+    compare_offsets<Element>(presets::fp16);
+  }
   SUBCASE("bf16") { compare_all<Element>(presets::bf16); }
 }
 

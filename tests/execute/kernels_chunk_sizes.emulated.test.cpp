@@ -60,6 +60,12 @@ TEST_CASE_TEMPLATE("[kernels] chunks up to a block's",
   compare_orders<float>(Codec{});
 }
 
+TEST_CASE("[kernels] chunks that share a warp or are a block's begin anywhere")
+{
+  compare_offsets<float>(tracked<128>{});
+  compare_offsets<float>(fed_back<2048>{});
+}
+
 TEST_CASE("[kernels] blocks add up the chunks of one tensor in any order")
 {
   constexpr std::array both{emulator::forward, emulator::reverse};

@@ -23,6 +23,7 @@ TEST_CASE("[kernels] rotated_sat2_ef equals the CPU executor")
 TEST_CASE("[kernels] rotated_sat4_ef equals the CPU executor")
 {
   compare_preset(presets::rotated_sat4_ef);
+  compare_offsets<float>(presets::rotated_sat4_ef);
 }
 
 TEST_CASE("[kernels] rotated_sat8_ef equals the CPU executor")

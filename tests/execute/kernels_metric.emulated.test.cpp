@@ -38,6 +38,7 @@ TEST_CASE("[execute] two shots in a metric have the same bytes in kernels")
   tests::compare_sizes<float>(shot<1024>{});
   tests::compare_orders<bfloat16>(shot<256>{}, 3, true);
   tests::compare_buckets<float>(shot<256, error_feedback>{});
+  tests::compare_offsets<float>(shot<256, error_feedback>{});
 }
 
 TEST_CASE("[execute] scales in bfloat16 have the same bytes in kernels")
@@ -50,6 +51,7 @@ TEST_CASE("[execute] codes that are summed in a metric have the same bytes in ke
 {
   tests::compare_orders<float>(in_lanes<rms_range<tracked_correlation>, error_feedback>{}, 3, true);
   tests::compare_buckets<tersum::half>(in_lanes<absmax_range<fixed_headroom>>{});
+  tests::compare_offsets<tersum::half>(in_lanes<absmax_range<fixed_headroom>>{});
 }
 
 TEST_CASE("[execute] chunks of several widths in a metric have the same bytes in kernels")

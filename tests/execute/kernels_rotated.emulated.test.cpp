@@ -65,6 +65,7 @@ TEST_CASE("[kernels] sums of the largest codes are decoded as on the CPU")
 TEST_CASE("[kernels] rotated_sat4 equals the CPU executor")
 {
   compare_preset(presets::rotated_sat4);
+  compare_offsets<float>(presets::rotated_sat4);
 }
 
 }  // namespace

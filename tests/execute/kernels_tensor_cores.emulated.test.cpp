@@ -188,7 +188,7 @@ TEST_CASE("[kernels] tensor cores work on the tensors of a bucket as on one vect
 {
   exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = clip<4>}},
                                        .gradient = odd_bucket().gradient()};
-  for (bool const misaligned : {false, true}) {
+  for (int const misaligned : {0, 1}) {
     CAPTURE(misaligned);
     c.misaligned    = misaligned;
     auto const want = exchange_once(c, emulator::forward, all_cpu);
@@ -201,8 +201,10 @@ TEST_CASE("[kernels] whether a pointer is aligned does not show in what tensor c
   exchange_case<fast<256>, bfloat16> c{.codec    = {.range = {.clip = clip<4>}},
                                        .gradient = {.coordinates = 5000}};
   auto const aligned = exchange_once(c, emulator::forward, all_gpu);
-  c.misaligned       = true;
-  CHECK(exchange_once(c, emulator::forward, all_gpu).codes == aligned.codes);
+  for (c.misaligned = 1; c.misaligned < 16; ++c.misaligned) {
+    CAPTURE(c.misaligned);
+    CHECK(exchange_once(c, emulator::forward, all_gpu).codes == aligned.codes);
+  }
 }
 
 TEST_CASE("[kernels] ranks with tensor cores and ranks without end with equal bits")

@@ -47,7 +47,11 @@ TEST_CASE("[kernels] two shots of fixed chunks, the other presets")
 
 TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 {
-  SUBCASE("1024, 2 bits") { compare_all<half>(presets::two_shot_2_ef); }
+  SUBCASE("1024, 2 bits")
+  {
+    compare_all<half>(presets::two_shot_2_ef);
+    compare_offsets<half>(presets::two_shot_2_ef);
+  }
   SUBCASE("256, 3 bits") { compare_all<float>(shot<256, 3, error_feedback>{}); }
   SUBCASE("512, 4 bits up and 1 down")
   {
@@ -62,7 +66,11 @@ TEST_CASE("[kernels] two shots with feedback on ranks and owners")
 TEST_CASE("[kernels] two shots with a width for every chunk")
 {
   SUBCASE("4 bits") { compare_all<float>(presets::allocated_4); }
-  SUBCASE("2 bits with feedback") { compare_all<float>(presets::allocated_2_ef); }
+  SUBCASE("2 bits with feedback")
+  {
+    compare_all<float>(presets::allocated_2_ef);
+    compare_offsets<float>(presets::allocated_2_ef);
+  }
   SUBCASE("up to 16 bits, with feedback")
   {
     using chunker = allocated_chunks<256, 2, 8, 10, 13, 16>;

@@ -120,6 +120,23 @@ void compare_one(Codec const& codec, std::uint64_t coordinates = 100003)
     {.codec = codec, .gradient = {.coordinates = coordinates}, .world = 2, .steps = 2});
 }
 
+//! @brief Wherever a gradient begins, the device gives it the bytes of an aligned one.
+template <class Element, class Codec>
+void compare_offsets(Codec const& codec)
+{
+  stream const on;
+  exchange_trace aligned;
+  for_each_offset<Element>(codec, [&](exchange_case<Codec, Element> c) {
+    auto const record = [&] {
+      return record_exchange<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5});
+    };
+    exchange_trace const got = record();
+    c.misaligned             = 0;
+    if (aligned.empty()) { aligned = record(); }
+    CHECK(difference(got, aligned) == "");
+  });
+}
+
 //! @brief A codec on sizes about its chunk's and up to a million, on buckets, aligned and not, with values that are not finite.
 template <class Element, class Codec>
 void compare_all(Codec const& codec)

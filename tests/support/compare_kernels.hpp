@@ -150,6 +150,26 @@ void compare_buckets(Codec const& codec)
                                    .non_finite_step = 1});
 }
 
+//! @brief Wherever a gradient begins, CPU and kernels give it the bytes that they give an aligned one.
+template <class Element, class Codec>
+void compare_offsets(Codec const& codec)
+{
+  exchange_trace aligned[2];
+  for_each_offset<Element>(codec, [&](exchange_case<Codec, Element> c) {
+    auto const record = [&](bool in_kernels) {
+      case_of<Codec, Element> const one{c};
+      return in_kernels ? one.record(emulated_executor{}, std::byte{0xa5})
+                        : one.record(cpu_executor{.threads = 1}, std::byte{0x5a});
+    };
+    exchange_trace const got[2] = {record(false), record(true)};
+    c.misaligned                = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (aligned[i].empty()) { aligned[i] = record(i != 0); }
+      CHECK(difference(got[i], aligned[i]) == "");
+    }
+  });
+}
+
 //! @brief What depends on where a chunk lies: thread orders, with values that are not finite, and buckets.
 template <class Element, class Codec>
 void compare_places(Codec const& codec)

@@ -39,8 +39,8 @@ struct exchange_case {
   layout gradient{};
   int world             = 2;
   int steps             = 3;
-  bool misaligned       = false;  //!< Gradients begin one element after a multiple of 16 bytes.
-  int non_finite_step   = -1;     //!< The step, from 0, in which gradients hold a NaN and an Inf.
+  int misaligned        = 0;   //!< How many elements after a multiple of 16 bytes gradients begin.
+  int non_finite_step   = -1;  //!< The step, from 0, in which gradients hold a NaN and an Inf.
   reduction_order order = reduction_order::ring;
   bool hostile       = false;  //!< What arrives in every round is not what was sent: see `disturb`.
   std::uint64_t seed = 0x0123456789abcdef;
@@ -48,9 +48,9 @@ struct exchange_case {
   friend std::ostream& operator<<(std::ostream& out, exchange_case const& c)
   {
     return out << c.gradient.coordinates << " coordinates, " << c.gradient.tensors.size()
-               << " tensors, " << c.world << " ranks, " << c.steps << " steps, "
-               << (c.misaligned ? "misaligned" : "aligned") << ", not finite in step "
-               << c.non_finite_step << (c.hostile ? ", hostile" : "");
+               << " tensors, " << c.world << " ranks, " << c.steps << " steps, " << c.misaligned
+               << " elements misaligned, not finite in step " << c.non_finite_step
+               << (c.hostile ? ", hostile" : "");
   }
 };
 
@@ -131,7 +131,7 @@ class exchange_ranks {
     for (int rank = 0; rank < c.world; ++rank) {
       auto const plan = plan_of(rank);
       memory_.emplace_back(plan.coordinates() * sizeof(Element),
-                           c.misaligned ? sizeof(Element) : 0,
+                           static_cast<std::size_t>(c.misaligned) * sizeof(Element),
                            plan.state_bytes(),
                            plan.workspace_bytes(),
                            fill);
@@ -472,6 +472,20 @@ void check_instruction_sets(Record const& record, exchange_trace const& referenc
       continue;
     }
     CHECK(difference(record(exec), reference) == "");
+  }
+}
+
+//! @brief Calls check(c) for gradients that begin at any element of a sector of memory but the first, and end within the eight
+//! neighbours of a thread.
+template <class Element, class Codec, class Check>
+void for_each_offset(Codec const& codec, Check const& check)
+{
+  constexpr std::uint64_t size = Codec::chunk_size;
+  exchange_case<Codec, Element> c{
+    .codec = codec, .gradient = {.coordinates = 2 * size + size / 4 * 3 - 5}, .steps = 2};
+  for (c.misaligned = 1; c.misaligned < static_cast<int>(32 / sizeof(Element)); ++c.misaligned) {
+    CAPTURE(c);
+    check(c);
   }
 }
 

@@ -28,23 +28,32 @@ TERSUM_BODY void flag_non_finite(exchange_args<Codec, Element> const& args, floa
   if (!is_finite(sum)) { raise_flag(args); }
 }
 
-//! @brief Converts eight coordinates, the others `Apart` behind the first four: at once where all of the `left` that there are
-//! from the first one on suffice, and source and target are aligned.
-template <int Apart, class From, class To, class Context, class Convert>
-TERSUM_BODY void convert_eight(
-  Context const& ctx, From const* from, To* to, int left, Convert convert)
+//! @brief Converts a chunk of `Size` coordinates by so many threads that `Count` are done at once: a thread's eight where the chunk is
+//! whole, and source and target are aligned; otherwise each time as many neighbours as there are threads, which fill sectors.
+//! @tparam Eight  A `thread_eight`.
+template <class Eight, int Count, int Size, class From, class To, class Context, class Convert>
+TERSUM_BODY void convert_chunk(
+  Context const& ctx, From const* from, To* to, std::uint32_t length, Convert const& convert)
 {
-  bool const aligned = left >= Apart + 4 && moves_at_once<Apart>(from) && moves_at_once<Apart>(to);
-  float v[8];
-  if (aligned) {
-    load_fours<Apart>(ctx, from, v);
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { v[j] = convert(v[j]); }
-    store_fours<Apart>(ctx, to, v);
+  constexpr int apart   = Eight::apart;
+  unsigned const thread = ctx.thread_rank();
+  // Not &&: one branch is enough.
+  bool const whole = length == Size, reads = moves_at_once<apart>(from),
+             writes = moves_at_once<apart>(to);
+  if (whole & reads & writes) {
+    auto const first = static_cast<unsigned>(Eight::first(static_cast<int>(thread)));
+    for (unsigned step = 0; step < Size; step += Count) {
+      float v[8];
+      load_fours<apart>(ctx, from + (first + step), v);
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) { v[j] = convert(v[j]); }
+      store_fours<apart>(ctx, to + (first + step), v);
+    }
   } else {
     TERSUM_NO_UNROLL
-    for (int j = 0; j < minimum(left, Apart + 4); j += j == 3 ? Apart - 3 : 1) {
-      ctx.store(to + j, Context::template element<To>(convert(Context::value(ctx.load(from + j)))));
+    for (std::uint32_t at = thread; at < length; at += Count / 8) {
+      ctx.store(to + at,
+                Context::template element<To>(convert(Context::value(ctx.load(from + at)))));
     }
   }
 }
@@ -55,34 +64,27 @@ template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element      = typename Codec::quantizer_type::element;
-  constexpr int at_once   = minimum(cast_threads<Context> * 8, Codec::chunk_size);
+  constexpr int size      = Codec::chunk_size;
+  constexpr int at_once   = minimum(cast_threads<Context> * 8, size);
   using eight             = thread_eight<Element, at_once>;
   chunk_entry const entry = args.table[ctx.block_rank()];
   // The payload has no bypassed coordinates, so that those before this chunk are subtracted from its offset.
   wire_element* const wire = reinterpret_cast<wire_element*>(args.payload) +
                              (entry.offset - args.records[entry.tensor].bypass);
   Element* const gradient = args.gradient + entry.offset;
-  auto const thread       = static_cast<int>(ctx.thread_rank());
   if constexpr (at_once < cast_threads<Context> * 8) {
-    if (thread >= at_once / 8) { return; }
+    if (ctx.thread_rank() >= at_once / 8) { return; }
   }
-  [[maybe_unused]] bool sound = true;
-  for (int step = 0; step < Codec::chunk_size; step += at_once) {
-    int const within = step + eight::first(thread);
-    int const left   = static_cast<int>(entry.length) - within;
-    if (left <= 0) { break; }
-    if constexpr (Encode) {
-      convert_eight<eight::apart>(
-        ctx, gradient + within, wire + within, left, [](float value) { return value; });
-    } else {
-      float const share = Context::divide(1.0f, static_cast<float>(args.world));
-      convert_eight<eight::apart>(ctx, wire + within, gradient + within, left, [&](float sum) {
-        sound = sound && is_finite(sum);
-        return Context::multiply(sum, share);
-      });
-    }
-  }
-  if constexpr (!Encode) {
+  if constexpr (Encode) {
+    convert_chunk<eight, at_once, size>(
+      ctx, gradient, wire, entry.length, [](float value) { return value; });
+  } else {
+    float const share = Context::divide(1.0f, static_cast<float>(args.world));
+    bool sound        = true;
+    convert_chunk<eight, at_once, size>(ctx, wire, gradient, entry.length, [&](float sum) {
+      sound = sound && is_finite(sum);
+      return Context::multiply(sum, share);
+    });
     if (!sound) { raise_flag(args); }
   }
 }

@@ -21,7 +21,8 @@
 namespace tersum::inline v0::detail {
 
 //! @brief A chunk of 16-bit values, rotated to the wire arrangement by `tile_hadamard`; returns the scale of its values.
-template <bool Edge, class Codec, class Element, class Context>
+//! @tparam Edge, Regular  As `find_chunk` has them.
+template <bool Edge, bool Regular, class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY float rotate_on_tiles(Context const& ctx,
                                                 exchange_args<Codec, Element> const& args,
                                                 own_chunk<Codec> const& mine,
@@ -43,7 +44,8 @@ template <bool Edge, class Codec, class Element, class Context>
       tiles::exponent(ctx, chunk < args.chunks ? ctx.load(&args.steps[chunk].encode) : 0.0f);
   }
   std::uint32_t pairs[16];
-  load_pairs<Edge>(ctx, args, read, pairs);
+  load_as_edge<Edge, Regular>(
+    ctx, args, read, [&]<bool AtEdge>() { load_pairs<AtEdge>(ctx, args, read, pairs); });
   apply_signs(ctx, args.header->sign_key, mine, pairs);
   tiles::to_wire(ctx, pairs, between, reinterpret_cast<word4*>(storage), lane, v);
   return tiles::remaining_scale(ctx, scale, exponent);
@@ -81,13 +83,14 @@ template <class Codec, class Element, class Context>
 //!
 //! Reads the gradient (and residual) once, writes lane_bits/8 bytes a coordinate (and the residual). Needs
 //! `threads_per_block` threads, `shared_bytes` of shared memory, `grid_of` blocks.
-template <bool Edge, class Codec, class Element, class Context>
+//! @tparam Edge, Regular  As `find_chunk` has them.
+template <bool Edge, bool Regular = !Edge, class Codec, class Element, class Context>
 TERSUM_BODY void encode_chunks(Context const& ctx,
                                exchange_args<Codec, Element> const& args,
                                std::uint64_t first_chunk)
 {
   using hadamard        = typename own_chunk<Codec>::hadamard;
-  own_chunk<Codec> mine = find_chunk<Edge>(ctx, args, first_chunk);
+  own_chunk<Codec> mine = find_chunk<Edge, false, Regular>(ctx, args, first_chunk);
   payload_place place{};
   if constexpr (selects<Codec>) {
     // Chunks that do not travel are only read for what feedback keeps of them.
@@ -103,9 +106,9 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   float scale       = mine.active ? ctx.load(&args.steps[mine.chunk].encode) : 0.0f;
   float value_scale = scale;  // of what comes out of the rotation
   if constexpr (encodes_on_tiles<Codec, Element>) {
-    value_scale = rotate_on_tiles<Edge>(ctx, args, mine, scale, storage, v);
+    value_scale = rotate_on_tiles<Edge, Regular>(ctx, args, mine, scale, storage, v);
   } else {
-    load_signed<Edge>(ctx, args, mine, storage, v);
+    load_signed<Edge, Regular>(ctx, args, mine, storage, v);
     if constexpr (delays<Codec>) {
       scale       = scale_on_its_own(ctx, args, mine, scale, v);
       value_scale = scale;

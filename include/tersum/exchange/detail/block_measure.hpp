@@ -9,6 +9,7 @@
 
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/detail/lane_row.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
@@ -37,6 +38,20 @@ inline constexpr chunk_grid norms_grid{.chunks_a_block =
                                        .threads = 128,
                                        .shared  = 0};
 
+//! @brief Eight values at an edge, of which `left` exist; the others are zeros. All threads of the warp call it.
+//! @param load  load(at): the value `at` places after the thread's first, or before. Neighbouring lanes load neighbours.
+template <class Shape, class Context, class Load>
+TERSUM_BODY void load_edge_for_norm(Context const& ctx, int left, float* v, Load const& load)
+{
+  using row         = lane_row<Shape::lanes>;
+  auto const member = ctx.thread_rank() % Shape::lanes;
+  row::load(ctx, member, v, [&](unsigned owner, unsigned element) {
+    int const at =
+      static_cast<int>(owner * Shape::row + element) - static_cast<int>(member * Shape::row);
+    return at < left ? load(at) : 0.0f;
+  });
+}
+
 //! @brief `load_for_norm` where the residual is in blocks.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_beside_blocks(Context const& ctx,
@@ -51,14 +66,15 @@ TERSUM_BODY void load_beside_blocks(Context const& ctx,
   float const weight = weight_of_kept(args);
   float kept[8]      = {};
   if (!Edge || left > 0) { load_eight_of_block(ctx, args.residual + chunk, within, kept); }
-  if constexpr (!Edge) { load_eight(ctx, args.gradient + first, v); }
+  if constexpr (Edge) {
+    load_edge_for_norm<codec_norm_shape<Codec, Element>>(
+      ctx, left, v, [&](int at) { return Context::value(ctx.load(args.gradient + first + at)); });
+  } else {
+    load_eight(ctx, args.gradient + first, v);
+  }
   TERSUM_UNROLL
   for (int j = 0; j < 8; ++j) {
-    if constexpr (Edge) {
-      v[j] = 0.0f;
-      if (j >= left) { continue; }
-      v[j] = Context::value(ctx.load(args.gradient + (first + static_cast<unsigned>(j))));
-    }
+    if (Edge && j >= left) { continue; }
     v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
   }
 }
@@ -81,20 +97,15 @@ TERSUM_BODY void load_for_norm(Context const& ctx,
   } else if constexpr (Codec::rotates_all) {
     load_eight(ctx, args.rotated + first, v);
   } else if constexpr (Edge) {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      v[j] = 0.0f;
-      if (j < left) {
-        std::uint64_t const at = first + static_cast<unsigned>(j);
-        v[j]                   = Context::value(ctx.load(args.gradient + at));
-        if constexpr (adds_kept<Codec>) {
-          context_arithmetic<Context> const math{};
-          float const before = Context::value(ctx.load(args.residual + at));
-          float const kept   = weighed<Codec>(math, weight, before);
-          v[j]               = args.codec.feedback.before(math, v[j], kept);
-        }
+    load_edge_for_norm<codec_norm_shape<Codec, Element>>(ctx, left, v, [&](int at) {
+      float value = Context::value(ctx.load(args.gradient + first + at));
+      if constexpr (adds_kept<Codec>) {
+        context_arithmetic<Context> const math{};
+        float const before = Context::value(ctx.load(args.residual + first + at));
+        value = args.codec.feedback.before(math, value, weighed<Codec>(math, weight, before));
       }
-    }
+      return value;
+    });
   } else {
     load_eight(ctx, args.gradient + first, v);
     if constexpr (adds_kept<Codec>) {
@@ -158,7 +169,8 @@ TERSUM_BODY void store_norm(Context const& ctx,
   }
 }
 
-//! @brief The norms of a warp's chunks from `first` on, whole or not. Each group of lanes takes one after the other.
+//! @brief The norms of a warp's chunks from `first` on, whole or not. Each group of lanes takes one after the other, sixteen
+//! bytes at a time where those of all groups are whole and aligned.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void edge_norms(Context const& ctx,
                             exchange_args<Codec, Element> const& args,
@@ -180,7 +192,7 @@ TERSUM_BODY void edge_norms(Context const& ctx,
     float parts[1][shape::rows];
     std::uint64_t const begin = offset + member * shape::row;
     int const left            = static_cast<int>(length) - static_cast<int>(member * shape::row);
-    if (is_regular(args, offset, length)) {
+    if (ctx.warp_max(is_regular(args, offset, length) ? 0u : 1u) == 0) {
       add_squares<false>(ctx, args, begin, left, parts[0], chunk, member * shape::row);
     } else {
       add_squares<true>(ctx, args, begin, left, parts[0], chunk, member * shape::row);

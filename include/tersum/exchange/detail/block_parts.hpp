@@ -198,7 +198,7 @@ struct own_part {
           for (int k = 0; k < 32; ++k) { v[k] = Context::multiply(weight, v[k]); }
         }
       }
-      divide_by_scales<true>(ctx, args, mine, v);
+      divide_by_scales<true, false>(ctx, args, mine, v);
       to_wire(v);
     }
     for (std::uint32_t rank = 0; rank < map.world; ++rank) {

@@ -145,7 +145,7 @@ TERSUM_BODY void add_held(Context const& ctx,
   float held[32];
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    load_quarter<Edge>(ctx, mine, mine.active, args.gradient + mine.offset, r, held + 8 * r);
+    load_eights<Edge>(ctx, mine, args.gradient + mine.offset, r, held + 8 * r);
   }
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) { v[i] = Context::add(held[i], v[i]); }

@@ -53,27 +53,37 @@ TERSUM_BODY void share_cut_chunk(Context const& ctx, exchange_args<Codec, Elemen
   }
 }
 
-//! @brief Writes those coordinates of a chunk that lie in this rank's shard to the shard.
+//! @brief Writes those coordinates of a chunk that lie in this rank's shard to the shard. All threads of the warp call it.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void store_in_shard(Context const& ctx,
                                 exchange_args<Codec, Element> const& args,
                                 own_chunk<Codec> const& mine,
                                 float const (&v)[32])
 {
-  std::uint64_t const end = mine.offset + static_cast<std::uint64_t>(mine.length);
-  if (mine.offset >= args.parts.begin && end <= args.parts.end) {
-    own_chunk<Codec> in_shard = mine;
-    in_shard.offset           = mine.offset - args.parts.begin;
-    store_chunk(ctx, in_shard, v, args.gradient);
+  auto const begin     = static_cast<std::int64_t>(mine.offset - args.parts.begin);
+  Element* const chunk = args.gradient + begin;
+  int const before     = begin < 0 ? static_cast<int>(-begin) : 0;
+  // What there is of the chunk up to the end of the shard.
+  own_chunk<Codec> in_shard = mine;
+  std::uint64_t const left  = args.parts.end - mine.offset;
+  if (left < static_cast<std::uint64_t>(mine.length)) { in_shard.length = static_cast<int>(left); }
+  bool const at_once =
+    !mine.active || (before == 0 && moves_in_eights<Codec::chunk_size>(chunk, in_shard.length));
+  if (ctx.warp_max(at_once ? 0u : 1u) == 0) {
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      store_quarter<false>(ctx, mine, mine.active, v + 8 * r, chunk, r);
+    }
     return;
   }
+  edge_rows<Codec> const rows{in_shard};
   TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    std::uint64_t const at = mine.offset + static_cast<std::uint64_t>(mine.coordinate(i));
-    if (at < end && at >= args.parts.begin && at < args.parts.end) {
-      ctx.store(args.gradient + (at - args.parts.begin),
-                Context::template finite_element<Element>(v[i]));
-    }
+  for (int r = 0; r < 4; ++r) {
+    rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
+      if (static_cast<int>(at) >= before - r * rows.quarter) {
+        ctx.store(chunk + at + r * rows.quarter, Context::template finite_element<Element>(value));
+      }
+    });
   }
 }
 
@@ -101,9 +111,8 @@ TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> con
     if (own.mine.active) { finite = finite && is_finite(own.scale_in(part)); }
   }
   own.rotate_back(v);
-  multiply_by_scales<true>(ctx, args, own.mine, v);
-  if (!own.mine.active) { return; }
-  if (!finite && own.mine.thread == 0) { raise_flag(args); }
+  multiply_by_scales<true, false>(ctx, args, own.mine, v);
+  if (own.mine.active && !finite && own.mine.thread == 0) { raise_flag(args); }
   store_in_shard(ctx, args, own.mine, v);
 }
 

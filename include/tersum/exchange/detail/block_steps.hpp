@@ -93,13 +93,10 @@ inline constexpr bool derives_in_encode =
 template <class Codec, class Element, class Context>
 TERSUM_BODY void derive_and_encode(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  using hadamard              = typename own_chunk<Codec>::hadamard;
   own_chunk<Codec> const mine = number_chunk<Codec>(ctx, 0);
   if (mine.thread == 0 && mine.chunk < args.chunks) { derive_step(args, mine.chunk); }
-  hadamard::synchronize(ctx);
-  encode_chunks<false>(ctx, args, 0);
-  hadamard::synchronize(ctx);
-  encode_chunks<true>(ctx, args, 0);
+  own_chunk<Codec>::hadamard::synchronize(ctx);
+  encode_chunks<true, true>(ctx, args, 0);
 }
 
 //! @brief How many blocks the tensor bodies take.

@@ -188,7 +188,7 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   // Parts begin anywhere among the chunks, so that none of them counts as regular.
-  multiply_by_scales<true>(ctx, args, own.mine, v);
+  multiply_by_scales<true, false>(ctx, args, own.mine, v);
   if constexpr (in_metric<Codec>) {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
@@ -261,7 +261,12 @@ TERSUM_BODY void decode_parts(Context const& ctx,
   own.rotate_back(v);
   if constexpr (codes_differences<Codec>) {
     // A difference that is not finite leaves what all ranks hold as it was.
-    if (!(scale > 0.0f && is_finite(scale))) { return; }
+    bool const moves = scale > 0.0f && is_finite(scale);
+    if constexpr (Edge) {
+      own.mine.active = own.mine.active && moves;
+    } else if (!moves) {
+      return;
+    }
     add_held<Edge>(ctx, args, own.mine, v);
   } else if (!(scale > 0.0f)) {
     // The chunk has not travelled: zeros, or NaN if a gradient was not finite.

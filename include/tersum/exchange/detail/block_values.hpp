@@ -10,6 +10,7 @@
 #include <tersum/block/block_load.hpp>
 #include <tersum/block/block_norm.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/detail/lane_row.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_kept.hpp>
@@ -147,13 +148,20 @@ template <class Codec, class Context>
 //! chunks of the other kind come back inactive. The rotated copy of `full_hadamard` is always regular.
 //! @param first_chunk  At edges the bits of `edge_groups`.
 //! @tparam Ordered  Numbers are places in the order of widths.
-template <bool Edge, bool Ordered = false, class Codec, class Element, class Context>
+//! @tparam Regular  With `Edge`: the kernel has both kinds, and chunks are those from `first_chunk` on.
+template <bool Edge,
+          bool Ordered = false,
+          bool Regular = !Edge,
+          class Codec,
+          class Element,
+          class Context>
 [[nodiscard]] TERSUM_BODY own_chunk<Codec> find_chunk(Context const& ctx,
                                                       exchange_args<Codec, Element> const& args,
                                                       std::uint64_t first_chunk)
 {
-  own_chunk<Codec> mine = number_chunk<Codec>(ctx, Edge ? 0 : first_chunk);
-  if constexpr (Edge && !Codec::rotates_all) {
+  constexpr bool both   = Edge && Regular;
+  own_chunk<Codec> mine = number_chunk<Codec>(ctx, Edge && !Regular ? 0 : first_chunk);
+  if constexpr (Edge && !Regular && !Codec::rotates_all) {
     constexpr unsigned in_group = chunks_of_group<Codec>;
     auto const number           = static_cast<std::uint32_t>(mine.chunk);
     mine.chunk = edge_group<in_group>(args, first_chunk, number / in_group) + number % in_group;
@@ -170,7 +178,7 @@ template <bool Edge, bool Ordered = false, class Codec, class Element, class Con
       mine.offset       = entry.x | static_cast<std::uint64_t>(entry.y) << 32;
       std::uint32_t const length = entry.z;
       mine.length                = static_cast<int>(length);
-      mine.active                = is_regular(args, mine.offset, length) != Edge;
+      mine.active                = both || is_regular(args, mine.offset, length) != Edge;
     }
   }
   return mine;
@@ -198,6 +206,88 @@ template <class Codec>
   return mine.active && within < mine.length;
 }
 
+//! @brief The rows of eight values a lane that a warp moves of a chunk at an edge, one of each quarter.
+template <class Codec>
+struct edge_rows {
+  static constexpr unsigned lanes = lanes_of_chunk<Codec::chunk_size>;
+  static constexpr int quarter    = Codec::chunk_size / 4;
+  using row                       = lane_row<lanes>;
+
+  unsigned member;  //!< This thread's place among the lanes.
+  unsigned begin;   //!< Where the row begins in each quarter.
+  int length;       //!< Coordinates that exist in the chunk.
+
+  explicit TERSUM_INLINE edge_rows(own_chunk<Codec> const& mine)
+    : member{mine.thread % lanes}, begin{(mine.thread - member) * 8}, length{mine.active
+                                                                               ? mine.length
+                                                                               : 0}
+  {
+  }
+
+  //! @brief Eight neighbours, those of quarter r; zeros where there are none. All threads of the warp call it, and `store`.
+  //! @param load  load(at): the element so many places after the first one of the quarter, as a float or a word. Neighbouring
+  //!              lanes load neighbours.
+  template <class Context, class Value, class Load>
+  TERSUM_BODY void load(Context const& ctx, int r, Value* v, Load const& load) const
+  {
+    auto const load_one = [&](unsigned owner, unsigned element) {
+      unsigned const at = begin + owner * 8 + element;
+      return static_cast<int>(at) < length - r * quarter ? load(at) : Value{};
+    };
+    row::load(ctx, member, v, load_one);
+  }
+
+  //! @brief Writes eight neighbours, those that exist.
+  //! @param store  store(at, value): one of them, where `load` has it.
+  template <class Context, class Store>
+  TERSUM_BODY void store(Context const& ctx, int r, float const* v, Store const& store) const
+  {
+    auto const store_one = [&](unsigned owner, unsigned element, float value) {
+      unsigned const at = begin + owner * 8 + element;
+      if (static_cast<int>(at) < length - r * quarter) { store(at, value); }
+    };
+    row::store(ctx, member, v, store_one);
+  }
+};
+
+//! @brief Eight neighbours of a thread's coordinates, those of quarter r, of the array in which the chunk begins at `chunk`. At
+//! edges all threads of the warp call it.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void load_eights(
+  Context const& ctx, own_chunk<Codec> const& mine, Element const* chunk, int r, float* v)
+{
+  if constexpr (Edge) {
+    edge_rows<Codec> const rows{mine};
+    rows.load(ctx, r, v, [&](unsigned at) {
+      return Context::value(ctx.load(chunk + at + r * rows.quarter));
+    });
+  } else {
+    load_quarter<false>(ctx, mine, mine.active, chunk, r, v);
+  }
+}
+
+//! @brief Calls load.operator()<at_edge>(). Where a kernel has chunks of both kinds, a warp loads all of its chunks as edges if one of
+//! them is.
+//! @tparam Edge, Regular  As `find_chunk` has them.
+template <bool Edge, bool Regular, class Codec, class Element, class Context, class Load>
+TERSUM_BODY void load_as_edge(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              Load const& load)
+{
+  if constexpr (Edge && Regular) {
+    auto const length = static_cast<std::uint32_t>(mine.length);
+    bool const edge   = mine.active && !is_regular(args, mine.offset, length);
+    if (ctx.warp_max(edge ? 1u : 0u) != 0) {
+      load.template operator()<true>();
+    } else {
+      load.template operator()<false>();
+    }
+  } else {
+    load.template operator()<Edge>();
+  }
+}
+
 //! @brief This thread's 32 coordinates in the loaded arrangement, gradient plus residual; zeros where there are none.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_coordinates(Context const& ctx,
@@ -214,16 +304,18 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
           context_arithmetic<Context> const math{};
           return args.codec.feedback.before(math, value, weighed<Codec>(math, weight, kept));
         };
-        load_quarter<Edge>(ctx,
-                           mine,
-                           mine.active,
-                           from + mine.offset,
-                           r,
-                           v + 8 * r,
-                           args.residual + mine.offset,
-                           add);
+        auto const* const kept = args.residual + mine.offset;
+        if constexpr (Edge) {
+          edge_rows<Codec> const rows{mine};
+          rows.load(ctx, r, v + 8 * r, [&](unsigned at) {
+            return add(Context::value(ctx.load(from + mine.offset + at + r * rows.quarter)),
+                       Context::value(ctx.load(kept + at + r * rows.quarter)));
+          });
+        } else {
+          load_quarter<false>(ctx, mine, mine.active, from + mine.offset, r, v + 8 * r, kept, add);
+        }
       } else {
-        load_quarter<Edge>(ctx, mine, mine.active, from + mine.offset, r, v + 8 * r);
+        load_eights<Edge>(ctx, mine, from + mine.offset, r, v + 8 * r);
       }
     };
     if constexpr (Codec::rotates_all) {
@@ -247,7 +339,9 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
 
 //! @brief The scales of this thread's coordinates as they are kept, loaded arrangement, zeros where there are none; returns the
 //! largest magnitude of the chunk's scales. All threads of the warp call it.
-template <bool Edge, class Codec, class Element, class Context>
+//! @tparam InRows  Whether lanes load neighbours, in more instructions. Kernels of a rank's own part, which have all kinds of
+//!                 chunks, load an element at a time.
+template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY float load_scales(Context const& ctx,
                                             exchange_args<Codec, Element> const& args,
                                             own_chunk<Codec> const& mine,
@@ -257,7 +351,11 @@ template <bool Edge, class Codec, class Element, class Context>
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     auto const* const from = args.metric.scales + mine.offset;
-    load_quarter<Edge>(ctx, mine, mine.active, from, r, scales + 8 * r);
+    if constexpr (InRows == Edge) {
+      load_eights<Edge>(ctx, mine, from, r, scales + 8 * r);
+    } else {
+      load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
+    }
   }
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
@@ -269,7 +367,7 @@ template <bool Edge, class Codec, class Element, class Context>
 
 //! @brief Replaces values of the loaded arrangement by apply(value, scale) with their scales, raised to the least of the chunk.
 //! Without a metric nothing changes.
-template <bool Edge, class Codec, class Element, class Context, class Apply>
+template <bool Edge, bool InRows, class Codec, class Element, class Context, class Apply>
 TERSUM_BODY void apply_scales(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               own_chunk<Codec> const& mine,
@@ -278,7 +376,7 @@ TERSUM_BODY void apply_scales(Context const& ctx,
 {
   if constexpr (in_metric<Codec>) {
     float scales[32];
-    float const largest = load_scales<Edge>(ctx, args, mine, scales);
+    float const largest = load_scales<Edge, InRows>(ctx, args, mine, scales);
     float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = apply(v[i], raised_scale(scales[i], least)); }
@@ -286,24 +384,24 @@ TERSUM_BODY void apply_scales(Context const& ctx,
 }
 
 //! @brief Divides values of the loaded arrangement by their scales.
-template <bool Edge, class Codec, class Element, class Context>
+template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
 TERSUM_BODY void divide_by_scales(Context const& ctx,
                                   exchange_args<Codec, Element> const& args,
                                   own_chunk<Codec> const& mine,
                                   float (&v)[32])
 {
-  apply_scales<Edge>(
+  apply_scales<Edge, InRows>(
     ctx, args, mine, v, [](float value, float scale) { return Context::divide(value, scale); });
 }
 
 //! @brief Multiplies values of the loaded arrangement by their scales.
-template <bool Edge, class Codec, class Element, class Context>
+template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
 TERSUM_BODY void multiply_by_scales(Context const& ctx,
                                     exchange_args<Codec, Element> const& args,
                                     own_chunk<Codec> const& mine,
                                     float (&v)[32])
 {
-  apply_scales<Edge>(
+  apply_scales<Edge, InRows>(
     ctx, args, mine, v, [](float value, float scale) { return Context::multiply(value, scale); });
 }
 
@@ -318,7 +416,11 @@ TERSUM_BODY void store_coordinates(Context const& ctx,
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
     if constexpr (Edge) {
-      store_quarter<true>(ctx, mine, mine.active, v + 8 * r, to + mine.offset, r);
+      edge_rows<Codec> const rows{mine};
+      rows.store(ctx, r, v + 8 * r, [&](unsigned at, float value) {
+        ctx.store(to + mine.offset + at + r * rows.quarter,
+                  Context::template finite_element<Element>(value));
+      });
     } else if (mine.active) {
       // A branch of its own: nvcc makes more instructions of the same one behind an argument.
       store_quarter<false>(ctx, mine, true, v + 8 * r, to + mine.offset, r);
@@ -417,7 +519,13 @@ TERSUM_BODY void keep_lost(Context const& ctx,
       }
     }
     round_to_kept<residual_element<Codec>>(mine, draw_of_kept(args, mine.chunk, args.rank), v);
-    if (keeps) { store_coordinates<Edge>(ctx, args.residual, mine, v); }
+    if constexpr (Edge) {
+      own_chunk<Codec> kept = mine;
+      kept.active           = mine.active && keeps;
+      store_coordinates<true>(ctx, args.residual, kept, v);
+    } else if (keeps) {
+      store_coordinates<false>(ctx, args.residual, mine, v);
+    }
   }
 }
 
@@ -524,25 +632,25 @@ TERSUM_BODY void load_pairs(Context const& ctx,
                             std::uint32_t (&pairs)[16])
 {
   constexpr int quarter      = Codec::chunk_size / 4;
-  Element const* const first = args.gradient + mine.offset + mine.thread * 8;
+  Element const* const chunk = args.gradient + mine.offset;
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    word4 four{};
-    if constexpr (!Edge) {
-      if (mine.active) { four = ctx.load(reinterpret_cast<word4 const*>(first + r * quarter)); }
-    }
-    pairs[4 * r]     = four.x;
-    pairs[4 * r + 1] = four.y;
-    pairs[4 * r + 2] = four.z;
-    pairs[4 * r + 3] = four.w;
     if constexpr (Edge) {
+      std::uint32_t eight[8];
+      edge_rows<Codec>{mine}.load(ctx, r, eight, [&](unsigned at) {
+        return static_cast<std::uint32_t>(ctx.load(chunk + at + r * quarter).bits);
+      });
       TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) {
-        if (exists(mine, r, j)) {
-          pairs[4 * r + j / 2] |=
-            static_cast<std::uint32_t>(ctx.load(first + (r * quarter + j)).bits) << 16 * (j % 2);
-        }
+      for (int j = 0; j < 4; ++j) { pairs[4 * r + j] = eight[2 * j] | eight[2 * j + 1] << 16; }
+    } else {
+      word4 four{};
+      if (mine.active) {
+        four = ctx.load(reinterpret_cast<word4 const*>(chunk + mine.thread * 8 + r * quarter));
       }
+      pairs[4 * r]     = four.x;
+      pairs[4 * r + 1] = four.y;
+      pairs[4 * r + 2] = four.z;
+      pairs[4 * r + 3] = four.w;
     }
   }
 }
@@ -565,7 +673,8 @@ TERSUM_BODY void apply_signs(Context const&,
 //! @brief `load_coordinates` in the units of the metric, then what of the rotation comes before `to_wire`: the signs, which 16-bit values take two at a time, in
 //! words, or, in memory, all of it.
 //! @param storage  Of the chunk's tile.
-template <bool Edge, class Codec, class Element, class Context>
+//! @tparam Edge, Regular  As `find_chunk` has them.
+template <bool Edge, bool Regular = !Edge, class Codec, class Element, class Context>
 TERSUM_BODY void load_signed(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
                              own_chunk<Codec> const& mine,
@@ -575,7 +684,8 @@ TERSUM_BODY void load_signed(Context const& ctx,
   if constexpr (Codec::rotates_chunks && sizeof(Element) == 2 && !feeds_back<Codec> &&
                 !in_metric<Codec>) {
     std::uint32_t pairs[16];
-    load_pairs<Edge>(ctx, args, mine, pairs);
+    load_as_edge<Edge, Regular>(
+      ctx, args, mine, [&]<bool AtEdge>() { load_pairs<AtEdge>(ctx, args, mine, pairs); });
     apply_signs(ctx, args.header->sign_key, mine, pairs);
     TERSUM_UNROLL
     for (int p = 0; p < 16; ++p) {
@@ -583,8 +693,10 @@ TERSUM_BODY void load_signed(Context const& ctx,
       v[2 * p + 1] = Context::value(Element{static_cast<std::uint16_t>(pairs[p] >> 16)});
     }
   } else {
-    load_coordinates<Edge>(ctx, args, mine, v);
-    divide_by_scales<Edge>(ctx, args, mine, v);
+    load_as_edge<Edge, Regular>(ctx, args, mine, [&]<bool AtEdge>() {
+      load_coordinates<AtEdge>(ctx, args, mine, v);
+      divide_by_scales<AtEdge>(ctx, args, mine, v);
+    });
     begin_forward<true>(ctx, args, mine, storage, v);
   }
 }
