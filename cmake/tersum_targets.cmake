@@ -298,6 +298,12 @@ endfunction()
 # tersum.codegen.<architecture> that holds them to tests/codegen/budgets*.json.
 function(tersum_add_codegen_test architecture)
   file(GLOB budgets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/codegen/budgets*.json")
+  set(nccl)
+  if(TERSUM_CODEGEN_NCCL)
+    set(nccl -isystem "${TERSUM_NCCL_INCLUDE}")
+  else()
+    list(REMOVE_ITEM budgets "${PROJECT_SOURCE_DIR}/tests/codegen/budgets_nccl.json")
+  endif()
   set(cubins)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source STEM name)
@@ -307,7 +313,7 @@ function(tersum_add_codegen_test architecture)
     add_custom_command(
       OUTPUT "${cubin}"
       COMMAND "${CMAKE_CUDA_COMPILER}" -std=c++20 -O3 -DNDEBUG -arch=${architecture} -cubin -I
-              "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/tests" -MD -MT "${cubin}" -MF "${cubin}.d" -o
+              "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/tests" ${nccl} -MD -MT "${cubin}" -MF "${cubin}.d" -o
               "${cubin}" "${source}"
       DEPENDS "${source}"
       DEPFILE "${cubin}.d"
