@@ -20,16 +20,23 @@ namespace tersum::tests {
 //! The exchanges of a case, one after the other; those from the second on know what the ones before have kept.
 inline constexpr int fused_steps = 4;
 
+//! Of chunks that take all threads of a block, which share memory, in bytes that every transport adds.
+using sums_of_long_chunks = codec<fixed_chunks<2048>,
+                                  partial_hadamard<2048>,
+                                  rms_range<no_headroom>,
+                                  stochastic_quantizer<4>,
+                                  widening_sum<4, 8>>;
+
 //! @brief Calls visit(name, codec, element) for each case.
 template <class Visit>
 void for_each_fused_case(Visit const& visit)
 {
   visit("rotated_sat4", presets::rotated_sat4, float{});
-  visit("rotated_sat8, bfloat16", presets::rotated_sat8, bfloat16{});
+  visit("sums of long chunks, bfloat16", sums_of_long_chunks{}, bfloat16{});
   visit("rotated_sat4_ef", presets::rotated_sat4_ef, float{});
   visit("delayed_sat8", presets::delayed_sat8, float{});
   visit("two_shot_4", presets::two_shot_4, float{});
-  visit("two_shot_4, bfloat16", presets::two_shot_4, bfloat16{});
+  visit("two_shot_8, with tables, bfloat16", presets::two_shot_8, bfloat16{});
   visit("two_shot_1_3", presets::two_shot_1_3, float{});
 }
 

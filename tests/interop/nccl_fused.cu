@@ -18,15 +18,13 @@
 #include <interop/nccl_conformance.hpp>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tersum::tests {
 
-namespace {
-
-constexpr std::size_t room = 1 << 20;  // bytes
-
-//! Flags with a fault, whose number lies behind them.
+//! Flags with a fault, whose number lies behind them. (Not of this file alone: kernels that take it are hidden, which only what has
+//! external linkage can be.)
 class faulty_flags : public detail::fused_flags {
  public:
   __device__ faulty_flags(detail::symmetric_place const& place, std::uint32_t blocks)
@@ -72,6 +70,19 @@ class faulty_flags : public detail::fused_flags {
  private:
   flag_fault fault_;
 };
+
+namespace {
+
+constexpr std::size_t room = 1 << 20;  // bytes
+
+// What another chunk decides, or what lies anywhere in the payload, does not fit tiles.
+template <auto const& Preset>
+inline constexpr bool fuses = detail::fuses_sums<std::remove_cvref_t<decltype(Preset)>> ||
+                              detail::fuses_parts<std::remove_cvref_t<decltype(Preset)>>;
+static_assert(fuses<presets::rotated_sat2> && fuses<presets::rotated_sat8_ef>);
+static_assert(!fuses<presets::two_shot_4_ef> && !fuses<presets::allocated_4>);
+static_assert(!fuses<presets::allocated_sat_4> && !fuses<presets::topkc_b2>);
+static_assert(!fuses<presets::fp16> && !fuses<presets::gathered_2_ef>);
 
 //! `nccl_fused` with such flags.
 struct faulty_fused {
@@ -203,7 +214,18 @@ int count_failures(nccl_rank const& on, symmetric_shape const& shape, std::span<
     }
     return shape.must_run ? 1 : 0;
   }
-  int failures      = 0;
+  // As after 2^32 - 1 turns, so that the first one is the last number and the next ones are small; then all ranks meet.
+  int failures =
+    cudaMemset(memory.data() + fused.workspace().size(),
+               0xff,
+               memory.size() - fused.workspace().size()) == cudaSuccess &&
+        cudaMemset(memory.data(), 0, 4) == cudaSuccess &&
+        ncclAllReduce(
+          memory.data(), memory.data(), 1, ncclUint32, ncclSum, on.communicator, on.stream) ==
+          ncclSuccess &&
+        cudaStreamSynchronize(on.stream) == cudaSuccess
+      ? 0
+      : 1;
   auto const expect = [&](bool ok, std::string_view name, std::uint64_t coordinates) {
     if (ok) { return; }
     ++failures;
