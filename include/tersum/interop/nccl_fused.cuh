@@ -46,8 +46,9 @@ template <class Codec>
 //!     tersum::nccl_fused const fused{communicator, exec, memory};   // memory: fused_memory_bytes(plan) bytes of ncclMemAlloc
 //!     status = all_reduce_mean(exec, plan, gradient, state, fused.workspace(), std::cref(fused));
 //!
-//! Calls can be captured in a CUDA graph. A kernel waits for all ranks, without a limit of time, and no abort of the communicator
-//! ends it: a rank that has to be given up is given up with its process.
+//! Calls can be captured in a CUDA graph. When the kernel of a rank has ended, no other rank touches its memory. A kernel waits for
+//! all ranks, without a limit of time, and no abort of the communicator ends it: a rank that has to be given up is given up with
+//! its process.
 class nccl_fused {
  public:
   //! @brief Collective: every rank makes the object, and destroys it before the communicator. Waits for the executor's stream.
