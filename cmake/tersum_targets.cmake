@@ -298,16 +298,23 @@ endfunction()
 # tersum.codegen.<architecture> that holds them to tests/codegen/budgets*.json.
 function(tersum_add_codegen_test architecture)
   file(GLOB budgets CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/codegen/budgets*.json")
+  if(NOT TERSUM_CODEGEN_NCCL)
+    list(REMOVE_ITEM budgets "${PROJECT_SOURCE_DIR}/tests/codegen/budgets_nccl.json")
+  endif()
   set(cubins)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source STEM name)
     set(cubin "${PROJECT_BINARY_DIR}/codegen/${architecture}/${name}.cubin")
     cmake_path(GET cubin PARENT_PATH folder)
     file(MAKE_DIRECTORY "${folder}")
+    set(nccl)
+    if(name STREQUAL nccl_kernels)
+      set(nccl -isystem "${TERSUM_NCCL_INCLUDE}")
+    endif()
     add_custom_command(
       OUTPUT "${cubin}"
       COMMAND "${CMAKE_CUDA_COMPILER}" -std=c++20 -O3 -DNDEBUG -arch=${architecture} -cubin -I
-              "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/tests" -MD -MT "${cubin}" -MF "${cubin}.d" -o
+              "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/tests" ${nccl} -MD -MT "${cubin}" -MF "${cubin}.d" -o
               "${cubin}" "${source}"
       DEPENDS "${source}"
       DEPFILE "${cubin}.d"

@@ -42,15 +42,40 @@ struct nccl_rank {
 template <int Group>
 [[nodiscard]] int check_nccl_group(nccl_rank const& on);
 
-//! @brief How `nccl_symmetric` is tried.
+//! What can be wrong with how blocks wait for one another.
+enum class flag_fault : std::uint32_t {
+  none,
+  set_before_stores,  //!< A flag is set without a release.
+  set_for_device,     //!< Its release is not for other ranks.
+  no_barrier,         //!< It is set before other threads of the block have come so far.
+  no_acquire,         //!< It is read without an acquire.
+  turn_before,        //!< That of the turn before is enough.
+  forgets_calls,      //!< Turns are counted from the beginning of each call.
+  not_set,            //!< A rank leaves one out.
+};
+
+//! @brief How `nccl_symmetric` and `nccl_fused` are tried.
 struct symmetric_shape {
   int blocks                = 32;
   std::uint64_t coordinates = 60001;  //!< of exchanges
   bool must_run             = false;  //!< That ranks do not reach one another is a failure.
+  flag_fault fault          = flag_fault::none;
 };
 
 //! Rounds of every kind and whole exchanges over memory that all ranks reach.
 [[nodiscard]] int check_nccl_symmetric(nccl_rank const& on, symmetric_shape const& shape);
+
+//! Exchanges in one kernel, of several layouts, one after the other and from a CUDA graph.
+[[nodiscard]] int check_nccl_fused(nccl_rank const& on, symmetric_shape const& shape);
+
+//! @brief Two exchanges in one kernel whose flags have the fault of `shape`.
+//! @return  1 where the device finds one, else 0.
+[[nodiscard]] int check_nccl_fused_fault(nccl_rank const& on,
+                                         bool two_shot,
+                                         symmetric_shape const& shape);
+
+//! That arguments which do not suit are refused, and ranks that do not all reach one another.
+[[nodiscard]] int check_nccl_fused_refusals(nccl_rank const& on, int blocks);
 
 //! `reduce_scatter_mean` on the device, whole and beside another stream, from a CUDA graph too, against a loopback on the CPU.
 [[nodiscard]] int check_nccl_shards(nccl_rank const& on);

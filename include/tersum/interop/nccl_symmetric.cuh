@@ -62,6 +62,8 @@ class nccl_symmetric {
   [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
 
  private:
+  friend class nccl_fused;
+
   [[nodiscard]] std::size_t place(void const* data) const noexcept;
 
   [[nodiscard]] status check_place(void const* data, std::size_t bytes) const noexcept;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The functions of NCCL that interop/nccl_symmetric.cuh uses, for ranks of one simulated device: windows are mappings of
+//! The functions of NCCL that interop/nccl_symmetric.cuh and nccl_fused.cuh use, for ranks of one simulated device: windows are mappings of
 //! their memory, and the device's part of NCCL is NCCL's own, which the kernels include.
 
 #include "communicator.hpp"
@@ -15,6 +15,7 @@
 
 #include <nccl_device.h>
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -89,8 +90,9 @@ ncclResult_t ncclDevCommCreate(ncclComm_t comm,
   std::uint64_t const first = map_all(on, resources);
   if (first == 0) { return ncclRemoteError; }
   *out      = {};
-  out->rank = out->lsaRank = on->rank;
-  out->nRanks = out->lsaSize              = on->world->ranks();
+  out->rank = out->lsaRank                = on->rank;
+  out->nRanks                             = on->world->ranks();
+  out->lsaSize                            = std::min(out->nRanks, nccl_world::reach.load());
   out->resourceWindow_inlined.lsaFlatBase = pointer(first);
   out->resourceWindow_inlined.stride4G    = 1;
   out->lsaBarrier                         = {.bufHandle = 0, .nBarriers = wanted->lsaBarrierCount};

@@ -13,11 +13,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace tersum::simulator {
 
 std::atomic<std::chrono::milliseconds> nccl_world::patience{std::chrono::seconds(60)};
+std::atomic<int> nccl_world::reach{std::numeric_limits<int>::max()};
 
 namespace {
 

@@ -72,6 +72,7 @@ class nccl_world {
   void wake();
 
   static std::atomic<std::chrono::milliseconds> patience;
+  static std::atomic<int> reach;  //!< How many ranks reach one another's memory.
 
  private:
   struct letter {

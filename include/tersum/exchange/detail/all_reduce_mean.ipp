@@ -141,6 +141,29 @@ template <class Executor, class Codec, class Element, class Reduce>
   return reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
 }
 
+//! What a caller passed, without std::ref.
+template <class Reduce>
+using collective_of = std::remove_cvref_t<std::unwrap_reference_t<std::remove_cvref_t<Reduce>>>;
+
+//! Whether a collective does a stage or a round itself, as part of its `exchange`.
+template <class Reduce, class Codec, class Entry>
+inline constexpr bool does_itself = false;
+
+template <class Reduce, class Codec, class Entry>
+requires requires { collective_of<Reduce>::template does<Codec, Entry>; }
+inline constexpr bool does_itself<Reduce, Codec, Entry> =
+  collective_of<Reduce>::template does<Codec, Entry>;
+
+//! All stages and rounds that a collective does itself, in the place of `stage::encode`.
+template <class Codec, class Element, class Reduce>
+[[nodiscard]] status exchange_at_once(plan<Codec> const& plan,
+                                      exchange_args<Codec, Element> const& args,
+                                      Reduce& reduce)
+{
+  collective_of<Reduce> const& collective = reduce;
+  return collective.exchange(plan, args);
+}
+
 //! The exchange of factors, whose reductions are exchanges.
 template <executor Executor, nesting Codec, class Gradient, class Reduce>
 [[nodiscard]] status all_reduce_factors(Executor const& exec,
@@ -194,7 +217,12 @@ status all_reduce_mean(Executor const& exec,
     using between            = detail::recompression<Executor, Codec, detail::element_of<Gradient>>;
     constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
     return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {
-      if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
+      if constexpr (detail::does_itself<Reduce, Codec, Entry>) {
+        if constexpr (std::same_as<Entry, stage::encode>) {
+          return detail::exchange_at_once(plan, args, reduce);
+        }
+        return {};
+      } else if constexpr (in_pieces && std::same_as<Entry, rounds::scatter_parts>) {
         return detail::reduce_in_pieces(exec, plan, args, workspace, reduce);
       } else if constexpr (in_pieces && Entry::part == exchange_part::recompress) {
         return {};  // done in pieces

@@ -177,6 +177,15 @@ struct own_part {
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.
   TERSUM_BODY void add_ranks(float (&v)[32]) const
   {
+    add_ranks(v, [](own_part const& own, std::uint32_t rank) {
+      return own.part_of(own.args.parts.received, rank);
+    });
+  }
+
+  //! The same, where sent_by(own, rank) is this rank's part as that one sent it.
+  template <class SentBy>
+  TERSUM_BODY void add_ranks(float (&v)[32], SentBy const& sent_by) const
+  {
     TERSUM_UNROLL
     for (int k = 0; k < 32; ++k) { v[k] = 0.0f; }
     if constexpr (owner_feeds_back<Codec>) {
@@ -201,9 +210,7 @@ struct own_part {
       divide_by_scales<true, false>(ctx, args, mine, v);
       to_wire(v);
     }
-    for (std::uint32_t rank = 0; rank < map.world; ++rank) {
-      add(part_of(args.parts.received, rank), 1.0f, v);
-    }
+    for (std::uint32_t rank = 0; rank < map.world; ++rank) { add(sent_by(*this, rank), 1.0f, v); }
   }
 
   //! Where the owner keeps a thread's eight coordinates of quarter r.

@@ -100,15 +100,18 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
+//! @param sent_by  sent_by(own, rank): this rank's part as that one sent it, for what its `own_part` knows.
+template <class Codec, class Element, class Context, class SentBy>
+TERSUM_BODY void recompress_parts(Context const& ctx,
+                                  exchange_args<Codec, Element> const& args,
+                                  SentBy const& sent_by)
 {
   own_part<Codec, Element, Context> own{ctx, args};
   own.find_owned();
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  own.add_ranks(v);
+  own.add_ranks(v, sent_by);
   dither_key key   = key_of(args);
   key.rank         = second_rank;
   auto const& mean = own.of_mean();
@@ -119,12 +122,21 @@ TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Elemen
     mean.part_of(args.parts.gathered, args.rank));
 }
 
-//! @brief Sets the flag of the exchange if a chunk of the mean is not finite. A thread has one chunk.
+//! @brief The same of the parts that this rank has received.
 template <class Codec, class Element, class Context>
-TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
+TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  std::uint64_t const chunk =
-    static_cast<std::uint64_t>(ctx.block_rank()) * part_threads<Context> + ctx.thread_rank();
+  recompress_parts(ctx, args, [](auto const& own, std::uint32_t rank) {
+    return own.part_of(own.args.parts.received, rank);
+  });
+}
+
+//! @brief Sets the flag of the exchange if a chunk of the mean is not finite.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void inspect_chunk(Context const& ctx,
+                               exchange_args<Codec, Element> const& args,
+                               std::uint64_t chunk)
+{
   if (chunk >= args.chunks) { return; }
   auto const map         = make_mean_map(args);
   part_place const place = find_part(args, map, chunk);
@@ -138,6 +150,16 @@ TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element>
       if (!is_finite(Context::from_bits(ctx.load(part + at)))) { raise_flag(args); }
     }
   }
+}
+
+//! @brief `inspect_chunk` of every chunk. A thread has one.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void inspect_parts(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  inspect_chunk(ctx,
+                args,
+                static_cast<std::uint64_t>(ctx.block_rank()) * part_threads<Context> +
+                  ctx.thread_rank());
 }
 
 //! @brief Writes what this rank's encoding lost to its residual.

@@ -36,11 +36,16 @@ struct symmetric_place {
   std::size_t stride;
   int rank, ranks;
 
-  __device__ symmetric_place(ncclDevComm const& comm, ncclWindow_t window, std::size_t offset)
+  __device__ symmetric_place(ncclWindow_t window, std::size_t offset, int own, int all)
     : first{static_cast<char*>(ncclGetLsaPointer(window, offset, 0))},
       stride{
         static_cast<std::size_t>(static_cast<char*>(ncclGetLsaPointer(window, offset, 1)) - first)},
-      rank{comm.lsaRank}, ranks{comm.lsaSize}
+      rank{own}, ranks{all}
+  {
+  }
+
+  __device__ symmetric_place(ncclDevComm const& comm, ncclWindow_t window, std::size_t offset)
+    : symmetric_place{window, offset, comm.lsaRank, comm.lsaSize}
   {
   }
 
@@ -52,12 +57,17 @@ struct symmetric_place {
     return result;
   }
 
+  //! Bytes from the window of rank 0 to that of another one.
+  [[nodiscard]] __device__ std::size_t offset_of(int of) const
+  {
+    return static_cast<std::size_t>(of) * stride;
+  }
+
   //! The value `index` of a rank.
   template <class T>
   [[nodiscard]] __device__ T* at(std::size_t index, int of) const
   {
-    auto* const p =
-      reinterpret_cast<T*>(first + static_cast<std::size_t>(of) * stride + index * sizeof(T));
+    auto* const p = reinterpret_cast<T*>(first + offset_of(of) + index * sizeof(T));
     __builtin_assume(__isGlobal(p));
     return p;
   }
@@ -99,22 +109,16 @@ __device__ __forceinline__ void load_from_ranks(
   }
 }
 
-//! @brief Reduces the elements `begin` to `end`, which this rank owns: reads them from all ranks and writes the result to
-//! all ranks. With `Vectors` it takes 16 bytes at a time.
-template <bool Vectors, class Op>
-__device__ void reduce_symmetric(symmetric_place const& place,
-                                 std::size_t begin,
-                                 std::size_t end,
-                                 Op const& op)
+//! @brief Reduces every `step`th from `at` to `end`, all of which this rank owns: reads them from all ranks and writes the result
+//! to all ranks. They are elements, or, with `Together`, so many at a time.
+template <int Together, class Op>
+__device__ __forceinline__ void reduce_strided(
+  symmetric_place const& place, std::size_t at, std::size_t end, std::size_t step, Op const& op)
 {
-  using element          = typename Op::element;
-  constexpr int together = Vectors ? element_vector<element>::count : 1;
-  using vector           = neighbours<element, together>;
+  constexpr int together = Together;
+  using vector           = neighbours<typename Op::element, together>;
   int const ranks        = place.ranks;
-  std::size_t const step = static_cast<std::size_t>(gridDim.x) * symmetric_threads;
-  std::size_t at =
-    begin / together + static_cast<std::size_t>(blockIdx.x) * symmetric_threads + threadIdx.x;
-  for (; at < end / together; at += step) {
+  for (; at < end; at += step) {
     vector sum{};
     for (int first = 0; first < ranks; first += symmetric_loads) {
       load_from_ranks<vector>(
@@ -128,6 +132,20 @@ __device__ void reduce_symmetric(symmetric_place const& place,
     }
     place.store_to_all(at, sum);
   }
+}
+
+//! @brief Reduces the elements `begin` to `end`, which this rank owns, by all blocks. With `Vectors` it takes 16 bytes at a time.
+template <bool Vectors, class Op>
+__device__ void reduce_symmetric(symmetric_place const& place,
+                                 std::size_t begin,
+                                 std::size_t end,
+                                 Op const& op)
+{
+  constexpr int together = Vectors ? element_vector<typename Op::element>::count : 1;
+  std::size_t const step = static_cast<std::size_t>(gridDim.x) * symmetric_threads;
+  std::size_t const first =
+    begin / together + static_cast<std::size_t>(blockIdx.x) * symmetric_threads + threadIdx.x;
+  reduce_strided<together>(place, first, end / together, step, op);
 }
 
 //! @brief The whole all-reduce of `count` elements at a byte of the window, of which this rank owns the vectors of 16 bytes `begin`
