@@ -127,8 +127,10 @@ status nccl_fused::exchange(plan<Codec> const& plan,
     return {error_code::invalid_argument, "workspace does not lie in that of nccl_fused"};
   }
   auto const ranks = static_cast<std::uint64_t>(shape.ranks);
-  auto const groups =
-    std::min((tiles + ranks - 1) / ranks, std::uint64_t{shape.flag_blocks} / ranks);
+  // What the constructor asked for has room for one group at least.
+  auto const most =
+    std::max(shape.flag_blocks / (detail::fused_share<Codec> * ranks), std::uint64_t{1});
+  auto const groups  = std::min((tiles + ranks - 1) / ranks, most);
   auto const blocks  = static_cast<std::uint32_t>(groups * ranks);
   shape.turns        = (shape.tiles + blocks - 1) / blocks;
   auto* const kernel = detail::fused_kernel<Flags, Codec, Element>;

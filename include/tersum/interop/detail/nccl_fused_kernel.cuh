@@ -269,9 +269,12 @@ __device__ __forceinline__ void decode_tile(tile_context const& ctx,
 
 template <class Codec>
 inline constexpr int fused_threads = fused_grid<Codec>.threads;
-//! Blocks that fit a multiprocessor at least: so many that their threads may have 128 registers each.
+//! One in so many of the blocks that a caller allows is launched: where feedback takes twice the registers, half of them fit the device.
 template <class Codec>
-inline constexpr int fused_together = maximum(512 / fused_threads<Codec>, 1);
+inline constexpr int fused_share = feeds_back<Codec> ? 2 : 1;
+//! Blocks that fit a multiprocessor at least: so many that their threads may have 128 registers each, or 255.
+template <class Codec>
+inline constexpr int fused_together = maximum(512 / fused_threads<Codec> / fused_share<Codec>, 1);
 
 //! @brief The whole of it. The range of `args` has a clip. The number of blocks is a multiple of that of ranks, and the same on all of them.
 //! @tparam Flags  fused_flags
