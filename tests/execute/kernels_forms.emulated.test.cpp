@@ -101,4 +101,20 @@ TEST_CASE("[kernels] gathered codes")
   }
 }
 
+TEST_CASE("[kernels] codes of unlike lengths")
+{
+  SUBCASE("1 bit") { compare_all<float>(presets::entropy_1); }
+  SUBCASE("chunks of 128, 3 bits, with feedback")
+  {
+    compare_all<half>(entropy_codec<error_feedback, 128>{.bits = 3});
+    // More chunks than blocks have threads.
+    compare_kernels<entropy_codec<error_feedback, 128>, float>(
+      {.codec = {.bits = 3}, .gradient = {.coordinates = 40009}, .steps = 2});
+  }
+  SUBCASE("chunks of 1024, feedback in bfloat16")
+  {
+    compare_orders<bfloat16>(entropy_codec<kept_in<bfloat16>, 1024>{.bits = 2}, 3, true);
+  }
+}
+
 }  // namespace
