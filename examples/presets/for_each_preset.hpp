@@ -134,6 +134,8 @@ void for_each_two_shot_preset(Visitor visit)
   visit("entropy_1", "codes of unlike lengths, gathered, traffic of 1 bit", p::entropy_1);
   visit("entropy_2", "the same, 2 bits", p::entropy_2);
   visit("entropy_1_ef", "entropy_1 with error feedback", p::entropy_1_ef);
+  visit("entropy_two_shot_1", "codes of unlike lengths in two shots, 1 bit", p::entropy_two_shot_1);
+  visit("entropy_two_shot_2", "the same, 2 bits", p::entropy_two_shot_2);
   visit(
     "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
   visit("per_hop_3", "the same, 3 bits", p::per_hop_3);

@@ -71,14 +71,17 @@ struct message {
   std::vector<std::int64_t> codes;
 };
 
-message read_message(std::uint32_t const* words, std::size_t chunks, std::size_t size)
+message read_message(std::uint32_t const* words,
+                     std::size_t room,
+                     std::size_t chunks,
+                     std::size_t size)
 {
   message out;
   float steps[2];
   std::memcpy(steps, words, sizeof steps);
   for (int i = 0; i < 2; ++i) { out.steps[i] = static_cast<double>(steps[i]); }
   out.codes.resize(chunks * size);
-  std::size_t const head = 2 + (chunks + 1) / 2;
+  std::size_t const head = 2 + (room + 1) / 2;
   bits_of_words in{words + head, 0};
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     std::uint64_t const length = words[2 + chunk / 2] >> (16 * (chunk % 2)) & 0xffffu;
@@ -166,62 +169,130 @@ gradients sparse_gradients(int world, std::size_t d, double filled, unsigned see
   return all;
 }
 
+// Checks the codes of a message of `values`, chunk for chunk, and returns what they stand for.
+std::vector<double> check_message(std::uint32_t const* words,
+                                  std::size_t count,
+                                  std::size_t room,  // chunks, for lengths
+                                  std::vector<std::vector<double>> const& values,
+                                  std::size_t size)
+{
+  auto const read              = read_message(words, room, values.size(), size);
+  std::uint64_t const capacity = 32 * (count - 2 - (room + 1) / 2);
+  double largest               = 0;
+  std::uint64_t missing        = 0;
+  std::vector<double> out;
+  CHECK(read.bits <= capacity);
+  for (std::size_t chunk = 0; chunk < values.size(); ++chunk) {
+    std::vector<std::uint64_t> codes, finer;
+    double const step = read.steps[read.finer[chunk]];
+    for (std::size_t i = 0; i < size; ++i) {
+      double const value = values[chunk][i];
+      auto const code    = static_cast<double>(read.codes[chunk * size + i]);
+      // A dead zone; the quotient is rounded twice, by 2^-24 of it each.
+      REQUIRE(std::abs(value - code * step) <= step * .6 + 4 * 0x1p-24 * std::abs(value));
+      largest = std::max(largest, std::abs(value));
+      codes.push_back(static_cast<std::uint64_t>(std::abs(code)));
+      float const quotient =
+        std::abs(static_cast<float>(value)) * (1 / static_cast<float>(read.steps[1]));
+      finer.push_back(read.steps[1] > 0 ? static_cast<std::uint64_t>(quotient + .4f) : 0);
+      out.push_back(code * step);
+    }
+    CHECK(read.lengths[chunk] == bits_of(codes));
+    if (read.steps[1] > 0 && read.finer[chunk] == 0) {
+      std::uint64_t const next = bits_of(finer);
+      if (next > read.lengths[chunk]) { missing = std::max(missing, next - read.lengths[chunk]); }
+    }
+  }
+  // A sixteenth of an octave; 0 of zeros, and behind the finest.
+  if (read.steps[0] > 0 && read.steps[1] > 0) {
+    CHECK(read.steps[0] / read.steps[1] == doctest::Approx(std::exp2(1. / 16)).epsilon(1e-6));
+  }
+  if (read.steps[1] == 0 && largest > 0) { CHECK(read.steps[0] <= largest * 0x1p-24); }
+  // There is no room left for a chunk with the finer step.
+  if (missing > 0) { CHECK(capacity - read.bits < missing); }
+  return out;
+}
+
+// Every `apart`th chunk of a gradient.
+std::vector<std::vector<double>> chunks_of(std::vector<float> const& gradient,
+                                           std::size_t size,
+                                           std::size_t first = 0,
+                                           std::size_t apart = 1)
+{
+  std::vector<std::vector<double>> out;
+  for (std::size_t begin = first * size; begin < gradient.size(); begin += apart * size) {
+    out.emplace_back(gradient.begin() + static_cast<std::ptrdiff_t>(begin),
+                     gradient.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(gradient.size(), begin + size)));
+    out.back().resize(size);
+  }
+  return out;
+}
+
+// The mean of what messages stand for, and of its magnitudes.
+struct means {
+  std::vector<double> mean, size;
+
+  void add(std::vector<double> const& values, double share)
+  {
+    mean.resize(values.size());
+    size.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      mean[i] += values[i] * share;
+      size[i] += std::abs(values[i]) * share;
+    }
+  }
+};
+
 template <class Codec>
 void check_exchange(Codec const& codec, gradients const& in)
 {
-  std::size_t const d = in[0].size();
-  auto const world    = static_cast<int>(in.size());
+  std::size_t const d = in[0].size(), ranks = in.size();
+  auto const world   = static_cast<int>(ranks);
+  double const share = 1.0 / world;
   CAPTURE(d);
   CAPTURE(world);
   tests::loopback_run<Codec> run{codec, layout{d}, world, 3, {.threads = 2}};
-  auto const& out              = run.exchange(in);
-  auto const& plan             = run.plan();
-  std::size_t const words      = plan.part_bytes() / 4;
-  constexpr std::size_t size   = Codec::chunk_size;
-  std::size_t const chunks     = (d + size - 1) / size;
-  std::uint64_t const capacity = 32 * (words - 2 - (chunks + 1) / 2);
-  std::vector<double> mean(d), sizes(d);
-  for (std::size_t rank = 0; rank < in.size(); ++rank) {
-    auto const wire       = gathered_wire(plan, run.workspace());
-    auto const read       = read_message(wire.data + rank * words, chunks, size);
-    double largest        = 0;
-    std::uint64_t missing = 0;
-    CHECK(read.bits <= capacity);
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      std::vector<std::uint64_t> codes, finer;
-      double const step = read.steps[read.finer[chunk]];
-      for (std::size_t i = chunk * size; i < std::min(d, (chunk + 1) * size); ++i) {
-        double const value = static_cast<double>(in[rank][i]);
-        largest            = std::max(largest, std::abs(value));
-        auto const code    = static_cast<double>(read.codes[i]);
-        // A dead zone; the quotient is rounded twice, by 2^-24 of it each.
-        REQUIRE(std::abs(value - code * step) <= step * .6 + 4 * 0x1p-24 * std::abs(value));
-        mean[i] += code * step / world;
-        sizes[i] += std::abs(code) * step / world;
-        codes.push_back(static_cast<std::uint64_t>(std::abs(read.codes[i])));
-        float const quotient = std::abs(in[rank][i]) * (1 / static_cast<float>(read.steps[1]));
-        finer.push_back(read.steps[1] > 0 ? static_cast<std::uint64_t>(quotient + .4f) : 0);
+  auto const& out            = run.exchange(in);
+  auto const& plan           = run.plan();
+  std::size_t const words    = plan.part_bytes() / 4;
+  constexpr std::size_t size = Codec::chunk_size;
+  auto const wire            = gathered_wire(plan, run.workspace());
+  // Of each rank the code as a float, the share of the step, their product and a sum.
+  double const rounding = (3 + world) * 1.01 * 0x1p-24;
+  if constexpr (scattering<Codec>) {
+    std::size_t const room = plan.owned_chunks();
+    for (std::size_t owner = 0; owner < ranks; ++owner) {
+      auto const arrived = scattered_wire(plan, run.workspace(static_cast<int>(owner)));
+      means sums;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        auto const values = chunks_of(in[rank], size, owner, ranks);
+        sums.add(check_message(arrived.received + rank * words, words, room, values, size), share);
       }
-      codes.resize(size);
-      finer.resize(size);
-      CHECK(read.lengths[chunk] == bits_of(codes));
-      if (read.steps[1] > 0 && read.finer[chunk] == 0) {
-        std::uint64_t const next = bits_of(finer);
-        if (next > read.lengths[chunk]) { missing = std::max(missing, next - read.lengths[chunk]); }
+      // What the owner encodes is the sum in float. Codes at a boundary may be either.
+      std::vector<std::vector<double>> values(sums.mean.size() / size);
+      auto const read = read_message(wire.data + owner * words, room, values.size(), size);
+      CHECK(read.bits <= 32 * (words - 2 - (room + 1) / 2));
+      for (std::size_t i = 0; i < sums.mean.size(); ++i) {
+        double const step = read.steps[read.finer[i / size]];
+        double const sent = static_cast<double>(read.codes[i]) * step;
+        REQUIRE(std::abs(sums.mean[i] - sent) <=
+                step * .6 + 4 * 0x1p-24 * std::abs(sent) + rounding * sums.size[i]);
+        std::size_t const at = (i / size * ranks + owner) * size + i % size;
+        if (at < d) {
+          REQUIRE(std::abs(static_cast<double>(out[0][at]) - sent) <= 0x1p-23 * std::abs(sent));
+        }
       }
     }
-    // A sixteenth of an octave; 0 of zeros, and behind the finest.
-    if (read.steps[0] > 0 && read.steps[1] > 0) {
-      CHECK(read.steps[0] / read.steps[1] == doctest::Approx(std::exp2(1. / 16)).epsilon(1e-6));
+  } else {
+    means sums;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      auto const values = chunks_of(in[rank], size);
+      sums.add(check_message(wire.data + rank * words, words, values.size(), values, size), share);
     }
-    if (read.steps[1] == 0 && largest > 0) { CHECK(read.steps[0] <= largest * 0x1p-24); }
-    // There is no room left for a chunk with the finer step.
-    if (missing > 0) { CHECK(capacity - read.bits < missing); }
-  }
-  for (std::size_t i = 0; i < d; ++i) {
-    // Of each rank the code as a float, the share of the step, their product and a sum.
-    REQUIRE(std::abs(mean[i] - static_cast<double>(out[0][i])) <=
-            (3 + world) * 1.01 * 0x1p-24 * sizes[i]);
+    for (std::size_t i = 0; i < d; ++i) {
+      REQUIRE(std::abs(sums.mean[i] - static_cast<double>(out[0][i])) <= rounding * sums.size[i]);
+    }
   }
   for (auto const& other : out) { CHECK(other == out[0]); }
 }
@@ -285,6 +356,12 @@ TEST_CASE("[entropy] messages hold the codes of the finest step that fits, and m
   }
   for (std::size_t const d : {1u, 2u, 511u, 512u, 513u, 1025u}) {
     check_exchange(presets::entropy_2, sparse_gradients(2, d, .5, 8));
+    check_exchange(presets::entropy_two_shot_2, sparse_gradients(3, d, .5, 8));
+  }
+  for (double const filled : {.03, .3, 1.}) {
+    check_exchange(entropy_two_shot_codec<no_feedback, 128>{.bits = 3},
+                   sparse_gradients(4, 9001, filled, 9));
+    check_exchange(presets::entropy_two_shot_1, sparse_gradients(3, 20000, filled, 9));
   }
   gradients const zeros(2, std::vector<float>(3000));
   check_exchange(presets::entropy_1, zeros);
@@ -318,6 +395,12 @@ TEST_CASE("[entropy] the plan fixes the size of messages, which have the traffic
   CHECK(presets::entropy_1.plan(layout{513}, {.size = 1000}).part_bytes() == 208);
   CHECK(presets::entropy_1.plan(layout{1025}, {.size = 1000}).part_bytes() == 224);
   CHECK(presets::entropy_1.plan(layout{}, {.size = 2}).wire_bytes() == 0);
+  // A bit for each, in four parts of 3125 bytes.
+  auto const two_shots = presets::entropy_two_shot_1.plan(layout{100000}, {.size = 4, .rank = 3});
+  CHECK(two_shots.part_bytes() == 3136);
+  CHECK(two_shots.wire_bytes() == 4 * 3136);
+  CHECK(two_shots.wire_bytes() * 2 * 3 / 4 - 3 * 6256 <=
+        2 * 3 * 16);  // what a rank sends, beside the other
   for (float const bits : {0.0f, -1.0f, 65.0f, std::numeric_limits<float>::quiet_NaN()}) {
     CHECK(
       tests::mentions(entropy_codec<>{.bits = bits}.plan(layout{9}, {.size = 2}).check(), "bits"));

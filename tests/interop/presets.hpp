@@ -42,6 +42,7 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(two_shot_4)
   TERSUM_VISIT(gathered_2_ef)
   TERSUM_VISIT(entropy_1_ef)
+  TERSUM_VISIT(entropy_two_shot_2)
   TERSUM_VISIT(per_hop_4)
   TERSUM_VISIT(powersgd_r4)
   if constexpr (__COUNTER__ % Groups == Group) {

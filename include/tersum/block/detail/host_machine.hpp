@@ -19,14 +19,14 @@ namespace tersum::inline v0::detail {
 //! Memory and arithmetic. Bytes may be viewed as several types.
 struct host_machine : host_group {
   template <class T>
-  [[nodiscard]] TERSUM_HOST_INLINE T load(T const* from) const
+  [[nodiscard]] TERSUM_INLINE T load(T const* from) const
   {
     T value;
     std::memcpy(&value, from, sizeof(T));
     return value;
   }
   template <class T>
-  TERSUM_HOST_INLINE void store(T* to, T value) const
+  TERSUM_INLINE void store(T* to, T value) const
   {
     std::memcpy(to, &value, sizeof(T));
   }
@@ -35,12 +35,12 @@ struct host_machine : host_group {
     __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
   }
   template <class Element>
-  [[nodiscard]] static float value(Element from)
+  [[nodiscard]] TERSUM_INLINE static float value(Element from)
   {
     return to_float(from);
   }
   template <class Element>
-  [[nodiscard]] static Element finite_element(float from)
+  [[nodiscard]] TERSUM_INLINE static Element finite_element(float from)
   {
     return finite_from_float<Element>(from);
   }

@@ -51,6 +51,13 @@ struct stream_span {
   }
 };
 
+//! @brief Whether a part is to be recompressed now: with the last of its words, since where chunks lie depends on all before.
+template <scattering Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool completes_part(exchange_args<Codec, Element> const& args)
+{
+  return args.parts.recompressed.end >= args.parts.part_words;
+}
+
 //! @brief What a code stands for: its magnitude times the step, where that is a float.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Machine>

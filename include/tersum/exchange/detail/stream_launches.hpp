@@ -96,14 +96,16 @@ class stream_launches {
   using codec = codec_of<Launches>;
 
  public:
-  stream_launches(Launches& launches, std::uint32_t* words)
-    : launches_{launches}, span_{launches.plan().streams(),
-                                 launches.plan().memory_of_streams(launches.args().parts.gathered),
+  stream_launches(Launches& launches,
+                  stream_set const& set,
+                  std::uint32_t* words,
+                  bool of_mean = false)
+    : launches_{launches}, span_{set,
+                                 launches.plan().memory_of_streams(launches.args().parts.gathered,
+                                                                   of_mean),
                                  words}
   {
   }
-
-  [[nodiscard]] stream_set const& set() const { return span_.set; }
 
   //! A launch of as many threads as chunks have parts.
   template <template <class> class Kernel, class... More>
@@ -119,12 +121,12 @@ class stream_launches {
   //! A thread for four values of a chunk.
   static constexpr std::uint64_t quads = codec::chunk_size / 4;
 
-  void fill_and_encode() const
+  //! Values to streams.
+  void encode() const
   {
     launches_.clear(span_.words, span_.set.words * span_.set.streams);
     launches_.clear(reinterpret_cast<std::uint32_t*>(span_.memory.searches),
                     span_.set.streams * (sizeof(stream_search) / sizeof(std::uint32_t)));
-    this->template operator()<fill_streams_kernel>(quads);
     this->template operator()<stream_peaks_kernel>(1);
     for (std::uint32_t apart = stream_search::numbers / 8; apart > 0; apart /= 8) {
       this->template operator()<count_bits_kernel>(1, apart);
@@ -146,13 +148,30 @@ class stream_launches {
   stream_span<true, codec::chunk_size> span_;
 };
 
-//! Nine launches.
+//! Eight launches.
 template <class Executor, entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, launch_list<Executor, Codec, Element>& launches)
 {
-  if (launches.plan().chunks() > 0) {
-    stream_launches{launches, launches.args().payload}.fill_and_encode();
+  if (launches.plan().chunks() == 0) { return launches.result(); }
+  stream_launches const streams{launches, launches.plan().sent(), launches.args().payload};
+  streams.template operator()<fill_streams_kernel>(streams.quads);
+  streams.encode();
+  return launches.result();
+}
+
+//! Nine launches.
+template <class Executor, entropy_coding Codec, class Element>
+[[nodiscard]] status run_stage(stage::recompress, launch_list<Executor, Codec, Element>& launches)
+{
+  auto const& parts = launches.args().parts;
+  if (launches.plan().chunks() == 0 || !completes_part(launches.args())) {
+    return launches.result();
   }
+  stream_launches const all{launches, launches.plan().received(), parts.received, true};
+  all.inspect();
+  all.template operator()<add_streams_kernel>(1);
+  auto* const own = parts.gathered + launches.args().rank * parts.part_words;
+  stream_launches{launches, launches.plan().mean(), own, true}.encode();
   return launches.result();
 }
 
@@ -161,11 +180,12 @@ template <class Executor, entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
   if (launches.plan().chunks() == 0) { return launches.result(); }
-  stream_launches const streams{launches, launches.args().parts.gathered};
+  stream_launches const streams{
+    launches, launches.plan().gathered(), launches.args().parts.gathered};
   streams.inspect();
   if constexpr (feeds_back<Codec>) {
-    stream_launches{launches, launches.args().payload}.template operator()<keep_streams_kernel>(
-      streams.quads);
+    stream_launches{launches, launches.plan().sent(), launches.args().payload}
+      .template operator()<keep_streams_kernel>(streams.quads);
   }
   streams.template operator()<add_streams_kernel>(1);
   streams.template operator()<return_streams_kernel>(streams.quads);

@@ -26,9 +26,12 @@ class cpu_streams {
  public:
   using span_type = stream_span<false, Codec::chunk_size>;
 
-  cpu_streams(cpu_work<Codec, Element> const& work, std::uint32_t* words)
+  cpu_streams(cpu_work<Codec, Element> const& work,
+              stream_set const& set,
+              std::uint32_t* words,
+              bool of_mean = false)
     : threads_{work.threads}, args_{work.args},
-      span_{work.plan.streams(), work.plan.memory_of_streams(work.args.parts.gathered), words}
+      span_{set, work.plan.memory_of_streams(work.args.parts.gathered, of_mean), words}
   {
   }
 
@@ -77,11 +80,18 @@ class cpu_streams {
     });
   }
 
-  //! Streams to the mean.
-  void decode() const
+  //! Streams to sums.
+  void add() const
   {
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
       add_chunk<Codec::chunk_size>(machine, span_, stream, index);
+    });
+  }
+
+  //! Sums to the mean.
+  void give_back() const
+  {
+    each_chunk([&](std::uint32_t stream, std::uint32_t index) {
       for (std::uint32_t quad = 0; quad < quads; ++quad) {
         return_quad(machine, args_, span_, stream, index, quad);
       }
@@ -217,9 +227,22 @@ template <entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
   if (work.plan.chunks() == 0) { return {}; }
-  cpu_streams<Codec, Element> const streams{work, work.args.payload};
+  cpu_streams<Codec, Element> const streams{work, work.plan.sent(), work.args.payload};
   streams.fill();
   streams.encode();
+  return {};
+}
+
+template <entropy_coding Codec, class Element>
+[[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
+{
+  auto const& parts = work.args.parts;
+  if (work.plan.chunks() == 0 || !completes_part(work.args)) { return {}; }
+  cpu_streams<Codec, Element> const all{work, work.plan.received(), parts.received, true};
+  all.find_chunks();
+  all.add();
+  auto* const own = parts.gathered + work.args.rank * parts.part_words;
+  cpu_streams<Codec, Element>{work, work.plan.mean(), own, true}.encode();
   return {};
 }
 
@@ -227,14 +250,15 @@ template <entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
   if (work.plan.chunks() == 0) { return {}; }
-  cpu_streams<Codec, Element> const all{work, work.args.parts.gathered};
+  cpu_streams<Codec, Element> const all{work, work.plan.gathered(), work.args.parts.gathered};
   all.find_chunks();
   if constexpr (feeds_back<Codec>) {
     if (!step_is_poisoned(work.args)) {
-      cpu_streams<Codec, Element>{work, work.args.payload}.keep();
+      cpu_streams<Codec, Element>{work, work.plan.sent(), work.args.payload}.keep();
     }
   }
-  all.decode();
+  all.add();
+  all.give_back();
   return {};
 }
 
