@@ -100,14 +100,18 @@ TERSUM_BODY void count_bits(Context const& ctx, Span const& span, std::uint32_t 
   std::uint32_t const counters =
     (span.set.chunks_of(mine.stream) + stream_search::a_counter - 1) / stream_search::a_counter;
   std::uint32_t reached = 0;
+  TERSUM_NO_UNROLL
   for (std::uint32_t half_of = 4; half_of > 0; half_of /= 2) {
     std::uint32_t const next = reached + half_of;
     if (step_of_number(ctx, peak, number + next * apart) == 0.0f) { continue; }
     std::uint64_t sum = 0;
+    TERSUM_NO_UNROLL
     for (std::uint32_t i = 0; i < counters; ++i) { sum += ctx.load(&search->bits[next - 1][i]); }
     if (sum <= span.set.bits()) { reached = next; }
   }
+  TERSUM_NO_UNROLL
   for (std::uint32_t k = 0; k < stream_search::compared; ++k) {
+    TERSUM_NO_UNROLL
     for (std::uint32_t i = 0; i < counters; ++i) { ctx.store(&search->bits[k][i], 0u); }
   }
   ctx.store(&search->number, number + reached * apart);

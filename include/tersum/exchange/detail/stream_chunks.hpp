@@ -16,6 +16,7 @@
 #include <tersum/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -66,6 +67,28 @@ template <class Machine>
   return minimum(Machine::multiply(static_cast<float>(code), step), bits_float(0x7f7fffffu));
 }
 
+//! Whether four floats can be had in one access.
+template <class T>
+[[nodiscard]] TERSUM_INLINE bool are_four(T const* values, std::uint32_t count)
+{
+  return std::is_same_v<T, float> && count >= 4 &&
+         reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
+}
+
+//! @brief Up to four values as the bits of floats; zeros behind their end.
+TERSUM_EXEC_CHECK_DISABLE
+template <class Machine, class T>
+[[nodiscard]] TERSUM_INLINE word4 load_four(Machine const& machine,
+                                            T const* values,
+                                            std::uint32_t count)
+{
+  if (are_four(values, count)) { return machine.load(reinterpret_cast<word4 const*>(values)); }
+  return {count > 0 ? float_bits(Machine::value(machine.load(values))) : 0u,
+          count > 1 ? float_bits(Machine::value(machine.load(values + 1))) : 0u,
+          count > 2 ? float_bits(Machine::value(machine.load(values + 2))) : 0u,
+          count > 3 ? float_bits(Machine::value(machine.load(values + 3))) : 0u};
+}
+
 //! @brief Four values of a chunk, with what was kept of them: zeros behind its end.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Machine, class Span, class Codec, class Element>
@@ -76,19 +99,22 @@ TERSUM_INLINE void fill_quad(Machine const& machine,
                              std::uint32_t index,
                              std::uint32_t quad)
 {
-  chunk_entry const entry             = machine.load(args.table + span.set.chunk(stream, index));
-  [[maybe_unused]] float const weight = weight_of_kept(args);
-  auto const value_of                 = [&](std::uint32_t place) {
-    if (place >= entry.length) { return 0u; }
-    float value = Machine::value(machine.load(args.gradient + entry.offset + place));
-    if constexpr (feeds_back<Codec>) {
-      float const kept = Machine::value(machine.load(args.residual + entry.offset + place));
-      value = args.codec.feedback.before(machine, value, weighed<Codec>(machine, weight, kept));
-    }
-    return float_bits(value);
-  };
-  word4 const four{
-    value_of(4 * quad), value_of(4 * quad + 1), value_of(4 * quad + 2), value_of(4 * quad + 3)};
+  chunk_entry const entry   = machine.load(args.table + span.set.chunk(stream, index));
+  std::uint32_t const count = entry.length > 4 * quad ? entry.length - 4 * quad : 0u;
+  std::uint64_t const first = entry.offset + 4 * quad;
+  word4 four                = load_four(machine, args.gradient + first, count);
+  if constexpr (feeds_back<Codec>) {
+    word4 const kept   = load_four(machine, args.residual + first, count);
+    float const weight = weight_of_kept(args);
+    auto const add     = [&](std::uint32_t& value, std::uint32_t of_kept) {
+      float const before = weighed<Codec>(machine, weight, bits_float(of_kept));
+      value = float_bits(args.codec.feedback.before(machine, bits_float(value), before));
+    };
+    if (count > 0) { add(four.x, kept.x); }
+    if (count > 1) { add(four.y, kept.y); }
+    if (count > 2) { add(four.z, kept.z); }
+    if (count > 3) { add(four.w, kept.w); }
+  }
   machine.store(span.values(stream, index).quad(quad), four);
 }
 
@@ -195,18 +221,25 @@ TERSUM_INLINE void return_quad(Machine const& machine,
                                std::uint32_t index,
                                std::uint32_t quad)
 {
-  chunk_entry const entry = machine.load(args.table + span.set.chunk(stream, index));
-  auto const give         = [&](std::uint32_t place, std::uint32_t mean) {
-    if (place >= entry.length) { return; }
-    if (!is_finite(bits_float(mean))) { raise_flag(args); }
-    machine.store(args.gradient + entry.offset + place,
-                  Machine::template finite_element<Element>(bits_float(mean)));
+  chunk_entry const entry   = machine.load(args.table + span.set.chunk(stream, index));
+  std::uint32_t const count = entry.length > 4 * quad ? entry.length - 4 * quad : 0u;
+  Element* const to         = args.gradient + (entry.offset + 4 * quad);
+  word4 const four          = machine.load(span.values(stream, index).quad(quad));
+  auto const look           = [&](std::uint32_t mean) { return is_finite(bits_float(mean)); };
+  if (!(look(four.x) && look(four.y) && look(four.z) && look(four.w))) { raise_flag(args); }
+  if (are_four(to, count)) {
+    machine.store(reinterpret_cast<word4*>(to), four);
+    return;
+  }
+  auto const give = [&](std::uint32_t place, std::uint32_t mean) {
+    if (place < count) {
+      machine.store(to + place, Machine::template finite_element<Element>(bits_float(mean)));
+    }
   };
-  word4 const four = machine.load(span.values(stream, index).quad(quad));
-  give(4 * quad, four.x);
-  give(4 * quad + 1, four.y);
-  give(4 * quad + 2, four.z);
-  give(4 * quad + 3, four.w);
+  give(0, four.x);
+  give(1, four.y);
+  give(2, four.z);
+  give(3, four.w);
 }
 
 }  // namespace tersum::inline v0::detail

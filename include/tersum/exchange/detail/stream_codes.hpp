@@ -197,18 +197,22 @@ TERSUM_INLINE void read_codes(Machine const& machine,
   orders.runs       = in.take(4);
   orders.magnitudes = in.take(5);
   bool const finer  = in.take(1) != 0;
+  TERSUM_NO_UNROLL
   for (std::uint32_t place = 0; place < Size && in.more(); ++place) {
+    std::uint32_t code = 0;
+    bool minus         = false;
     if (orders.runs == rice_orders::none) {
-      std::uint32_t const code = in.rice(orders.magnitudes);
-      if (code != 0) { visit(place, code, in.take(1) != 0, finer); }
+      code = in.rice(orders.magnitudes);
+      if (code == 0) { continue; }
+      minus = in.take(1) != 0;
     } else {
       std::uint32_t const zeros = in.rice(orders.runs);
       if (zeros >= Size - place) { return; }
       place += zeros;
-      bool const minus         = in.take(1) != 0;
-      std::uint32_t const code = in.exponential(orders.magnitudes) + 1;
-      visit(place, code, minus, finer);
+      minus = in.take(1) != 0;
+      code  = in.exponential(orders.magnitudes) + 1;
     }
+    visit(place, code, minus, finer);
   }
 }
 
