@@ -185,8 +185,7 @@ void for_each_sorted_preset(Visitor visit)
   visit("sorted_3", "the same, 3 bits", p::sorted_3);
   visit("sorted_4", "the same, 4 bits", p::sorted_4);
   visit("sorted_balanced_2", "sorted_2, energies weighted by 1/2", p::sorted_balanced_2);
-  visit("sorted_entropy_1", "entropy_two_shot_1 on sorted rows and columns", p::sorted_entropy_1);
-  visit("sorted_entropy_2", "the same, 2 bits", p::sorted_entropy_2);
+  visit("sorted_entropy_2", "entropy_two_shot_2 on sorted rows and columns", p::sorted_entropy_2);
 }
 
 //! More of them.

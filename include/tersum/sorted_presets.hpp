@@ -32,7 +32,6 @@ inline constexpr sorted_two_shot sorted_balanced_2{.inner = {.chunker = {.bits =
 
 //! @name Sorted matrices in codes of unlike lengths, in two shots; keys are paid from the bits
 //! @{
-inline constexpr sorted_codec<entropy_two_shot_codec<>> sorted_entropy_1{.inner = {.bits = 1}};
 inline constexpr sorted_codec<entropy_two_shot_codec<>> sorted_entropy_2{.inner = {.bits = 2}};
 //! @}
 

@@ -250,9 +250,9 @@ TEST_CASE("[sorted] the exchange is that of the inner codec on sorted gradients"
   }
   SUBCASE("codes of unlike lengths, which pay for the keys")
   {
-    check_exchange(presets::sorted_entropy_1, uneven_matrices, uneven<float>(uneven_matrices, 3));
-    auto const plan  = presets::sorted_entropy_1.plan(uneven_matrices, {.size = 3});
-    auto const plain = presets::entropy_two_shot_1.plan(uneven_matrices, {.size = 3});
+    check_exchange(presets::sorted_entropy_2, uneven_matrices, uneven<float>(uneven_matrices, 3));
+    auto const plan  = presets::sorted_entropy_2.plan(uneven_matrices, {.size = 3});
+    auto const plain = presets::entropy_two_shot_2.plan(uneven_matrices, {.size = 3});
     CHECK(plan.lines_bytes() > 0);
     CHECK(plan.wire_bytes() <= plain.wire_bytes() + 48);
     CHECK(plan.wire_bytes() + 100 > plain.wire_bytes());
