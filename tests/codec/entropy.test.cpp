@@ -12,6 +12,7 @@
 
 #include <tersum/block/detail/host_machine.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/quantize/bit_streams.hpp>
 #include <tersum/quantize/rice_codes.hpp>
 
 #include <doctest/doctest.h>

@@ -10,6 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/streams.hpp>
+#include <tersum/quantize/bit_streams.hpp>
 #include <tersum/quantize/rice_codes.hpp>
 #include <tersum/types.hpp>
 
