@@ -209,7 +209,8 @@ std::vector<double> check_message(std::uint32_t const* words,
     CHECK(read.steps[0] / read.steps[1] == doctest::Approx(std::exp2(1. / 16)).epsilon(1e-6));
   }
   if (read.steps[1] == 0 && largest > 0) { CHECK(read.steps[0] <= largest * 0x1p-24); }
-  // There is no room left for a chunk with the finer step.
+  // If there is a finer step, there is no room left for some chunk with it.
+  CHECK((missing > 0) == (read.steps[1] > 0));
   if (missing > 0) { CHECK(capacity - read.bits < missing); }
   return out;
 }
