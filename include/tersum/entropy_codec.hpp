@@ -25,16 +25,18 @@ concept entropy_coding = requires
   requires Codec::codes_in_streams;
 };
 
-//! @brief Every rank rounds its gradient to multiples of one step and sends the codes in as few bits as they need; all ranks gather,
-//! decode and add them.
+//! @brief Every rank rounds its gradient to multiples of one step and sends the codes in as few bits as they need; all ranks
+//! gather, decode and add them.
 //!
-//! Use it for gradients with many exact zeros, or where most coordinates are small beside a few. Zeros cost next to nothing, and large
-//! coordinates get long codes. Each rank takes the finest step whose codes fit into its message, for as many chunks as have room the next finer
-//! one, and fills the rest with zeros: the size of messages is fixed by the plan, and the ranks need not agree on anything. It is the codec of `entropy_gather` without its
-//! adaptive coder: chunks are coded apart, in Golomb codes (`rice_orders`), so that threads of a GPU can do it.
+//! Use it for gradients with many exact zeros, or where most coordinates are small beside a few. Zeros cost next to nothing,
+//! and large coordinates get long codes. Each rank takes the finest step whose codes fit into its message, for as many chunks
+//! as have room the next finer one, and fills the rest with zeros: the size of messages is fixed by the plan, and the ranks
+//! need not agree on anything. It is the codec of `entropy_gather` without its adaptive coder: chunks are coded apart, in
+//! Golomb codes (`rice_orders`), so that threads of a GPU can do it.
 //!
-//! It has one round, an all-gather. The mean is added in float, in the order of the ranks, by every rank alike, so all end with the
-//! same bits. Rounding is to the nearest, but for a dead zone of .6 of a step around zero, and so is biased. Magnitudes below 2^-126 are zero.
+//! It has one round, an all-gather. The mean is added in float, in the order of the ranks, by every rank alike, so all end with
+//! the same bits. Rounding is to the nearest, but for a dead zone of .6 of a step around zero, and so is biased. Magnitudes
+//! below 2^-126 are zero.
 //!
 //! Feedback keeps what a rank's own codes lost.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
@@ -67,8 +69,8 @@ struct entropy_codec {
   static_assert(!has_one_step<Feedback> && !has_owners_only<Feedback>,
                 "tersum: entropy_codec takes feedback that ranks keep from step to step");
 
-  //! Bits per coordinate, above 0 and at most 64, of a ring all-reduce with the traffic of this exchange, step and positions included:
-  //! a message has `bits` * 2 / ranks for each coordinate.
+  //! Bits per coordinate, above 0 and at most 64, of a ring all-reduce with the traffic of this exchange, step and positions
+  //! included: a message has `bits` * 2 / ranks for each coordinate.
   float bits = 2;
   Feedback feedback{};
 
@@ -80,11 +82,12 @@ struct entropy_codec {
   }
 };
 
-//! @brief The same in two shots: chunks are dealt to the ranks like cards, each rank decodes and adds what all have sent of its chunks, and
-//! encodes the mean with a step of its own.
+//! @brief The same in two shots: chunks are dealt to the ranks like cards, each rank decodes and adds what all have sent of its
+//! chunks, and encodes the mean with a step of its own.
 //!
-//! Use it among more ranks: messages have more bits than when all are gathered, but there are two encodings, and a mean has fewer zeros than
-//! what it is made of. It has these rounds: an all-to-all and an all-gather. The owner decodes its own encoded part like all others do.
+//! Use it among more ranks: messages have more bits than when all are gathered, but there are two encodings, and a mean has
+//! fewer zeros than what it is made of. It has these rounds: an all-to-all and an all-gather. The owner decodes its own encoded
+//! part like all others do.
 //! @tparam Feedback  `no_feedback` or `kept_by_ranks<F>`: what the encoding of a mean loses is not kept.
 template <feedback Feedback = no_feedback, int Size = 512>
 struct entropy_two_shot_codec {

@@ -47,8 +47,8 @@ class entropy_counts : public chunk_counts<Codec> {
     return {};
   }
 
-  //! Bytes that a rank sends to another, a multiple of 16. Whatever the bits, they hold steps, lengths, and a chunk with codes from -1 to 1: so
-  //! something is sent of every gradient, and feedback drains.
+  //! Bytes that a rank sends to another, a multiple of 16. Whatever the bits, they hold steps, lengths, and a chunk with codes
+  //! from -1 to 1: so something is sent of every gradient, and feedback drains.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
   {
     if (this->chunks() == 0) { return 0; }

@@ -15,9 +15,9 @@ namespace tersum::inline v0::detail {
 
 //! @brief What a search for the step of a stream knows. All of it is zero before.
 //!
-//! Step number 0 has zeros only, and always fits. A search halves the numbers below `numbers` nine times, and goes to the upper half
-//! if the codes of its first number fit. A pass of kernels halves them three times, and counts the bits of all seven numbers that it may
-//! come to.
+//! Step number 0 has zeros only, and always fits. A search halves the numbers below `numbers` nine times, and goes to the upper
+//! half if the codes of its first number fit. A pass of kernels halves them three times, and counts the bits of all seven
+//! numbers that it may come to.
 struct stream_search {
   static constexpr std::uint32_t numbers = 512;
   static constexpr std::uint32_t last =
@@ -35,8 +35,8 @@ struct stream_search {
   std::uint32_t bits[compared][counters];  //!< Of codes, by chunks.
 };
 
-//! @brief Streams, and where they lie: the chunks that travel are dealt to `streams` of them like cards. A stream is two steps as
-//! floats, a length in bits for each of its chunks in 16 bits, and the bits of its chunks one behind the other.
+//! @brief Streams, and where they lie: the chunks that travel are dealt to `streams` of them like cards. A stream is two steps
+//! as floats, a length in bits for each of its chunks in 16 bits, and the bits of its chunks one behind the other.
 struct stream_set {
   std::uint64_t words;    //!< Of a stream.
   std::uint32_t head;     //!< Words of its steps and its lengths.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! How the integers of a chunk are coded in bits of unlike number: zeros as runs, and everything in Golomb codes. `bit_streams.hpp` writes
-//! and reads them.
+//! How the integers of a chunk are coded in bits of unlike number: zeros as runs, and everything in Golomb codes.
+//! `bit_streams.hpp` writes and reads them.
 
 #pragma once
 
@@ -17,13 +17,13 @@ namespace tersum::inline v0 {
 
 //! @brief How the codes of a chunk are written.
 //!
-//! Under order k a number is as many zeros as it has multiples of 2^k, a one, and the k bits that remain, from the lowest on: Golomb-Rice
-//! (Golomb 1966, Rice 1979). Exponential-Golomb codes (Teuhola 1978) of order k are of the number plus 2^k: a zero for each of its bits
-//! beyond k + 1, a one, and its bits but the highest.
+//! Under order k a number is as many zeros as it has multiples of 2^k, a one, and the k bits that remain, from the lowest on:
+//! Golomb-Rice (Golomb 1966, Rice 1979). Exponential-Golomb codes (Teuhola 1978) of order k are of the number plus 2^k: a zero
+//! for each of its bits beyond k + 1, a one, and its bits but the highest.
 //!
-//! Each code that is not zero is the number of zeros before it, its sign, and its magnitude less one in an exponential-Golomb code; zeros
-//! behind the last are not written. Where `runs` is `none`, hardly any code is zero: each is its magnitude in a Golomb-Rice code and, unless
-//! that is zero, its sign.
+//! Each code that is not zero is the number of zeros before it, its sign, and its magnitude less one in an exponential-Golomb
+//! code; zeros behind the last are not written. Where `runs` is `none`, hardly any code is zero: each is its magnitude in a
+//! Golomb-Rice code and, unless that is zero, its sign.
 struct rice_orders {
   static constexpr std::uint32_t none = 15;
 
@@ -40,7 +40,8 @@ struct magnitude_counts {
   std::uint64_t sum  = 0;  //!< Of their magnitudes.
 };
 
-//! The order under which `count` numbers of this sum are shortest, if they are distributed geometrically (Kiely 2004, with .481 as 62/129).
+//! The order under which `count` numbers of this sum are shortest, if they are distributed geometrically (Kiely 2004, with .481
+//! as 62/129).
 [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t rice_order(std::uint32_t count,
                                                                std::uint64_t sum)
 {
@@ -93,8 +94,8 @@ struct magnitude_counts {
   return (number >> order) + 1 + order;
 }
 
-//! @brief The magnitude of the code of a value: that of the nearest multiple of a step but for a dead zone, which saves more than it loses where
-//! codes have unlike lengths. From .6 of a step on a value counts as the next one.
+//! @brief The magnitude of the code of a value: that of the nearest multiple of a step but for a dead zone, which saves more
+//! than it loses where codes have unlike lengths. From .6 of a step on a value counts as the next one.
 //! @param inverse  One over the step; the quotient must be below 2^30.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Arithmetic>

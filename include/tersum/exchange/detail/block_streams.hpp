@@ -117,7 +117,8 @@ TERSUM_BODY void count_bits(Context const& ctx, Span const& span, std::uint32_t 
   ctx.store(&search->number, number + reached * apart);
 }
 
-//! @brief The steps of streams, and the bits of their chunks with both: those of the finer one in the place of the largest magnitudes.
+//! @brief The steps of streams, and the bits of their chunks with both: those of the finer one in the place of the largest
+//! magnitudes.
 template <class Span, class Context>
 TERSUM_BODY void size_streams(Context const& ctx, Span const& span)
 {
@@ -165,8 +166,8 @@ TERSUM_BODY void find_chunks(
   }
 }
 
-//! @brief Gives chunks of a stream the finer step, one after the other in their turn, until one has no room, and finds where the bits of chunks
-//! begin. A block has a stream.
+//! @brief Gives chunks of a stream the finer step, one after the other in their turn, until one has no room, and finds where
+//! the bits of chunks begin. A block has a stream.
 template <class Codec, class Element, class Span, class Context>
 TERSUM_BODY void take_finer(Context const& ctx,
                             exchange_args<Codec, Element> const& args,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of streams in an exchange: from the gradient, to the residual, and from the streams of all ranks to the mean. Threads of the
-//! CPU and of kernels call the same functions.
+//! Chunks of streams in an exchange: from the gradient, to the residual, and from the streams of all ranks to the mean. Threads
+//! of the CPU and of kernels call the same functions.
 
 #pragma once
 
@@ -168,8 +168,8 @@ TERSUM_INLINE void keep_quad(Machine const& machine,
   keep(4 * quad + 3, four.w);
 }
 
-//! @brief Decodes a chunk of the parts of a stream, and adds up their shares of the mean in the order of the parts. Where one of them was not
-//! finite it is NaN.
+//! @brief Decodes a chunk of the parts of a stream, and adds up their shares of the mean in the order of the parts. Where one
+//! of them was not finite it is NaN.
 TERSUM_EXEC_CHECK_DISABLE
 template <int Size, class Machine, class Span>
 TERSUM_INLINE void add_chunk(Machine const& machine,

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of an `entropy_codec` one by one: their values, the bits of their codes under a step, and the streams of these. The same
-//! functions are called by threads of the CPU and of kernels.
+//! Chunks of an `entropy_codec` one by one: their values, the bits of their codes under a step, and the streams of these. The
+//! same functions are called by threads of the CPU and of kernels.
 
 #pragma once
 
@@ -22,8 +22,8 @@ TERSUM_EXEC_CHECK_DISABLE
 //! Bits of a chunk before its codes: the order of runs, that of magnitudes, whether it has the finer step.
 inline constexpr std::uint32_t chunk_head = 4 + 5 + 1;
 
-//! @brief The step of a number, for a largest magnitude with these bits: from above it down by the sixteenth root of 2. 0 where there is
-//! none: of number 0, and of numbers whose steps or codes would leave their range.
+//! @brief The step of a number, for a largest magnitude with these bits: from above it down by the sixteenth root of 2. 0 where
+//! there is none: of number 0, and of numbers whose steps or codes would leave their range.
 template <class Arithmetic>
 [[nodiscard]] TERSUM_INLINE float step_of_number(Arithmetic const&,
                                                  std::uint32_t peak,
@@ -182,8 +182,8 @@ TERSUM_INLINE void write_codes(Machine const& machine,
   out.finish();
 }
 
-//! @brief Calls visit(place, code, whether it is negative, whether the step is the finer one) for the codes of a chunk that are not zero, in order. Reads `bits` bits of
-//! `count` words, from this one on.
+//! @brief Calls visit(place, code, whether it is negative, whether the step is the finer one) for the codes of a chunk that are
+//! not zero, in order. Reads `bits` bits of `count` words, from this one on.
 TERSUM_EXEC_CHECK_DISABLE
 template <std::uint32_t Size, class Machine, class Visit>
 TERSUM_INLINE void read_codes(Machine const& machine,

@@ -19,8 +19,8 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Streams on `threads` threads. A chunk is coded again for each step that is tried; the sums of bits are integers, so the order
-//! of threads is not seen.
+//! @brief Streams on `threads` threads. A chunk is coded again for each step that is tried; the sums of bits are integers, so
+//! the order of threads is not seen.
 template <class Codec, class Element>
 class cpu_streams {
  public:
@@ -186,8 +186,8 @@ class cpu_streams {
     });
   }
 
-  //! Gives chunks the finer step, one after the other in their turn, until one has no room. Then `bits` says where the bits of chunks begin
-  //! instead of how many the finer step takes.
+  //! Gives chunks the finer step, one after the other in their turn, until one has no room. Then `bits` says where the bits of
+  //! chunks begin instead of how many the finer step takes.
   void take_finer(std::uint32_t stream, stream_search& search, bool is_step) const
   {
     std::uint32_t const chunks = span_.set.chunks_of(stream);
