@@ -112,13 +112,14 @@ class cpu_streams {
     });
   }
 
-  //! Bits of a stream with a step.
-  [[nodiscard]] std::uint64_t bits_with(std::uint32_t stream, float step) const
+  //! Whether the bits of a stream with a step fit. Where they do not, the rest is not counted.
+  [[nodiscard]] bool fits_with(std::uint32_t stream, float step) const
   {
     std::uint64_t all               = 0;
     constexpr std::uint64_t stretch = 64;
     std::uint64_t const chunks      = span_.set.chunks_of(stream);
     parallel_for(threads_, (chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
+      if (__atomic_load_n(&all, __ATOMIC_RELAXED) > span_.set.bits()) { return; }
       std::uint64_t sum = 0;
       for (auto i = part * stretch; i < std::min(chunks, (part + 1) * stretch); ++i) {
         auto const index = static_cast<std::uint32_t>(i);
@@ -128,7 +129,7 @@ class cpu_streams {
       }
       __atomic_fetch_add(&all, sum, __ATOMIC_RELAXED);
     });
-    return all;
+    return all <= span_.set.bits();
   }
 
   //! The finest step whose codes fit, as `stream_search` says.
@@ -142,7 +143,7 @@ class cpu_streams {
     std::uint32_t number = 0;
     for (std::uint32_t half_of = stream_search::numbers / 2; half_of > 0; half_of /= 2) {
       float const step = step_of_number(machine, peak, number + half_of);
-      if (step > 0.0f && bits_with(stream, step) <= span_.set.bits()) { number += half_of; }
+      if (step > 0.0f && fits_with(stream, step)) { number += half_of; }
     }
     search.peak   = peak;
     search.number = number;
