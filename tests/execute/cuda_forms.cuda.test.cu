@@ -56,6 +56,8 @@ TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")
 TEST_CASE("[cuda_executor] codes of unlike lengths equal the CPU executor's")
 {
   SUBCASE("entropy_1") { compare_all<float>(presets::entropy_1); }
+  SUBCASE("entropy_2") { compare_one<float>(presets::entropy_2); }
+  SUBCASE("entropy_two_shot_1") { compare_one<float>(presets::entropy_two_shot_1); }
   SUBCASE("entropy_two_shot_2") { compare_one<float>(presets::entropy_two_shot_2); }
   SUBCASE("entropy_1_ef of half") { compare_one<tersum::half>(presets::entropy_1_ef); }
 }
