@@ -297,6 +297,9 @@ int main(int argc, char** argv)
     try_one("allocated_4", p::allocated_4);
     for (double const bits : {1., 2.}) {
       std::printf("  at %.0f bits:\n", bits);
+      auto const budget = static_cast<float>(bits);
+      try_one("entropy_codec", tersum::entropy_codec<>{.bits = budget});
+      try_one("entropy_two_shot_codec", tersum::entropy_two_shot_codec<>{.bits = budget});
       try_entropy_gather("entropy_gather", read.value, bits);
       try_qsgd("QSGD in buckets of 512", read.value, 512, bits);
       try_qsgd("QSGD in one bucket", read.value, read.value[0].size(), bits);

@@ -131,6 +131,11 @@ void for_each_two_shot_preset(Visitor visit)
   visit("gathered_2", "two_shot_2's codes, gathered and added by every rank", p::gathered_2);
   visit("gathered_4", "the same, 4 bits", p::gathered_4);
   visit("gathered_2_ef", "gathered_2 with error feedback", p::gathered_2_ef);
+  visit("entropy_1", "codes of unlike lengths, gathered, traffic of 1 bit", p::entropy_1);
+  visit("entropy_2", "the same, 2 bits", p::entropy_2);
+  visit("entropy_1_ef", "entropy_1 with error feedback", p::entropy_1_ef);
+  visit("entropy_two_shot_1", "codes of unlike lengths in two shots, 1 bit", p::entropy_two_shot_1);
+  visit("entropy_two_shot_2", "the same, 2 bits", p::entropy_two_shot_2);
   visit(
     "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
   visit("per_hop_3", "the same, 3 bits", p::per_hop_3);
@@ -180,6 +185,7 @@ void for_each_sorted_preset(Visitor visit)
   visit("sorted_3", "the same, 3 bits", p::sorted_3);
   visit("sorted_4", "the same, 4 bits", p::sorted_4);
   visit("sorted_balanced_2", "sorted_2, energies weighted by 1/2", p::sorted_balanced_2);
+  visit("sorted_entropy_2", "entropy_two_shot_2 on sorted rows and columns", p::sorted_entropy_2);
 }
 
 //! More of them.

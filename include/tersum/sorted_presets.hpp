@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/chunk/allocated_chunks.hpp>
+#include <tersum/entropy_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/sorted_codec.hpp>
@@ -27,6 +28,11 @@ inline constexpr sorted_two_shot sorted_2{.inner = {.chunker = {.bits = 2}}};
 inline constexpr sorted_two_shot sorted_3{.inner = {.chunker = {.bits = 3}}};
 inline constexpr sorted_two_shot sorted_4{.inner = {.chunker = {.bits = 4}}};
 inline constexpr sorted_two_shot sorted_balanced_2{.inner = {.chunker = {.bits = 2, .weighting = 0.5f}}};
+//! @}
+
+//! @name Sorted matrices in codes of unlike lengths, in two shots; keys are paid from the bits
+//! @{
+inline constexpr sorted_codec<entropy_two_shot_codec<>> sorted_entropy_2{.inner = {.bits = 2}};
 //! @}
 
 // clang-format on

@@ -77,6 +77,8 @@ struct two_shot_counts : chunk_counts<Codec> {
   {
     return of_a_rank(this->chunks());
   }
+  //! Words at the end of a part that must have arrived before any chunk of it is decoded.
+  [[nodiscard]] constexpr std::uint64_t words_of_scales() const noexcept { return owned_chunks(); }
   //! The most words that the codes of one chunk take.
   [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
   {

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernel instances of sharded and values codecs, whose machine code budgets_rest.json limits.
+//! The kernel instances of sharded, values and entropy codecs, whose machine code budgets_rest.json limits.
 
 #include "compile.hpp"
 
 #include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/exchange/detail/stream_launches.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
+#include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
 
 using namespace tersum;
@@ -35,4 +37,19 @@ void compile_values()
   using in_halves = codec_of<presets::values_half>;
   compile(&detail::exchange_kernel<detail::publish_kernel, in_halves, float>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);
+}
+
+void compile_streams()
+{
+  using codec = codec_of<presets::entropy_1_ef>;
+  compile(&detail::exchange_kernel<detail::fill_streams_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::stream_peaks_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::count_bits_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::size_streams_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::take_finer_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::write_streams_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::inspect_streams_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::keep_streams_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::add_streams_kernel<codec>, codec, float>,
+          &detail::exchange_kernel<detail::return_streams_kernel<codec>, codec, float>);
 }

@@ -248,6 +248,15 @@ TEST_CASE("[sorted] the exchange is that of the inner codec on sorted gradients"
     CHECK(plan.wire_bytes() <= plain.wire_bytes() + 16);
     CHECK(plan.wire_bytes() + 100 > plain.wire_bytes());
   }
+  SUBCASE("codes of unlike lengths, which pay for the keys")
+  {
+    check_exchange(presets::sorted_entropy_2, uneven_matrices, uneven<float>(uneven_matrices, 3));
+    auto const plan  = presets::sorted_entropy_2.plan(uneven_matrices, {.size = 3});
+    auto const plain = presets::entropy_two_shot_2.plan(uneven_matrices, {.size = 3});
+    CHECK(plan.lines_bytes() > 0);
+    CHECK(plan.wire_bytes() <= plain.wire_bytes() + 48);
+    CHECK(plan.wire_bytes() + 100 > plain.wire_bytes());
+  }
   SUBCASE("halves, and vectors that are compressed")
   {
     sorted_codec<std::remove_const_t<decltype(presets::rotated_sat4)>> const codec{
@@ -310,6 +319,9 @@ TEST_CASE("[sorted] zeros and uneven rows no longer cost bits")
     MESSAGE(of.folder << ": " << sorted << " where allocated_2 loses " << plain);
     CHECK(sorted > 0);
     CHECK(sorted * of.gain < plain);
+    double const unlike = error_of(presets::sorted_entropy_2, bucket, in);
+    MESSAGE("codes of unlike lengths lose " << unlike);
+    CHECK(unlike < sorted);
   }
 }
 

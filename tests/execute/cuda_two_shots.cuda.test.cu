@@ -70,6 +70,7 @@ TEST_CASE("[cuda_executor] two shots of sorted matrices equal the CPU executor")
   SUBCASE("sorted_3") { compare_sorted(presets::sorted_3); }
   SUBCASE("sorted_4") { compare_sorted(presets::sorted_4); }
   SUBCASE("sorted_balanced_2") { compare_sorted(presets::sorted_balanced_2); }
+  SUBCASE("sorted_entropy_2") { compare_sorted(presets::sorted_entropy_2); }
 }
 
 TEST_CASE("[cuda_executor] hops equal the CPU executor")

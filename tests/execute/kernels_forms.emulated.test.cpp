@@ -9,6 +9,7 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
@@ -98,6 +99,27 @@ TEST_CASE("[kernels] gathered codes")
     using codec =
       gathered_codec<allocated_chunks<256, 1, 2, 4>, partial_hadamard<256>, lloyd_max<4>>;
     compare_all<bfloat16>(codec{.chunker = {.bits = 2}});
+  }
+}
+
+TEST_CASE("[kernels] codes of unlike lengths")
+{
+  SUBCASE("1 bit") { compare_all<float>(presets::entropy_1); }
+  SUBCASE("chunks of 128, 3 bits, with feedback")
+  {
+    compare_all<half>(entropy_codec<error_feedback, 128>{.bits = 3});
+    // More chunks than blocks have threads.
+    compare_kernels<entropy_codec<error_feedback, 128>, float>(
+      {.codec = {.bits = 3}, .gradient = {.coordinates = 40009}, .steps = 2});
+  }
+  SUBCASE("two shots, with feedback of the ranks")
+  {
+    compare_all<float>(entropy_two_shot_codec<kept_by_ranks<>>{.bits = 1});
+  }
+  SUBCASE("two shots") { compare_orders<half>(presets::entropy_two_shot_2, 3, true); }
+  SUBCASE("chunks of 1024, feedback in bfloat16")
+  {
+    compare_orders<bfloat16>(entropy_codec<kept_in<bfloat16>, 1024>{.bits = 2}, 3, true);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "support/sorted_run.hpp"
 
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/sorted_presets.hpp>
 
 #include <doctest/doctest.h>
 
@@ -16,10 +17,9 @@ using namespace tersum::tests;
 
 namespace {
 
-template <class Element>
-void compare_sorted(emulated_executor const& exec)
+template <class Element, class Codec = sorted_codec<cast_codec<float>>>
+void compare_sorted(emulated_executor const& exec, Codec const& codec = {})
 {
-  sorted_codec<cast_codec<float>> const codec{};
   auto const got  = record_sorted<host_buffer, Element>(exec, codec, std::byte{0xa5});
   auto const want = record_sorted<host_buffer, Element>(cpu_executor{}, codec, std::byte{0x5a});
   CHECK(difference(got, want) == "");
@@ -32,4 +32,5 @@ TEST_CASE("[kernels] sorted matrices equal the CPU executor")
   SUBCASE("float") { compare_sorted<float>({}); }
   SUBCASE("half, in reverse") { compare_sorted<half>({emulator::reverse}); }
   SUBCASE("bfloat16") { compare_sorted<bfloat16>({}); }
+  SUBCASE("codes of unlike lengths") { compare_sorted<float>({}, presets::sorted_entropy_2); }
 }

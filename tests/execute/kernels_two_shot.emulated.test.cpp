@@ -93,6 +93,7 @@ TEST_CASE("[kernels] two shots in pieces")
   SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
   SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_shot_1_3); }
   SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
+  SUBCASE("codes of unlike lengths") { compare_pieces(presets::entropy_two_shot_2); }
 }
 
 template <int Size, class Quantizer, class Feedback = no_feedback>

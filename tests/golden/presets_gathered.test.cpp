@@ -21,6 +21,11 @@ TEST_CASE("[golden] exchanges of gathered codes are what they were")
   TERSUM_DESCRIBE(golden, gathered_2);
   TERSUM_DESCRIBE(golden, gathered_4);
   TERSUM_DESCRIBE_FULLY(golden, gathered_2_ef);
+  TERSUM_DESCRIBE(golden, entropy_1);
+  TERSUM_DESCRIBE(golden, entropy_2);
+  TERSUM_DESCRIBE_FULLY(golden, entropy_1_ef);
+  TERSUM_DESCRIBE(golden, entropy_two_shot_1);
+  TERSUM_DESCRIBE(golden, entropy_two_shot_2);
   golden.check();
 }
 

@@ -52,6 +52,7 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, sorted_3);
   TERSUM_DESCRIBE(golden, sorted_4);
   TERSUM_DESCRIBE(golden, sorted_balanced_2);
+  TERSUM_DESCRIBE(golden, sorted_entropy_2);
   TERSUM_DESCRIBE(golden, balanced_2);
   TERSUM_DESCRIBE(golden, balanced_3);
   TERSUM_DESCRIBE(golden, floored_2);

@@ -41,6 +41,8 @@ void for_each_preset(Visit const& visit)
 #if !defined(TERSUM_FEW_CODECS) || defined(TERSUM_EVERY_KIND)
   TERSUM_VISIT(two_shot_4)
   TERSUM_VISIT(gathered_2_ef)
+  TERSUM_VISIT(entropy_1_ef)
+  TERSUM_VISIT(entropy_two_shot_2)
   TERSUM_VISIT(per_hop_4)
   TERSUM_VISIT(powersgd_r4)
   if constexpr (__COUNTER__ % Groups == Group) {

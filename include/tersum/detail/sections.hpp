@@ -40,6 +40,9 @@ enum class section {
   lines,        //!< Of sorted matrices: peaks of rows and columns, then their order.
   line_counts,  //!< How often each key occurs in a group of rows or columns.
   line_keys,    //!< A byte for each row and column, which the ranks agree on.
+  stream_values,  //!< Codes of unlike lengths: chunks of values in float32, of gradients and then of sums.
+  stream_bits,      //!< A word for each chunk of each part.
+  stream_searches,  //!< A `stream_search` per stream.
   // State
   header,   //!< The `state_header`.
   records,  //!< A `tensor_record` per tensor.

@@ -10,6 +10,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
+#include <tersum/entropy_codec.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/sort/detail/line_args.hpp>
@@ -205,18 +206,22 @@ class sorted_counts : public plan_counts<Codec> {
     return totals;
   }
 
-  //! @brief The codec of the sorted gradient: keys are paid from its budget, if it has one.
+  //! @brief The codec of the sorted gradient: keys are paid from its budget, if it has one; by codes of unlike lengths up to half of it.
   [[nodiscard]] static constexpr inner_type within_budget(Codec const& codec,
                                                           layout const& gradient,
                                                           world const& ranks,
                                                           std::uint64_t lines)
   {
     inner_type inner = codec.inner;
-    if constexpr (selects<inner_type>) {
+    if constexpr (selects<inner_type> || entropy_coding<inner_type>) {
       if (lines != 0) {
         auto const compressed = inner.plan(gradient, ranks).compressed();
         float const keys      = 8.0f * static_cast<float>(lines) / static_cast<float>(compressed);
-        inner.chunker.bits    = maximum(inner.chunker.bits - keys, 0.0f);
+        if constexpr (selects<inner_type>) {
+          inner.chunker.bits = maximum(inner.chunker.bits - keys, 0.0f);
+        } else {
+          inner.bits = maximum(inner.bits - keys, inner.bits / 2);
+        }
       }
     }
     return inner;

@@ -10,6 +10,7 @@
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_lines_of_metric.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/cpu/cpu_streams.hpp>
 #include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/detail/with_subnormals.hpp>

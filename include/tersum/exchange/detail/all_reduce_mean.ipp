@@ -134,7 +134,7 @@ template <class Executor, class Codec, class Element, class Reduce>
 {
   auto const scattered = scattered_wire(plan, workspace);
   part_recompression<recompression<Executor, Codec, Element>> const pieces{
-    minimum(plan.owned_chunks(), std::uint64_t{scattered.count}),
+    minimum(plan.words_of_scales(), std::uint64_t{scattered.count}),
     plan.chunk_words(),
     {exec, plan, args},
     ways_differ<Codec> ? plan.mean_chunk_words() : 0};

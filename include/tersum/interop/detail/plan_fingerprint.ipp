@@ -228,6 +228,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     if constexpr (sharding<Codec>) { hash.add(2); }
     if constexpr (copying<Codec>) { hash.add(3); }
     if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
+    if constexpr (entropy_coding<Codec>) { hash.add(8); }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A codec for gradients with many zeros: codes of unlike lengths, in payloads of a size that the plan knows.
+
+#pragma once
+
+#include <tersum/chunk/fixed_chunks.hpp>
+#include <tersum/chunk/norm_log.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/detail/entropy_counts.hpp>
+#include <tersum/feedback/error_feedback.hpp>
+#include <tersum/layout.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/stages.hpp>
+
+namespace tersum::inline v0 {
+
+//! Codes of a rank have unlike lengths, and lie in streams.
+template <class Codec>
+concept entropy_coding = requires
+{
+  requires Codec::codes_in_streams;
+};
+
+//! @brief Every rank rounds its gradient to multiples of one step and sends the codes in as few bits as they need; all ranks
+//! gather, decode and add them.
+//!
+//! Use it for gradients with many exact zeros, or where most coordinates are small beside a few. Zeros cost next to nothing,
+//! and large coordinates get long codes. Each rank takes the finest step whose codes fit into its message, for as many chunks
+//! as have room the next finer one, and fills the rest with zeros: the size of messages is fixed by the plan, and the ranks
+//! need not agree on anything. It is the codec of `entropy_gather` without its adaptive coder: chunks are coded apart, in
+//! Golomb codes (`rice_orders`), so that threads of a GPU can do it.
+//!
+//! It has one round, an all-gather. The mean is added in float, in the order of the ranks, by every rank alike, so all end with
+//! the same bits. Rounding is to the nearest, but for a dead zone of .6 of a step around zero, and so is biased. Magnitudes
+//! below 2^-126 are zero.
+//!
+//! Feedback keeps what a rank's own codes lost.
+//! @tparam Feedback  `no_feedback` or `error_feedback`.
+//! @tparam Size      Coordinates of a chunk: a power of two from 128 to 1024.
+template <feedback Feedback = no_feedback, int Size = 512>
+struct entropy_codec {
+  using chunker_type   = fixed_chunks<Size>;
+  using feedback_type  = Feedback;
+  using agreement_kind = agreement::none;
+  using payload_kind   = payload::copies;
+  using norm_scalar    = float;
+  using agreed_op      = norm_sum<norm_scalar>;
+  using counts_type    = detail::entropy_counts<entropy_codec>;
+
+  static constexpr bool codes_in_streams = true;
+  static constexpr bool rotates_all      = false;
+  static constexpr int chunk_size        = Size;
+
+  //! The order of an exchange.
+  using stages = stage_list<stage::open,
+                            stage::gather_bypass,
+                            rounds::sum_bypass,
+                            stage::encode,
+                            rounds::gather_parts,
+                            stage::return_bypass,
+                            stage::decode,
+                            stage::finish>;
+
+  static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
+  static_assert(!has_one_step<Feedback> && !has_owners_only<Feedback>,
+                "tersum: entropy_codec takes feedback that ranks keep from step to step");
+
+  //! Bits per coordinate, above 0 and at most 64, of a ring all-reduce with the traffic of this exchange, step and positions
+  //! included: a message has `bits` * 2 / ranks for each coordinate.
+  float bits = 2;
+  Feedback feedback{};
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<entropy_codec> plan(layout const& gradient,
+                                                           world const& ranks) const
+  {
+    return tersum::plan<entropy_codec>{*this, gradient, ranks};
+  }
+};
+
+//! @brief The same in two shots: chunks are dealt to the ranks like cards, each rank decodes and adds what all have sent of its
+//! chunks, and encodes the mean with a step of its own.
+//!
+//! Use it among more ranks: messages have more bits than when all are gathered, but there are two encodings, and a mean has
+//! fewer zeros than what it is made of. It has these rounds: an all-to-all and an all-gather. The owner decodes its own encoded
+//! part like all others do.
+//! @tparam Feedback  `no_feedback` or `kept_by_ranks<F>`: what the encoding of a mean loses is not kept.
+template <feedback Feedback = no_feedback, int Size = 512>
+struct entropy_two_shot_codec {
+  using chunker_type   = fixed_chunks<Size>;
+  using feedback_type  = Feedback;
+  using agreement_kind = agreement::none;
+  using payload_kind   = payload::parts;
+  using norm_scalar    = float;
+  using agreed_op      = norm_sum<norm_scalar>;
+  using counts_type    = detail::entropy_counts<entropy_two_shot_codec>;
+
+  static constexpr bool codes_in_streams = true;
+  static constexpr bool rotates_all      = false;
+  static constexpr int chunk_size        = Size;
+
+  //! The order of an exchange.
+  using stages = stage_list<stage::open,
+                            stage::gather_bypass,
+                            rounds::sum_bypass,
+                            stage::encode,
+                            rounds::scatter_parts,
+                            stage::recompress,
+                            rounds::gather_parts,
+                            stage::return_bypass,
+                            stage::decode,
+                            stage::finish>;
+
+  static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
+  static_assert(!Feedback::enabled || (has_ranks_only<Feedback> && !has_one_step<Feedback>),
+                "tersum: entropy_two_shot_codec takes no_feedback or kept_by_ranks");
+
+  //! Bits per coordinate of the payload, above 0 and at most 64, step and positions included.
+  float bits = 2;
+  Feedback feedback{};
+
+  //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
+  [[nodiscard]] constexpr tersum::plan<entropy_two_shot_codec> plan(layout const& gradient,
+                                                                    world const& ranks) const
+  {
+    return tersum::plan<entropy_two_shot_codec>{*this, gradient, ranks};
+  }
+};
+
+}  // namespace tersum::inline v0
