@@ -36,7 +36,7 @@ inline constexpr int select_shared = (digit_count + 32 + 4) * 4;
 //! @brief One block's part of a selection.
 //!
 //! A block has neighbouring chunks, and takes one a thread at a time. Their norms are read once: a thread keeps the value of its first
-//! chunk, and those of further ones where their places will be. Where there are several blocks they wait for each other five times, so
+//! chunk, and those of further ones where their places will be. Where there are several blocks they wait for each other four or five times, so
 //! all of them must be resident, on a context with a barrier of the grid.
 //! @tparam Levels  Of the chunker, besides none.
 //! @tparam Args    Has `chunks`, how many there are, and `selection`, of `selection_args`; and there are
@@ -128,6 +128,7 @@ struct block_selection {
     for (unsigned i = 4 * ctx.thread_rank(); i < digit_count; i += 4 * threads) {
       ctx.store(reinterpret_cast<word4*>(shared + i), word4{});
     }
+    if (ctx.thread_rank() == 0) { shown[3] = 0; }
     if (!alone()) {
       auto* const all      = reinterpret_cast<word4*>(args.selection.scratch->histogram);
       unsigned const first = ctx.block_rank() * threads + ctx.thread_rank();
@@ -151,6 +152,7 @@ struct block_selection {
         wait(arrive());
       }
       find_digit(pass);
+      if (pass == 1 && shown[2] != 0) { break; }
     }
     remaining = paid_ties(args.selection.rule, threshold, remaining);
   }
@@ -161,9 +163,11 @@ struct block_selection {
   {
     selection_rule const& rule = args.selection.rule;
     run const mine             = own_run();
+    bool fine                  = false;
     for (std::uint32_t at = ctx.thread_rank(); at < mine.count; at += threads) {
       std::uint32_t const value = pass == 0 ? read_value(mine, at) : kept_value(mine, at);
       if (value == 0) { continue; }
+      fine = fine || ((value - 1) & (coarseness() - 1)) != 0;
       TERSUM_UNROLL_TWICE
       for (std::uint32_t step = 0; step < rule.steps; ++step) {
         std::uint32_t const key = selection_key(rule, step, value);
@@ -172,12 +176,47 @@ struct block_selection {
         }
       }
     }
+    if (pass == 0 && fine) { ctx.atomic_max(shown + 3, 1u); }
   }
+
+  //! @name Keys that need no third digit
+  //! Of norms of 16 bits all values but for 1 are multiples of a power of two, unless tensors have weights. Then the end of a key
+  //! tells its step, and nothing else. So if one step alone can have keys that begin with two digits, all of these are equal.
+  //! @{
+  [[nodiscard]] TERSUM_BODY std::uint32_t coarseness() const
+  {
+    return args.selection.rule.exponent & (0u - args.selection.rule.exponent);
+  }
+
+  //! Where all blocks count whether a value is none: the third histogram has half as many digits.
+  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks() const
+  {
+    return args.selection.scratch->histogram[2] + digit_count - 1;
+  }
+
+  //! Whether at most one step has keys that begin with two digits; `end` becomes its third.
+  [[nodiscard]] TERSUM_BODY bool is_one_step(std::uint32_t begin, std::uint32_t& end) const
+  {
+    selection_rule const& rule = args.selection.rule;
+    if (coarseness() < 1024u) { return false; }
+    std::uint32_t steps = 0;
+    TERSUM_NO_UNROLL
+    for (std::uint32_t step = 0; step < rule.steps; ++step) {
+      std::uint32_t const last = rule.offset[step] & 1023u;
+      if (((begin + last - rule.offset[step]) & (coarseness() - 1)) == 0) {
+        ++steps;
+        end = last;
+      }
+    }
+    return steps <= 1;
+  }
+  //! @}
 
   //! Adds this block's histogram to that of all blocks, and clears it.
   TERSUM_BODY void add_to_all(int pass) const
   {
     std::uint32_t* const all = args.selection.scratch->histogram[pass];
+    if (pass == 0 && ctx.thread_rank() == 0 && shown[3] != 0) { ctx.atomic_add(fine_blocks(), 1u); }
     for (unsigned i = 4 * ctx.thread_rank(); i < digit_count; i += 4 * threads) {
       auto* const own   = reinterpret_cast<word4*>(shared + i);
       word4 const costs = ctx.load(own);
@@ -190,7 +229,7 @@ struct block_selection {
     }
   }
 
-  //! Finds the digit of a pass from its histogram. Every block finds the same.
+  //! Finds the digit of a pass from its histogram, and the third with the second if it can. Every block finds the same.
   TERSUM_BODY void find_digit(int pass)
   {
     unsigned const t               = ctx.thread_rank();
@@ -203,6 +242,7 @@ struct block_selection {
     };
     std::uint32_t costs[each] = {};
     std::uint32_t own         = 0;
+    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks());
     if (each * t <= top) {
       TERSUM_UNROLL
       for (unsigned i = 0; i < each; i += at_once) {
@@ -222,21 +262,33 @@ struct block_selection {
     // One thread has the digit: the first one whose costs exceed what is left, or else digit 0.
     bool const lowest = each * t + each == top + 1u;
     if (before <= remaining && (lowest || before + own > remaining)) {
-      std::uint32_t digit = top - each * t, left = remaining - before;
+      std::uint32_t digit = top - each * t, left = remaining - before, cost = 0;
       bool found = false;
       TERSUM_UNROLL
       for (unsigned i = 0; i < each; ++i) {
-        found = found || costs[i] > left || digit == 0;
+        if (found) { continue; }
+        cost  = costs[i];
+        found = cost > left || digit == 0;
         if (!found) {
-          left -= costs[i];
+          left -= cost;
           --digit;
         }
       }
-      shown[0] = digit;
+      std::uint32_t begin = threshold | digit << digit_shift(pass), end = 0;
+      bool const is_last = fine == 0 && is_one_step(begin, end);
+      if (is_last) {
+        if (cost > left) {
+          begin |= end;
+        } else if (end != 0) {
+          left -= cost;  // all are paid
+        }
+      }
+      shown[0] = begin;
       shown[1] = left;
+      shown[2] = is_last ? 1u : 0u;
     }
     ctx.sync_block();
-    threshold |= shown[0] << digit_shift(pass);
+    threshold = shown[0];
     remaining = shown[1];
   }
 
