@@ -59,8 +59,8 @@ struct cuda_tuning {
   int reduce_threads = 256;  //!< Sums of payloads,
   int reduce_vectors = 4;    //!< so many accesses of 16 bytes a thread, all in flight at once.
 
-  //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it in one
-  //! launch; beyond, five launches of blocks with so many chunks a thread (bench/select.bench.cu compares the two).
+  //! A selection: a power of two of threads from 32 to 1024, and up to how many chunks one block does all of it; beyond, several with so
+  //! many chunks a thread, which wait for each other, or more where fewer blocks are resident at once (a cooperative launch).
   int select_threads          = 512;
   std::uint64_t select_alone  = 4096;
   std::uint64_t select_chunks = 1;

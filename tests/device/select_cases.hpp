@@ -128,9 +128,15 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
   for (std::size_t i = 0; i < count; ++i) {
     few[i] = i % 3 == 0 ? std::ldexp(1.0f, -static_cast<int>(random() % 9)) : 0.0f;
   }
-  auto const several       = allocated_chunks<256, 2, 4, 8>{};
-  auto const words         = std::uint64_t{count} * 32;
+  auto const several = allocated_chunks<256, 2, 4, 8>{};
+  auto const words   = std::uint64_t{count} * 32;
+  // Keys whose middles do not tell the step, though norms have few bits; not all first steps are paid.
+  chunk_rule alike = rule_of(several, saturating_sum<8>{}, 4, words / 3);
+  for (std::uint32_t step = 1; step < alike.steps; ++step) {
+    alike.offset[step] = alike.offset[0] - (step << 20) - step;
+  }
   chunk_rule const rules[] = {
+    alike,
     rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 3)),
     rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 2)),
     rule_of(several, saturating_sum<8>{}, 4, words),

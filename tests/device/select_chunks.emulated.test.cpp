@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -30,9 +31,9 @@ TEST_CASE_TEMPLATE(
   });
 }
 
-TEST_CASE("[device] five launches of several blocks choose alike")
+TEST_CASE("[device] several blocks, which wait for each other, choose alike")
 {
-  // One block, then 9 blocks of one chunk a thread, and as many blocks as there may be, of two.
+  // One block, then 9 blocks of one chunk a thread, and as many blocks as are resident, of 17 chunks a thread.
   for (std::size_t const count : {4096u, 4097u, (1u << 17) + 5}) {
     check_top_chunks<bfloat16>(emulated_placement{}, count, 0, count > 4097);
   }
@@ -71,18 +72,17 @@ struct counting_kernel {
   static constexpr int shared   = detail::select_shared;
 
   counted_norms args;
-  int first, last;
 
   template <class Context>
   void operator()(Context const& ctx) const
   {
-    detail::select_phases_of<3>(ctx, args, first, last);
+    detail::select_of<3>(ctx, args);
   }
 };
 
 }  // namespace
 
-TEST_CASE("[device] a choice reads each norm three times, and lists chunks by their levels")
+TEST_CASE("[device] a choice reads each norm once, and lists chunks by their levels")
 {
   constexpr std::size_t chunks = 5003;
   auto const norms             = sample_norms<bfloat16>(chunks);
@@ -93,16 +93,11 @@ TEST_CASE("[device] a choice reads each norm three times, and lists chunks by th
   for (std::uint64_t const blocks : {1u, 3u, 10u}) {
     CAPTURE(blocks);
     std::fill(reads.begin(), reads.end(), 0u);
-    scratch.assign(1, {});
-    int launches = 0;
-    detail::each_select_launch(blocks, [&](int first, int last) {
-      ++launches;
-      counted_norms const args{
-        chunks, norms.data(), reads.data(), {{rule, scratch.data(), places.data()}, order.data()}};
-      REQUIRE(exec.run(counting_kernel{args, first, last}, blocks) == status{});
-    });
-    CHECK(launches == (blocks == 1 ? 1 : 5));
-    CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 3; }));
+    std::memset(scratch.data(), 0xa5, sizeof(scratch[0]));
+    counted_norms const args{
+      chunks, norms.data(), reads.data(), {{rule, scratch.data(), places.data()}, order.data()}};
+    REQUIRE(detail::run_together(exec, counting_kernel{args}, blocks) == status{});
+    CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 1; }));
     CHECK(scratch[0].header.count[3] > 0);
     // The highest level first, chunks that stay behind last.
     std::iota(sorted.begin(), sorted.end(), 0u);

@@ -59,6 +59,10 @@ TEST_CASE("[cuda_executor] a captured exchange equals direct calls, step after s
   SUBCASE("allocated_4") { compare_graph(presets::allocated_4); }
   SUBCASE("per_hop_4") { compare_graph(presets::per_hop_4); }
   SUBCASE("topkc_b2") { compare_graph(presets::topkc_b2); }
+  SUBCASE("more chunks than one block selects")
+  {
+    compare_graph(presets::topkc_b2, {.coordinates = 64 * 4100});
+  }
   SUBCASE("more than 48 KiB of shared memory") { compare_graph(tracked<32768>{}); }
 }
 

@@ -10,6 +10,7 @@
 
 #include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
+#include <tersum/device/select_chunks.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/tuning.hpp>
@@ -117,6 +118,27 @@ TEST_CASE("[tuning] a small exchange has four launches")
   CHECK(launches_of<other_tuning>(presets::rotated_sat4, vector) == 5);
   CHECK(launches_of(presets::rotated_sat4_ef, vector) == 5);  // residuals wait for all steps
   CHECK(launches_of(presets::delayed_sat4, vector) == 3);     // no norms
+}
+
+// The executor above has no `run_together`.
+TEST_CASE("[tuning] an executor without blocks that wait for each other chooses in one")
+{
+  int count = 0;
+  counting_executor<> const exec{count};
+  std::vector<float> norms(5003);
+  for (std::size_t i = 0; i < norms.size(); ++i) { norms[i] = static_cast<float>(i * 7919 % 1009); }
+  auto const rule   = rule_of(top_chunks<64>{}, 777);
+  auto const choose = [&](auto const& on) {
+    std::vector<word4> room(select_chunks_workspace_bytes() / 16);
+    std::vector<std::uint32_t> places(norms.size());
+    std::span<float const> const read{norms};
+    REQUIRE(select_chunks(
+              on, rule, read, std::as_writable_bytes(std::span{room}), std::span{places}, 2) ==
+            status{});
+    return places;
+  };
+  CHECK(choose(exec) == choose(cpu_executor{}));
+  CHECK(count == 1);
 }
 
 TEST_CASE("[tuning] other numbers give the same factors")

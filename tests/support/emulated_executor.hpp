@@ -147,32 +147,61 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
     return {};
   }
 
+  //! @name In as many blocks as are resident at once, and at most so many
+  //! @{
+  template <class Kernel, class Codec, class Element>
+  [[nodiscard]] status run_together(Kernel const& kernel,
+                                    std::uint64_t most,
+                                    detail::exchange_args<Codec, Element> const& args) const
+  {
+    launch<&emulator::launch_together>(resident(most, Kernel::template threads<Codec, tuned>),
+                                       Kernel::template threads<Codec, tuned>,
+                                       Kernel::template shared<Codec>,
+                                       [&](auto& context) { kernel(context, args); });
+    return {};
+  }
+
+  template <class Kernel>
+  [[nodiscard]] status run_together(Kernel const& kernel, std::uint64_t most) const
+  {
+    constexpr int threads = detail::number_of<tuned>(Kernel::threads);
+    launch<&emulator::launch_together>(
+      resident(most, threads), threads, Kernel::shared, [&](auto& context) { kernel(context); });
+    return {};
+  }
+  //! @}
+
  private:
+  [[nodiscard]] static std::uint64_t resident(std::uint64_t most, int threads)
+  {
+    return std::min(most, emulator::max_resident_threads / static_cast<std::uint64_t>(threads));
+  }
+
   template <std::uint64_t Items>
   [[nodiscard]] static std::uint64_t blocks_of(std::uint64_t count)
   {
     return (count + Items - 1) / Items;
   }
 
-  template <class Body>
+  template <auto Launch = &emulator::launch, class Body>
   void launch(std::uint64_t blocks, int threads, int shared, Body const& body) const
   {
     if (blocks == 0) { return; }
     if (blocks > std::numeric_limits<std::int32_t>::max()) {
       throw std::length_error("a grid of more blocks than a device takes");
     }
-    emulator::launch({.blocks       = static_cast<std::uint32_t>(blocks),
-                      .threads      = static_cast<unsigned>(threads),
-                      .shared_bytes = static_cast<std::size_t>(shared)},
-                     order,
-                     [&](emulator::host_context& context) {
-                       if constexpr (sizeof...(Of) == 0) {
-                         body(context);
-                       } else {
-                         detail::tuned_context<emulator::host_context, Of...> const other{context};
-                         body(other);
-                       }
-                     });
+    Launch({.blocks       = static_cast<std::uint32_t>(blocks),
+            .threads      = static_cast<unsigned>(threads),
+            .shared_bytes = static_cast<std::size_t>(shared)},
+           order,
+           [&](emulator::host_context& context) {
+             if constexpr (sizeof...(Of) == 0) {
+               body(context);
+             } else {
+               detail::tuned_context<emulator::host_context, Of...> const other{context};
+               body(other);
+             }
+           });
   }
 };
 

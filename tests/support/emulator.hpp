@@ -12,15 +12,19 @@
 #include "emulator/thread_order.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tersum::emulator {
 
 //! What a block may have on the largest device.
 inline constexpr std::size_t max_shared_bytes = std::size_t{227} * 1024;
 
+//! Threads of all blocks that run together: more stacks would be more mappings of memory than the system allows.
+inline constexpr std::uint64_t max_resident_threads = 8192;
+
 //! @brief Calls `body(context)` once for every thread of every block; the counterpart of a launch.
 //!
-//! Blocks run one after another, so a block that spins until another one acts never ends. Shared
+//! Blocks run one after another, so a block that spins until another one acts never ends, and one that waits for the grid fails. Shared
 //! memory holds NaNs when a block starts. Run a body in all of `thread_orders` and compare the
 //! results: what differs depends on a barrier that is not there.
 //!
@@ -29,5 +33,10 @@ inline constexpr std::size_t max_shared_bytes = std::size_t{227} * 1024;
 //!                  run, and nothing that the threads of this block hold is destroyed.
 //! @throws Whatever `body` throws.
 void launch(launch_shape shape, thread_order order, thread_body body);
+
+//! @brief The counterpart of a cooperative launch: all blocks are resident, and may wait for each other at the barrier of the grid
+//! (`host_context::arrive_grid`).
+//! @throws failure  Also where they are more than `max_resident_threads`, or one ends while others wait for it.
+void launch_together(launch_shape shape, thread_order order, thread_body body);
 
 }  // namespace tersum::emulator

@@ -325,6 +325,72 @@ TEST_CASE("[emulator] sync_block waits for the threads that have not exited")
   }
 }
 
+// Each block leaves words for the next one, three times, and reads what the one before has left: words of its rank and the round.
+template <class Barrier>
+words handed_around(emulator::thread_order order, Barrier const& barrier)
+{
+  constexpr std::uint32_t blocks = 5, threads = 64;
+  words left(blocks * threads, 0), got(blocks * threads, 0);
+  emulator::launch_together({.blocks = blocks, .threads = threads}, order, [&](host_context& ctx) {
+    std::uint32_t const own    = ctx.block_rank() * threads + ctx.thread_rank();
+    std::uint32_t const before = (own + (blocks - 1) * threads + 1) % (blocks * threads);
+    for (std::uint32_t round = 1; round <= 3; ++round) {
+      ctx.store(&left[own], own * 10 + round);
+      barrier(ctx);
+      got[own] += ctx.load(&left[before]);
+      barrier(ctx);
+    }
+  });
+  return got;
+}
+
+TEST_CASE("[emulator] blocks that run together wait for each other at the barrier of the grid")
+{
+  words want(320);
+  for (std::uint32_t i = 0; i < 320; ++i) { want[i] = (i + 257) % 320 * 30 + 6; }
+  auto const at_once  = [](host_context& ctx) { ctx.wait_grid(ctx.arrive_grid()); };
+  auto const of_block = [](host_context& ctx) { ctx.sync_block(); };
+  for (auto const order : emulator::thread_orders) {
+    CAPTURE(order);
+    CHECK(handed_around(order, at_once) == want);
+  }
+  CHECK(handed_around(emulator::forward, of_block) != want);
+  CHECK(handed_around(emulator::reverse, of_block) != want);
+  CHECK(handed_around(emulator::shuffled(1), of_block) != want);
+}
+
+TEST_CASE("[emulator] blocks that do not come to the barrier of the grid are reported")
+{
+  auto const failure_of_together = [](emulator::launch_shape shape, auto const& body) {
+    try {
+      emulator::launch_together(shape, emulator::shuffled(1), body);
+      return std::string{};
+    } catch (emulator::failure const& f) {
+      return std::string{f.what()};
+    }
+  };
+  CHECK(failure_of_together({.blocks = 4, .threads = 64}, [](host_context& ctx) {
+          if (ctx.block_rank() == 2) { return; }
+          ctx.wait_grid(ctx.arrive_grid());
+        }) == "emulator: a deadlock: 3 blocks wait for the others of 4, which have ended");
+  CHECK(contains(failure_of_together({.blocks = 2, .threads = 64},
+                                     [](host_context& ctx) {
+                                       if (ctx.thread_rank() != 5) {
+                                         ctx.wait_grid(ctx.arrive_grid());
+                                       } else {
+                                         ctx.sync_warp();
+                                       }
+                                     }),
+                 "diverged"));
+  CHECK(contains(failure_of_together({.blocks = 9, .threads = 1024}, [](host_context&) {}),
+                 "9 blocks of 1024 threads are not resident together"));
+  CHECK(failure_of({.blocks = 2},
+                   emulator::forward,
+                   [](host_context& ctx) { static_cast<void>(ctx.arrive_grid()); }) ==
+        "emulator: thread 0 of block 0 waits for other blocks, which run one after the other "
+        "in this launch");
+}
+
 TEST_CASE("[emulator] threads that diverge are reported, and the next launch works")
 {
   std::string const diverged = "emulator: the threads of block 0 diverged: ";

@@ -93,6 +93,16 @@ template <class T> concept block_context = has_thread_rank<T> && has_block_rank<
   && has_float_bits<T> && has_from_bits<T> && has_select_bytes<T> && has_add_clamp<T> && has_population<T> && has_dot_bytes<T>
   && has_add_pair<T> && has_pair_limits<T> && has_minus_pair<T> && has_product<T>;
 
+//! @name Atom: the barrier of a grid whose blocks are all resident, in two parts
+//! All threads of all blocks call both in turn. What is stored before a block arrives is seen by those that have waited for it. Either is
+//! a barrier of the block, too. The barrier needs no memory of the caller.
+//! @{
+template <class T> concept has_grid_barrier = requires(T const c, std::uint32_t arrival) { { c.arrive_grid() } -> std::same_as<std::uint32_t>; c.wait_grid(arrival); }; //!< The argument is what the first returned.
+//! @}
+
+//! A context for kernels whose blocks wait for each other besides.
+template <class T> concept grid_context = block_context<T> && has_grid_barrier<T>;
+
 //! @name Atoms: products of tiles, which all threads of a warp make together
 //! @{
 template <class T> concept has_tile_product = requires(T const c, float (&sum)[4], std::uint32_t const (&a)[4], std::uint32_t b) {

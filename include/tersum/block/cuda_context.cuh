@@ -16,6 +16,7 @@
 
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/detail/cuda_floats.cuh>
+#include <tersum/block/detail/cuda_grid.cuh>
 #include <tersum/config.hpp>
 #include <tersum/types.hpp>
 
@@ -25,12 +26,11 @@
 namespace tersum::inline v0 {
 
 //! @brief This thread of a CUDA kernel; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
-struct cuda_context : detail::cuda_floats {
+struct cuda_context : detail::cuda_floats, detail::cuda_grid {
   __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
   __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
   __device__ __forceinline__ std::uint32_t block_rank() const { return blockIdx.x; }
   __device__ __forceinline__ std::uint32_t grid_blocks() const { return gridDim.x; }
-
   __device__ __forceinline__ void sync_block() const { __syncthreads(); }
   __device__ __forceinline__ void sync_warp() const { __syncwarp(); }
 
@@ -245,6 +245,6 @@ struct cuda_context : detail::cuda_floats {
   }
 };
 
-static_assert(tensor_core_context<cuda_context>, "tersum: must model tersum::tensor_core_context");
+static_assert(tensor_core_context<cuda_context> && grid_context<cuda_context>);
 
 }  // namespace tersum::inline v0

@@ -68,8 +68,8 @@ struct chunk_place {
 //!
 //! Norms must not be negative; one that is not finite counts as infinite. Equal ones take turns: with `turn` 0 the lowest index
 //! comes first, and with 0, 1, 2, ... each is chosen about as often as the others. Give all ranks the same number. Nothing is sorted:
-//! three histograms find the threshold. The choice is that of an exchange after `turn` others, the same on every executor.
-//! Enqueued on the executor: one launch for up to 4096 chunks, five beyond; does not synchronize.
+//! two or three histograms find the threshold. The choice is that of an exchange after `turn` others, the same on every executor.
+//! Enqueued on the executor: one launch, beyond 4096 chunks a cooperative one; does not synchronize.
 //! @tparam Norm  float or bfloat16.
 template <executor Executor, gradient_element Norm>
 [[nodiscard]] status select_chunks(Executor const& exec,

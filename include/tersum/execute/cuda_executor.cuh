@@ -44,7 +44,8 @@ concept stream_holder = requires(T const& of)
 //! state that `initialize` has not filled for the same plan is undefined behaviour, since the state is not read back
 //! for a check: `exchange/check_device_state.cuh` does that, where it is asked to. A whole exchange can be captured in a CUDA graph: what changes from step to step lies in the state.
 //! Short kernels may be launched while the kernel before them on the stream ends, whoever launched that, and wait for its end before they touch memory
-//! (`cuda_tuning::overlap_launches`).
+//! (`cuda_tuning::overlap_launches`). A selection of more than `cuda_tuning::select_alone` chunks is a cooperative launch, of as many blocks
+//! as the whole device has resident at once: where the stream has fewer multiprocessors than the device, as in a green context, it may be refused.
 //! There is no default stream: name one, as a `cudaStream_t`, or as what converts to it or holds it. For chunks above 8192 coordinates each call raises a kernel's limit of shared
 //! memory, on the host.
 //!
@@ -102,14 +103,35 @@ struct basic_cuda_executor : exchange_launches<basic_cuda_executor<Of...>> {
   [[nodiscard]] status run(Kernel const& kernel, std::uint64_t blocks) const;
   //! @}
 
+  //! @name Kernels whose blocks wait for each other
+  //! The same by a cooperative launch, in as many blocks as the device has resident at once and no more than `most`.
+  //! @{
+  template <class Kernel, class Codec, class Element>
+  [[nodiscard]] status run_together(Kernel const& kernel,
+                                    std::uint64_t most,
+                                    detail::exchange_args<Codec, Element> const& args) const;
+  template <class Kernel>
+  [[nodiscard]] status run_together(Kernel const& kernel, std::uint64_t most) const;
+  //! @}
+
  private:
   // Launches a kernel of so many blocks; none for 0 blocks.
-  template <bool Overlaps = false, class... Parameters, class... Args>
+  template <detail::launch_kind Kind = detail::launch_kind::in_order,
+            class... Parameters,
+            class... Args>
   [[nodiscard]] status launch(void (*kernel)(Parameters...),
                               std::uint64_t blocks,
                               int threads,
                               int shared,
                               Args const&... args) const;
+
+  // Launches a kernel of blocks that are resident together, as many as fit, and at most so many.
+  template <class... Parameters, class... Args>
+  [[nodiscard]] status launch_together(void (*kernel)(Parameters...),
+                                       std::uint64_t most,
+                                       int threads,
+                                       int shared,
+                                       Args const&... args) const;
 };
 
 //! @brief With the default tuning.

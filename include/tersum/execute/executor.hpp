@@ -43,6 +43,8 @@ template <class T> concept has_clear  = requires(T const e, float* to) { { e.cle
 template <class T> concept has_run    = requires(T const e) { { e.run(detail::any_kernel{}, std::uint64_t{}) } -> std::same_as<status>; }; //!< kernel(context) in so many blocks, of `Kernel::threads` and `Kernel::shared` bytes.
 template <class T> concept has_threads      = requires(T const e) { { e.threads } -> std::convertible_to<int>; };                  //!< Threads of the host.
 template <class T> concept has_instructions = requires(T const e) { { e.instructions } -> std::convertible_to<instruction_set>; }; //!< What they may use.
+//! Besides: the same in at most so many blocks, which wait for each other: all of them are resident, on a `grid_context`.
+template <class T> concept has_run_together = requires(T const e) { { e.run_together(detail::any_kernel{}, std::uint64_t{}) } -> std::same_as<status>; };
 //! @}
 
 //! What does the work: `cpu_executor`, `cuda_executor`. Exchanges also call perform(stage, plan, args) for each stage of
@@ -53,8 +55,26 @@ template <class T> concept executor = has_check<T> && has_copy<T> && has_reduce<
 template <class T> concept host_executor = executor<T> && has_threads<T> && has_instructions<T>;
 
 //! An executor that launches kernels on block contexts. `exchange_launches`, from which it derives, performs the
-//! stages with `run`, `copy` and `clear`.
+//! stages with `run`, `copy` and `clear`. Where it has no `run_together`, one block does what several would.
 template <class T> concept launching_executor = executor<T> && has_clear<T> && has_run<T>;
 
 }  // namespace tersum::inline v0
 // clang-format on
+
+namespace tersum::inline v0::detail {
+
+//! @brief Launches a kernel whose blocks wait for each other, in at most `blocks` of them; in one where the executor cannot have
+//! several resident together.
+template <class Executor, class Kernel, class... Args>
+[[nodiscard]] status run_together(Executor const& exec,
+                                  Kernel const& kernel,
+                                  std::uint64_t blocks,
+                                  Args const&... args)
+{
+  if constexpr (has_run_together<Executor>) {
+    if (blocks > 1) { return exec.run_together(kernel, blocks, args...); }
+  }
+  return exec.run(kernel, blocks == 0 ? 0 : 1, args...);
+}
+
+}  // namespace tersum::inline v0::detail

@@ -13,14 +13,18 @@
 
 namespace tersum::emulator {
 
-block::block(launch_shape shape, thread_order order)
-  : shape_{shape}, random_{order.seed}, warps_{shape.threads / warp_threads, order, random_},
-    lanes_{warp_threads, order, random_}, fibers_{fiber_pool(shape.threads)},
+block::block(launch_shape shape, thread_order order, grid_barrier* grid, unsigned before)
+  : shape_{shape}, random_{order.seed + before}, warps_{shape.threads / warp_threads,
+                                                        order,
+                                                        random_},
+    lanes_{warp_threads, order, random_}, fibers_{fiber_pool(std::size_t{shape.threads} *
+                                                             (before + 1))},
+    first_fiber_{shape.threads * before}, grid_{grid},
     threads_(shape.threads), shared_{shape.shared_bytes}
 {
 }
 
-void block::run(std::uint32_t rank, thread_body body)
+void block::begin(std::uint32_t rank, thread_body body)
 {
   rank_ = rank;
   shared_.poison();
@@ -29,14 +33,50 @@ void block::run(std::uint32_t rank, thread_body body)
   waiting_  = 0;
   for (unsigned thread = 0; thread < shape_.threads; ++thread) {
     threads_[thread].doing = activity::runnable;
-    fibers_[thread].start([this, thread, body] { run_thread(thread, body); });
+    own_fiber(thread).start([this, thread, body] { run_thread(thread, body); });
   }
-  while (exited_ < shape_.threads) {
-    if (runnable_ == 0) { throw divergence(); }
-    for (unsigned const warp : warps_.next()) {
-      while (warps_.stays() && run_warp(warp)) {}
+}
+
+bool block::can_advance()
+{
+  bool waits = false;
+  for (auto& thread : threads_) {
+    if (thread.doing != activity::wait_grid) { continue; }
+    if (thread.waits_for <= grid_->passed()) {
+      thread.doing = activity::runnable;
+      ++runnable_;
+    } else {
+      waits = true;
     }
   }
+  return runnable_ > 0 || (!waits && !ended());
+}
+
+void block::advance()
+{
+  if (runnable_ == 0) { throw divergence(); }
+  for (unsigned const warp : warps_.next()) {
+    while (warps_.stays() && run_warp(warp)) {}
+  }
+}
+
+std::uint32_t block::arrive_grid(unsigned thread)
+{
+  if (grid_ == nullptr) {
+    fail(thread, "waits for other blocks, which run one after the other in this launch");
+  }
+  wait(thread, activity::sync_block);
+  if (thread == 0) { grid_->arrive(); }
+  return ++threads_[thread].arrivals;
+}
+
+void block::wait_grid(unsigned thread, std::uint32_t arrival)
+{
+  if (grid_->passed() < arrival) {
+    threads_[thread].waits_for = arrival;
+    wait(thread, activity::wait_grid);
+  }
+  wait(thread, activity::sync_block);
 }
 
 void block::wait(unsigned thread, activity operation)
@@ -46,10 +86,10 @@ void block::wait(unsigned thread, activity operation)
   if (operation == activity::sync_block) {
     ++waiting_;
     release_block();
-  } else {
+  } else if (operation != activity::wait_grid) {
     release_warp(thread / warp_threads);
   }
-  fibers_[thread].suspend();
+  own_fiber(thread).suspend();
 }
 
 template <class T>
@@ -100,7 +140,7 @@ bool block::run_warp(unsigned warp)
     unsigned const thread = warp * warp_threads + lane;
     if (threads_[thread].doing != activity::runnable) { continue; }
     ran = true;
-    fibers_[thread].resume();
+    own_fiber(thread).resume();
     if (error_) { std::rethrow_exception(std::exchange(error_, nullptr)); }
   }
   return ran;
@@ -137,6 +177,7 @@ failure block::divergence() const
   static constexpr std::array names{"can run",
                                     "exited",
                                     "at sync_block",
+                                    "at wait_grid",
                                     "at sync_warp",
                                     "at shuffle_xor",
                                     "at shuffle",
@@ -159,7 +200,9 @@ failure block::divergence() const
   return make_failure("the threads of block ", rank_, " diverged: ", list.str());
 }
 
-void launch(launch_shape shape, thread_order order, thread_body body)
+namespace {
+
+void check_shape(launch_shape const& shape)
 {
   if (shape.threads == 0 || shape.threads > block::max_threads ||
       shape.threads % block::warp_threads != 0) {
@@ -169,10 +212,57 @@ void launch(launch_shape shape, thread_order order, thread_body body)
     throw make_failure(
       "a block has at most 227 KiB of shared memory, not ", shape.shared_bytes, " bytes");
   }
+}
+
+}  // namespace
+
+void launch(launch_shape shape, thread_order order, thread_body body)
+{
+  check_shape(shape);
   block current{shape, order};
   std::mt19937_64 random{order.seed};
   visiting_order ranks{shape.blocks, order, random};
   for (unsigned const rank : ranks.next()) { current.run(rank, body); }
+}
+
+void launch_together(launch_shape shape, thread_order order, thread_body body)
+{
+  check_shape(shape);
+  if (std::uint64_t{shape.blocks} * shape.threads > max_resident_threads) {
+    throw make_failure(shape.blocks,
+                       " blocks of ",
+                       shape.threads,
+                       " threads are not resident together: at most ",
+                       max_resident_threads,
+                       " threads are");
+  }
+  grid_barrier barrier{shape.blocks};
+  std::deque<block> blocks;
+  for (unsigned rank = 0; rank < shape.blocks; ++rank) {
+    blocks.emplace_back(shape, order, &barrier, rank).begin(rank, body);
+  }
+  std::mt19937_64 random{order.seed};
+  visiting_order ranks{shape.blocks, order, random};
+  for (std::uint32_t ended = 0; ended < shape.blocks;) {
+    bool moved = false;
+    for (unsigned const rank : ranks.next()) {
+      block& next = blocks[rank];
+      // As far ahead of the others as the barrier allows; in a shuffled order only now and then.
+      while (!next.ended() && next.can_advance()) {
+        moved = true;
+        next.advance();
+        if (next.ended()) { ++ended; }
+        if (!ranks.stays()) { break; }
+      }
+    }
+    if (!moved && ended < shape.blocks) {
+      throw make_failure("a deadlock: ",
+                         shape.blocks - ended,
+                         " blocks wait for the others of ",
+                         shape.blocks,
+                         ", which have ended");
+    }
+  }
 }
 
 }  // namespace tersum::emulator

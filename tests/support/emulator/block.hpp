@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! One thread block at a time: its threads as fibers, its barriers, its shared memory.
+//! A thread block: its threads as fibers, its barriers, its shared memory. Blocks run one after the other, or together.
 
 #pragma once
 
@@ -57,6 +57,7 @@ enum class activity : unsigned char {
   runnable,
   exited,
   sync_block,
+  wait_grid,
   sync_warp,
   shuffle_xor,
   shuffle,
@@ -68,6 +69,28 @@ enum class activity : unsigned char {
 //! The words that a lane brings to `multiply_tiles`: its parts of the two factors.
 using tile_operands = std::array<std::uint32_t, 6>;
 
+//! @brief Counts the blocks that have come to the barrier of the grid, again and again.
+class grid_barrier {
+ public:
+  explicit grid_barrier(std::uint32_t blocks) : blocks_{blocks} {}
+
+  void arrive()
+  {
+    if (++arrived_ == blocks_) {
+      arrived_ = 0;
+      ++passed_;
+    }
+  }
+
+  //! How many times all blocks have come.
+  [[nodiscard]] std::uint32_t passed() const { return passed_; }
+
+ private:
+  std::uint32_t blocks_;
+  std::uint32_t arrived_ = 0;
+  std::uint32_t passed_  = 0;
+};
+
 //! @brief Runs the threads of a block and lets them wait for each other.
 //!
 //! A warp operation waits for the 32 lanes of the warp and for no other thread; `sync_block` waits
@@ -77,11 +100,28 @@ class block {
   static constexpr unsigned warp_threads = 32;
   static constexpr unsigned max_threads  = 1024;
 
-  block(launch_shape shape, thread_order order);
+  //! @param grid  Of blocks that run together: this one's fibers are those behind the ones of `before` others.
+  block(launch_shape shape, thread_order order, grid_barrier* grid = nullptr, unsigned before = 0);
 
   //! @brief Runs `body` for every thread of the block `rank`.
   //! @throws failure if the block cannot go on; and whatever `body` throws.
-  void run(std::uint32_t rank, thread_body body);
+  void run(std::uint32_t rank, thread_body body)
+  {
+    begin(rank, body);
+    while (!ended()) { advance(); }
+  }
+
+  //! @name The same in pieces
+  //! @{
+  void begin(std::uint32_t rank, thread_body body);
+  [[nodiscard]] bool ended() const { return exited_ == shape_.threads; }
+
+  //! Whether a thread can go on, or none waits for the grid.
+  [[nodiscard]] bool can_advance();
+
+  //! Lets its warps run once.
+  void advance();
+  //! @}
 
   [[nodiscard]] launch_shape const& shape() const { return shape_; }
   [[nodiscard]] std::uint32_t rank() const { return rank_; }
@@ -89,6 +129,14 @@ class block {
 
   //! Waits, on behalf of `thread`, until every thread concerned does the same operation.
   void wait(unsigned thread, activity operation);
+
+  //! @name The barrier of the grid
+  //! @{
+  //! Of all threads of the block. Returns how often this block has come, on behalf of each of them.
+  [[nodiscard]] std::uint32_t arrive_grid(unsigned thread);
+  //! Waits until all blocks have come so often.
+  void wait_grid(unsigned thread, std::uint32_t arrival);
+  //! @}
 
   //! @brief Gives `value` to the other lanes of the warp and returns the values of all 32, which
   //! hold until the thread's next warp operation.
@@ -110,14 +158,16 @@ class block {
     static_assert((std::is_trivially_destructible_v<Parts> && ...));
     error_ =
       std::make_exception_ptr(make_failure("thread ", thread, " of block ", rank_, " ", parts...));
-    fibers_[thread].suspend();
+    own_fiber(thread).suspend();
     std::terminate();  // not reached: nobody resumes this fiber
   }
 
  private:
   struct thread_state {
-    activity doing   = activity::runnable;
-    bool next_buffer = false;
+    activity doing          = activity::runnable;
+    bool next_buffer        = false;
+    std::uint32_t arrivals  = 0;  // at the barrier of the grid
+    std::uint32_t waits_for = 0;
   };
   template <class T>
   using buffers = std::array<std::array<T, max_threads>, 2>;
@@ -127,6 +177,8 @@ class block {
                                           unsigned thread,
                                           activity operation,
                                           T const& value);
+
+  [[nodiscard]] fiber& own_fiber(unsigned thread) { return fibers_[first_fiber_ + thread]; }
 
   void run_thread(unsigned thread, thread_body body);
 
@@ -146,6 +198,8 @@ class block {
   visiting_order warps_;
   visiting_order lanes_;
   std::deque<fiber>& fibers_;
+  unsigned first_fiber_;
+  grid_barrier* grid_;
   std::vector<thread_state> threads_;
   buffers<std::uint32_t> slots_{};
   buffers<tile_operands> operand_slots_{};

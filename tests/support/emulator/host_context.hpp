@@ -37,6 +37,12 @@ class host_context {
   void sync_block() const { block_->wait(thread_, activity::sync_block); }
   void sync_warp() const { block_->wait(thread_, activity::sync_warp); }
 
+  //! @name Of a launch whose blocks run together
+  //! @{
+  [[nodiscard]] std::uint32_t arrive_grid() const { return block_->arrive_grid(thread_); }
+  void wait_grid(std::uint32_t arrival) const { block_->wait_grid(thread_, arrival); }
+  //! @}
+
   template <class T>
   [[nodiscard]] T shuffle_xor(T value, unsigned mask) const
   {

@@ -32,7 +32,9 @@ constexpr std::string_view special_names[] = {"%tid.x",
                                               "%nctaid.y",
                                               "%nctaid.z",
                                               "%laneid",
-                                              "%warpid"};
+                                              "%warpid",
+                                              "%envreg1",
+                                              "%envreg2"};
 static_assert(std::size(special_names) == static_cast<std::size_t>(special::count));
 
 constexpr std::uint64_t align_up(std::uint64_t offset, std::uint64_t align)

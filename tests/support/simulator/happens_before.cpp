@@ -187,15 +187,21 @@ void happens_before::acquire(std::uint32_t warp,
 {
   auto const found = releases_.find(address);
   if (found == releases_.end()) { return; }
-  agent& one          = agents_[warp];
-  bool const acquires = i.order == memory_order::acquire || i.order == memory_order::acq_rel;
-  for (release const& r : found->second) {
+  agent& one                = agents_[warp];
+  bool const acquires       = i.order == memory_order::acquire || i.order == memory_order::acq_rel;
+  auto const& [number, all] = found->second;
+  taken& before             = one.so_far[address];
+  if (before.list != number) { before = {.list = number}; }
+  auto& done = acquires ? before.acquired : before.observed;
+  for (; done.count < all.size(); ++done.count) {
+    release const& r = all[done.count];
     if (!includes(one, i.scope, agents_[r.by]) || !includes(agents_[r.by], r.scope, one)) {
       continue;
     }
     join(acquires ? one.acquired : one.observed, r.what);
-    (acquires ? one.acquired_lanes : one.observed_lanes) |= lane_set{1} << lane;
+    done.any = true;
   }
+  if (done.any) { (acquires ? one.acquired_lanes : one.observed_lanes) |= lane_set{1} << lane; }
 }
 
 void happens_before::publish(std::uint32_t warp,
@@ -214,7 +220,8 @@ void happens_before::publish(std::uint32_t warp,
     at.released = false;
   }
   if (!releases && !fenced) { return; }
-  auto& all = releases_[address];
+  auto& [number, all] = releases_[address];
+  if (all.empty()) { number = ++lists_; }
   all.push_back({warp,
                  releases ? i.scope : std::min(i.scope, one.fence_scope),
                  releases ? all_of(warp, alone) : one.fenced});

@@ -60,6 +60,16 @@ class happens_before {
   //! @}
 
  private:
+  // Of the releases of a word: how many of them a warp has acquired, or observed, and whether any were meant for it.
+  struct progress {
+    std::size_t count = 0;
+    bool any          = false;
+  };
+  struct taken {
+    std::uint64_t list = 0;
+    progress acquired{}, observed{};
+  };
+
   // What is known of a warp: all before this turn, and of this turn what these lanes did up to a time.
   struct known {
     std::uint32_t turn = 0;
@@ -69,19 +79,20 @@ class happens_before {
   using knowledge = std::vector<known>;  // by number of the warp
 
   struct agent {
-    int rank                 = 0;
-    std::uint32_t block      = 0;
-    std::uint32_t launch     = 0;
-    std::uint32_t warp       = 0;
-    std::uint32_t turn       = 0;
-    knowledge settled        = {};
-    knowledge acquired       = {};  // in this turn, by these lanes
-    lane_set acquired_lanes  = 0;
-    knowledge observed       = {};  // by relaxed reads: a fence acquires it
-    lane_set observed_lanes  = 0;
-    knowledge fenced         = {};  // what relaxed stores release
-    lane_set fenced_lanes    = 0;
-    memory_scope fence_scope = memory_scope::block;
+    int rank                                        = 0;
+    std::uint32_t block                             = 0;
+    std::uint32_t launch                            = 0;
+    std::uint32_t warp                              = 0;
+    std::uint32_t turn                              = 0;
+    knowledge settled                               = {};
+    knowledge acquired                              = {};  // in this turn, by these lanes
+    lane_set acquired_lanes                         = 0;
+    knowledge observed                              = {};  // by relaxed reads: a fence acquires it
+    lane_set observed_lanes                         = 0;
+    knowledge fenced                                = {};  // what relaxed stores release
+    lane_set fenced_lanes                           = 0;
+    memory_scope fence_scope                        = memory_scope::block;
+    std::unordered_map<std::uint64_t, taken> so_far = {};  // by address of the word
   };
 
   struct mark {
@@ -102,6 +113,10 @@ class happens_before {
     std::uint32_t by;
     memory_scope scope;
     knowledge what;
+  };
+  struct release_list {
+    std::uint64_t number = 0;
+    std::vector<release> all{};
   };
 
   static void join(knowledge& to, knowledge const& from);
@@ -130,7 +145,8 @@ class happens_before {
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by rank and index
   std::unordered_map<int, knowledge> of_rank_;                // what ended kernels knew and did
   std::unordered_map<int, std::uint32_t> launches_;
-  std::unordered_map<std::uint64_t, std::vector<release>> releases_;  // by address of the word
+  std::unordered_map<std::uint64_t, release_list> releases_;  // by address of the word
+  std::uint64_t lists_   = 0;
   std::uint32_t time_    = 1;
   std::uint64_t changes_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "interleaved.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace tersum::simulator {
@@ -15,6 +16,29 @@ namespace tersum::simulator {
 namespace {
 
 thread_local interleaved_ranks::member* this_member = nullptr;
+
+// What the driver gives a cooperative launch: two words, of which blocks count in the second.
+class grid_workspace {
+ public:
+  explicit grid_workspace(bool wanted)
+  {
+    if (!wanted) { return; }
+    data_ = global_memory::get().allocate(bytes, memory_kind::managed);
+    std::memset(data_, 0, bytes);
+  }
+  grid_workspace(grid_workspace const&)            = delete;
+  grid_workspace& operator=(grid_workspace const&) = delete;
+  ~grid_workspace()
+  {
+    if (data_ != nullptr) { global_memory::get().free(data_); }
+  }
+
+  [[nodiscard]] std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(data_); }
+
+ private:
+  static constexpr std::size_t bytes = 8;
+  void* data_                        = nullptr;
+};
 
 }  // namespace
 
@@ -129,14 +153,20 @@ void interleaved_ranks::run_until_one_ends()
 
 launch_counts interleaved_ranks::member::run(program const& kernel,
                                              launch_shape const& shape,
-                                             std::vector<std::byte> const& parameters)
+                                             std::vector<std::byte> const& parameters,
+                                             bool counts_traffic)
 {
+  grid_workspace const workspace{shape.together};
+  launch_shape own_shape   = shape;
+  own_shape.grid_workspace = workspace.address();
+  traffic_counter traffic;
   std::unique_lock lock{on_.guard_};
   rank& own = on_.ranks_[static_cast<std::size_t>(rank_)];
   grid mine;
   std::uint32_t const blocks = shape.grid[0] * shape.grid[1] * shape.grid[2];
   for (std::uint32_t b = 0; b < blocks; ++b) {
-    mine.blocks.emplace_back(kernel, shape, parameters, b, rank_, on_.happened_);
+    mine.blocks.emplace_back(
+      kernel, own_shape, parameters, b, rank_, on_.happened_, counts_traffic ? &traffic : nullptr);
   }
   own.resident = &mine;
   on_.changed_.notify_all();
@@ -152,6 +182,9 @@ launch_counts interleaved_ranks::member::run(program const& kernel,
   own.resident = nullptr;
   if (!mine.done) { fail("a kernel of another rank failed: ", on_.failed_); }
   launch_counts all;
+  all.loads  = traffic.loads;
+  all.stores = traffic.stores;
+  all.shared = traffic.shared;
   for (auto const& b : mine.blocks) {
     auto const one = b.counts();
     all.instructions += one.instructions;

@@ -56,7 +56,8 @@ class interleaved_ranks {
     //! As `run_kernel`.
     launch_counts run(program const& kernel,
                       launch_shape const& shape,
-                      std::vector<std::byte> const& parameters);
+                      std::vector<std::byte> const& parameters,
+                      bool counts_traffic = false);
 
    private:
     interleaved_ranks& on_;

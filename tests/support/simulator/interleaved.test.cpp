@@ -18,7 +18,7 @@ using namespace tersum::simulator;
 
 namespace {
 
-constexpr std::size_t room = 64;  // words, at first zeros
+constexpr std::size_t room = 128;  // words, at first zeros
 
 struct outcome {
   std::vector<std::uint32_t> words;
@@ -232,6 +232,59 @@ TEST_CASE("[simulator] a deadlock of ranks or blocks is an error")
   std::string const crossed = "setp.ne.u32 %p3, %tid, 0; @%p3 bra past;" + never +
                               "past: bar.sync 0; mov.u32 %r2, 1;" + sets(".release.sys");
   CHECK(says(run_ranks({{crossed}}, {}, {.threads = 64}).wrong, "a deadlock"));
+}
+
+// What each block of a cooperative launch of two does; with the barrier of the grid, as cooperative groups have it, in the place of `|`.
+static std::string of_grid(std::string body, bool together = true)
+{
+  std::string const barrier = R"(
+    barrier.sync 0;
+    setp.ne.u32 %p1, %tid, 0; @%p1 bra $past#;
+    mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd1, {%r2, %r1};
+    setp.eq.s64 %p2, %rd1, 0; @%p2 trap;
+    mov.u32 %r3, %nctaid.x; sub.u32 %r3, 2147483649, %r3;
+    mov.u32 %r4, %ctaid.x; setp.eq.u32 %p3, %r4, 0; selp.b32 %r3, %r3, 1, %p3;
+    atom.add.release.gpu.u32 %r5, [%rd1+4], %r3;
+    $again#: ld.acquire.gpu.u32 %r6, [%rd1+4]; xor.b32 %r6, %r6, %r5;
+    setp.ge.s32 %p4, %r6, 0; @%p4 bra $again#;
+    $past#: barrier.sync 0;)";
+  for (char number = '0'; body.find('|') != std::string::npos; ++number) {
+    auto own = barrier;
+    while (own.find('#') != std::string::npos) { own.replace(own.find('#'), 1, 1, number); }
+    body.replace(body.find('|'), 1, own);
+  }
+  loaded_module module{one_kernel(body)};
+  device_words const memory{room};
+  std::vector<std::byte> parameters(sizeof(std::uint64_t));
+  auto const address = reinterpret_cast<std::uint64_t>(memory.data());
+  std::memcpy(parameters.data(), &address, sizeof(address));
+  try {
+    launch_counts const counts =
+      run_kernel(module.kernel("k"),
+                 {.grid = {2, 1, 1}, .block = {64, 1, 1}, .together = together},
+                 parameters,
+                 true);
+    // Each block has read what the other one has written, 64 words further.
+    return counts.loads.bytes >= 512 && memory.read()[0] == 100 ? "" : "another value";
+  } catch (fault const& f) {
+    return f.what();
+  }
+}
+
+TEST_CASE("[simulator] blocks of a cooperative launch wait for each other")
+{
+  // A block leaves a word a thread at 4 (64 r + t), and reads those of the other one.
+  std::string const leaves = "mov.u32 %r20, %ctaid.x; mad.wide.u32 %rd5, %r20, 256, %mine;"
+                             "mov.u32 %r21, 100; st.global.u32 [%rd5], %r21;",
+                    takes  = "sub.u32 %r22, 1, %r20; mad.wide.u32 %rd6, %r22, 256, %mine;"
+                             "ld.global.u32 %r23, [%rd6];";
+  CHECK(of_grid(leaves + "|" + takes) == "");
+  CHECK(of_grid(leaves + "|" + takes + "|" + leaves + "|" + takes) == "");
+  CHECK(says(of_grid(leaves + takes), "nobody has written"));
+  CHECK(says(of_grid(leaves + "bar.sync 0;" + takes), "a race"));
+  CHECK(says(of_grid(leaves + "|" + takes + leaves), "a race"));  // while others still read
+  CHECK(says(of_grid(leaves + "setp.eq.u32 %p9, %r20, 1; @%p9 ret; |" + takes), "a deadlock"));
+  CHECK(says(of_grid(leaves + "|" + takes, false), "the kernel gives up"));
 }
 
 TEST_CASE("[simulator] orders differ, and each is the same again")

@@ -38,6 +38,10 @@ class grid_run {
       }
       set_all(one, special::ntid_x, shape.block);
       set_all(one, special::nctaid_x, shape.grid);
+      for (unsigned l = 0; l < warp_lanes; ++l) {
+        set(one, special::envreg1, l, static_cast<std::uint32_t>(shape.grid_workspace >> 32));
+        set(one, special::envreg2, l, static_cast<std::uint32_t>(shape.grid_workspace));
+      }
     }
   }
 
@@ -136,14 +140,16 @@ resident_block::resident_block(program const& kernel,
                                std::vector<std::byte> const& parameters,
                                std::uint32_t number,
                                int rank,
-                               happens_before& order)
+                               happens_before& order,
+                               traffic_counter* traffic)
   : run_{std::make_unique<grid_run>(kernel, shape, parameters)}, at_{number % shape.grid[0],
                                                                      number / shape.grid[0] %
                                                                        shape.grid[1],
                                                                      number / shape.grid[0] /
                                                                        shape.grid[1]}
 {
-  run_->state_.order = &order;
+  run_->state_.order   = &order;
+  run_->state_.traffic = traffic;
   run_->begin_block(at_);
   auto const count = static_cast<std::uint32_t>(run_->warps_.size());
   for (std::uint32_t w = 0; w < count; ++w) {
@@ -206,7 +212,11 @@ launch_counts run_kernel(program const& kernel,
                          bool counts_traffic)
 {
   if (auto* const rank = interleaved_ranks::member::of_this_thread()) {
-    return rank->run(kernel, shape, parameters);
+    return rank->run(kernel, shape, parameters, counts_traffic);
+  }
+  if (shape.together) {
+    interleaved_ranks alone{1};
+    return interleaved_ranks::member{alone, 0}.run(kernel, shape, parameters, counts_traffic);
   }
   return grid_run{kernel, shape, parameters}.run(counts_traffic);
 }

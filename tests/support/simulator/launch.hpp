@@ -26,6 +26,9 @@ struct launch_shape {
   std::size_t dynamic_shared = 0;  //!< bytes
   //! Whether it may begin before the kernel before it has ended, so that its threads must wait for that.
   bool overlaps = false;
+  //! Whether it is cooperative: all blocks are resident together, and count in a word of the launch's workspace.
+  bool together                = false;
+  std::uint64_t grid_workspace = 0;  //!< Its address, while it runs.
 };
 
 //! @brief What a launch did.
@@ -36,8 +39,8 @@ struct launch_counts {
   shared_counts shared{};           //!< Likewise.
 };
 
-//! @brief Runs a kernel to its end, blocks one after the other, or, for a host thread that is a rank of `interleaved_ranks`, together
-//! with the kernels of the other ranks. Throws `fault`, which names the kernel, the block and the thread.
+//! @brief Runs a kernel to its end, blocks one after the other, or together where the launch is cooperative, or, for a host thread that is
+//! a rank of `interleaved_ranks`, together with the kernels of the other ranks. Throws `fault`, which names the kernel, the block and the thread.
 //! @param counts_traffic  Whether accesses of memory are counted, which takes a while.
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
@@ -50,13 +53,15 @@ class grid_run;
 //! @brief One block of a launch, whose warps run in pieces, beside those of other blocks.
 class resident_block {
  public:
-  //! @param number  of the block in its grid
+  //! @param number   of the block in its grid
+  //! @param traffic  Counts accesses of memory; may be null.
   resident_block(program const& kernel,
                  launch_shape const& shape,
                  std::vector<std::byte> const& parameters,
                  std::uint32_t number,
                  int rank,
-                 happens_before& order);
+                 happens_before& order,
+                 traffic_counter* traffic);
   resident_block(resident_block&&) noexcept;
   ~resident_block();
 

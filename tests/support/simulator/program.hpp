@@ -93,6 +93,8 @@ enum class special : std::uint32_t {
   nctaid_z,
   laneid,
   warpid,
+  envreg1,  //!< The high and the low half of the address of a cooperative launch's workspace.
+  envreg2,
   count
 };
 

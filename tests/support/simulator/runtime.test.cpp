@@ -94,16 +94,21 @@ static cudaError_t launch(std::uint32_t* words,
 }
 
 // With an attribute.
-static cudaError_t launch_with(
-  cudaLaunchAttributeID id, int value, char const& function, std::uint32_t* words, cudaStream_t on)
+static cudaError_t launch_with(cudaLaunchAttributeID id,
+                               int value,
+                               char const& function,
+                               std::uint32_t* words,
+                               cudaStream_t on,
+                               unsigned blocks = 1)
 {
   register_kernels();
   void* arguments[] = {&words};
   cudaLaunchAttribute attribute{};
-  attribute.id                                         = id;
-  attribute.val.programmaticStreamSerializationAllowed = value;
+  attribute.id = id;
+  // They lie in the same place.
+  attribute.val.programmaticStreamSerializationAllowed = attribute.val.cooperative = value;
   cudaLaunchConfig_t config{};
-  config.gridDim  = {1, 1, 1};
+  config.gridDim  = {blocks, 1, 1};
   config.blockDim = {32, 1, 1};
   config.stream   = on;
   config.attrs    = &attribute;
@@ -150,6 +155,24 @@ class stream {
  private:
   cudaStream_t stream_ = nullptr;
 };
+
+TEST_CASE("[simulator] a cooperative launch has no more blocks than are resident together")
+{
+  words const w;
+  stream const on;
+  constexpr auto together = cudaLaunchAttributeCooperative;
+  int yes = 0, blocks = 0;
+  CHECK(cudaDeviceGetAttribute(&yes, cudaDevAttrCooperativeLaunch, 0) == cudaSuccess);
+  CHECK(yes == 1);
+  CHECK(launch_with(together, 1, add_one, w.data(), on) == cudaSuccess);
+  CHECK(w.all(8));
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &add_one, 32, 0) == cudaSuccess);
+  CHECK(blocks == 32);
+  CHECK(launch_with(together, 1, add_one, w.data(), on, 33) == cudaErrorCooperativeLaunchTooLarge);
+  CHECK(w.all(8));
+  CHECK(launch_with(together, 0, add_one, w.data(), on, 33) == cudaSuccess);
+  cudaGetLastError();
+}
 
 TEST_CASE("[simulator] launches that overlap the kernel before must wait for it")
 {

@@ -6,7 +6,19 @@
 
 #include "runtime_state.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+
+namespace tersum::simulator {
+
+int multiprocessors()
+{
+  char const* const wanted = std::getenv("TERSUM_SIMULATED_MULTIPROCESSORS");
+  return wanted == nullptr ? 1 : std::max(1, std::atoi(wanted));
+}
+
+}  // namespace tersum::simulator
 
 using namespace tersum::simulator;
 
@@ -53,7 +65,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device)
   properties->major                      = 9;
   properties->minor                      = 0;
   properties->warpSize                   = 32;
-  properties->multiProcessorCount        = 1;
+  properties->multiProcessorCount        = multiprocessors();
+  properties->cooperativeLaunch          = 1;
   properties->maxThreadsPerBlock         = 1024;
   properties->sharedMemPerBlock          = 48 * 1024;
   properties->sharedMemPerBlockOptin     = 227 * 1024;
@@ -73,6 +86,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrComputeCapabilityMajor: *value = properties.major; break;
     case cudaDevAttrComputeCapabilityMinor: *value = properties.minor; break;
     case cudaDevAttrWarpSize: *value = properties.warpSize; break;
+    case cudaDevAttrCooperativeLaunch: *value = properties.cooperativeLaunch; break;
     case cudaDevAttrMultiProcessorCount: *value = properties.multiProcessorCount; break;
     case cudaDevAttrMaxThreadsPerBlock: *value = properties.maxThreadsPerBlock; break;
     case cudaDevAttrMaxSharedMemoryPerBlock:

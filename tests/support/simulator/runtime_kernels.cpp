@@ -58,11 +58,22 @@ struct call_configuration {
 };
 thread_local std::vector<call_configuration> configurations;
 
+// Registers are those that ptxas counts, which nobody did: the occupancy is that of threads and shared memory alone.
+int blocks_of_multiprocessor(program const& kernel, std::uint32_t threads, std::size_t shared)
+{
+  std::size_t const memory = kernel.static_shared + shared + shared_of_system;
+  return std::min({blocks_of_processor,
+                   threads_of_processor / static_cast<int>((threads + 31) / 32 * 32),
+                   static_cast<int>(shared_of_processor / memory)});
+}
+
 cudaError_t check_shape(program const& kernel,
                         registered_kernel const& registered,
                         launch_shape const& shape)
 {
-  auto const& [grid, block, shared, overlaps] = shape;
+  auto const& grid         = shape.grid;
+  auto const& block        = shape.block;
+  std::size_t const shared = shape.dynamic_shared;
   bool const empty =
     grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || block[0] == 0 || block[1] == 0 || block[2] == 0;
   if (empty || grid[0] > 0x7fffffffU || grid[1] > 65535 || grid[2] > 65535 ||
@@ -76,6 +87,12 @@ cudaError_t check_shape(program const& kernel,
   if (shared > static_cast<std::size_t>(registered.dynamic_shared_limit) ||
       kernel.static_shared + shared > most_shared) {
     return cudaErrorInvalidValue;
+  }
+  auto const resident = static_cast<std::uint64_t>(multiprocessors()) *
+                        static_cast<std::uint64_t>(
+                          blocks_of_multiprocessor(kernel, block[0] * block[1] * block[2], shared));
+  if (shape.together && std::uint64_t{grid[0]} * grid[1] * grid[2] > resident) {
+    return cudaErrorCooperativeLaunchTooLarge;
   }
   return cudaSuccess;
 }
@@ -117,9 +134,9 @@ cudaError_t launch(registered_kernel* registered,
   }
 }
 
-launch_shape shape_of(dim3 grid, dim3 block, std::size_t shared, bool overlaps = false)
+launch_shape shape_of(dim3 grid, dim3 block, std::size_t shared)
 {
-  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, overlaps};
+  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
 }
 
 }  // namespace
@@ -235,19 +252,32 @@ cudaError_t cudaLaunchKernelExC(cudaLaunchConfig_t const* config,
                                 void const* function,
                                 void** arguments)
 {
-  bool overlaps = false;
+  launch_shape shape = shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes);
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     auto const& attribute = config->attrs[i];
-    if (attribute.id != cudaLaunchAttributeProgrammaticStreamSerialization) {
+    if (attribute.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+      shape.overlaps = attribute.val.programmaticStreamSerializationAllowed != 0;
+    } else if (attribute.id == cudaLaunchAttributeCooperative) {
+      shape.together = attribute.val.cooperative != 0;
+    } else {
       return result(cudaErrorNotSupported);
     }
-    overlaps = attribute.val.programmaticStreamSerializationAllowed != 0;
   }
-  return result(
-    launch(registry::get().find(function),
-           shape_of(config->gridDim, config->blockDim, config->dynamicSmemBytes, overlaps),
-           arguments,
-           config->stream));
+  // No documentation says that a launch may be both.
+  if (shape.overlaps && shape.together) { return result(cudaErrorNotSupported); }
+  return result(launch(registry::get().find(function), shape, arguments, config->stream));
+}
+
+cudaError_t cudaLaunchCooperativeKernel(void const* function,
+                                        dim3 grid,
+                                        dim3 block,
+                                        void** arguments,
+                                        std::size_t shared,
+                                        cudaStream_t stream)
+{
+  launch_shape shape = shape_of(grid, block, shared);
+  shape.together     = true;
+  return result(launch(registry::get().find(function), shape, arguments, stream));
 }
 
 cudaError_t cudaFuncSetAttribute(void const* function, cudaFuncAttribute attribute, int value)
@@ -283,18 +313,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void const* fu
   }
 }
 
-// Registers are those that ptxas counts, which nobody did: the occupancy is that of threads and shared memory alone.
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
   int* blocks, void const* function, int threads, std::size_t shared, unsigned)
 {
   auto* const registered = registry::get().find(function);
   if (registered == nullptr) { return result(cudaErrorInvalidDeviceFunction); }
   try {
-    program const& kernel    = registered->in->kernel(registered->name);
-    std::size_t const memory = kernel.static_shared + shared + shared_of_system;
-    *blocks                  = std::min({blocks_of_processor,
-                                         threads_of_processor / ((threads + 31) / 32 * 32),
-                                         static_cast<int>(shared_of_processor / memory)});
+    program const& kernel = registered->in->kernel(registered->name);
+    *blocks = blocks_of_multiprocessor(kernel, static_cast<std::uint32_t>(threads), shared);
     return result(cudaSuccess);
   } catch (fault const& f) {
     break_device(f.what());

@@ -46,6 +46,9 @@ struct runtime_state {
   [[nodiscard]] static runtime_state& get();
 };
 
+//! Of the device: one, or as many as TERSUM_SIMULATED_MULTIPROCESSORS says in the environment.
+[[nodiscard]] int multiprocessors();
+
 //! Remembers an error for `cudaGetLastError`, and returns it; or the one that all calls return by now.
 cudaError_t result(cudaError_t error);
 

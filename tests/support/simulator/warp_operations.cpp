@@ -145,6 +145,7 @@ void add_warp_operations(operation_table& t)
   t["griddepcontrol.wait"]              = {.run = &wait_for_kernel_before, .form = ""};
   t["griddepcontrol.launch_dependents"] = {.run = &let_next_begin, .form = ""};
   t["bar.sync"]                         = {.form = "s", .then = flow::block_barrier};
+  t["barrier.sync"]                     = t["bar.sync"];
   t["bar.warp.sync"]                    = {.form = "m", .then = flow::warp_barrier};
   for (auto const* const name : {"membar.cta",
                                  "membar.gl",

@@ -225,22 +225,19 @@ template <sampling Codec, class Element, class Context>
                                                          std::uint64_t coordinate)
 {
   std::uint32_t const magnitude = coordinate_magnitude(ctx, args, coordinate);
-  std::uint32_t const threshold = ctx.load(sample_scratch(args)->found(digit_passes - 1));
+  std::uint32_t const threshold = ctx.load(&sample_scratch(args)->header.threshold);
   return magnitude >= threshold ? magnitude : 0u;
 }
 
-//! @brief The phases of a selection from the sample. The one after the third digit finds the threshold.
+//! @brief Finds the threshold in the sample. Several blocks of it wait for each other.
 struct sample_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
-  static constexpr int phases = digit_passes + 1;
   std::uint64_t size;
   std::uint32_t above;
-  int first_phase;
-  int last_phase;  //!< The one after the last.
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks = Tuning.cuda.select_blocks;
   template <class Codec>
   static constexpr int shared = select_shared;
-  TERSUM_RUNS(select_phases_of<1>(ctx, sample_of(args, size, above), first_phase, last_phase))
+  TERSUM_RUNS(find_threshold_of(ctx, sample_of(args, size, above)))
 };
 
 template <class Executor, sampling Codec, class Element>
@@ -250,15 +247,7 @@ template <class Executor, sampling Codec, class Element>
   sampled_coordinates const& chunker = plan.codec().chunker;
   std::uint64_t const size           = chunker.sample_size(plan.chunks());
   std::uint32_t const above          = chunker.sample_rank(plan.chosen(), plan.chunks()) - 1;
-  std::uint64_t const blocks         = select_blocks(size, tuning_of<Executor>.cuda);
-  if (blocks > 0) {
-    auto& histogram = sample_scratch(launches.args())->histogram;
-    launches.clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    int const at_once = blocks == 1 ? sample_kernel::phases : 1;
-    for (int phase = 0; phase < sample_kernel::phases; phase += at_once) {
-      launches(sample_kernel{{}, size, above, phase, phase + at_once}, blocks);
-    }
-  }
+  launches.together(sample_kernel{{}, size, above}, select_blocks(size, tuning_of<Executor>.cuda));
   launches.select();
   launches.threads(send_coordinates_kernel{}, plan.chunks());
   return launches.result();

@@ -171,37 +171,21 @@ struct selection_header {
 };
 static_assert(sizeof(selection_header) == 104);
 
-//! @brief Scratch memory of a selection: what was found, histograms, and counters of the blocks that share the work.
+//! @brief Scratch memory of a selection: what was found, histograms, and what the blocks have counted that share the work.
 struct selection_scratch {
   static constexpr int max_blocks = 256;
   selection_header header;
   std::uint32_t padding[2];
   std::uint32_t histogram[digit_passes][digit_count];
-  std::uint32_t ties[max_blocks];  // of each block
-  std::uint32_t counts[max_blocks][max_levels];
-
-  //! @name In the place of the digits that the last pass has not
-  //! @{
-  //! After a pass: the digits, and what is left of the capacity.
-  [[nodiscard]] TERSUM_INLINE std::uint32_t* found(int pass) noexcept
-  {
-    return histogram[digit_passes - 1] + digit_count / 2 + 2 * pass;
-  }
-  //! Chunks of a block whose level the digits so far leave open.
-  [[nodiscard]] TERSUM_INLINE std::uint32_t* open(std::uint32_t block) noexcept
-  {
-    return found(digit_passes) + block;
-  }
-  //! @}
+  std::uint32_t counts[max_levels + 1][max_blocks];  //!< Ties, and chunks on each level.
 };
-static_assert(2 * digit_passes + selection_scratch::max_blocks <= digit_count / 2);
 static_assert(sizeof(selection_scratch) % 16 == 0);
 
 //! @brief What a selection works with, in memory of the executor but for the rule.
 struct selection_args {
   selection_rule rule;
   selection_scratch* scratch;
-  std::uint32_t* places;  // one a chunk; until they are known, values of chunks whose level is open
+  std::uint32_t* places;  // one a chunk; until they are known, values of chunks
 };
 
 //! @brief The same where the chunks are also listed by their levels, for kernels that take them in that order.

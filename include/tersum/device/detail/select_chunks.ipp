@@ -58,13 +58,11 @@ struct select_chunks_kernel {
   static constexpr int shared   = select_shared;
 
   norm_selection<Norm> args;
-  int first_phase;
-  int last_phase;
 
   template <class Context>
   TERSUM_BODY void operator()(Context const& ctx) const
   {
-    select_phases_of<Levels>(ctx, args, first_phase, last_phase);
+    select_of<Levels>(ctx, args);
   }
 };
 
@@ -98,13 +96,7 @@ struct select_chunks_work {
   {
     std::uint64_t const blocks =
       maximum<std::uint64_t>(select_blocks(args.chunks, tuning_of<Executor>.cuda), 1);
-    auto& histogram = args.selection.scratch->histogram;
-    status result   = exec.clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    each_select_launch(blocks, [&](int first, int last) {
-      if (!result.ok()) { return; }
-      result = exec.run(select_chunks_kernel<Levels, Norm>{args, first, last}, blocks);
-    });
-    return result;
+    return run_together(exec, select_chunks_kernel<Levels, Norm>{args}, blocks);
   }
 };
 

@@ -221,9 +221,8 @@ struct mean_energies_kernel : kernel_of_threads<tensor_threads> {
   TERSUM_RUNS(mean_energies(ctx, args))
 };
 
+//! Several blocks of it wait for each other.
 struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
-  int first_phase;
-  int last_phase;  //!< The one after the last.
   static constexpr bool overlaps = true;
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks =
@@ -231,8 +230,7 @@ struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
                                           : Tuning.cuda.select_blocks_of_widths;
   template <class Codec>
   static constexpr int shared = select_shared;
-  TERSUM_RUNS(
-    select_phases_of<Codec::chunker_type::level_count>(ctx, args, first_phase, last_phase))
+  TERSUM_RUNS(select_of<Codec::chunker_type::level_count>(ctx, args))
 };
 
 //! One thread a chunk.

@@ -181,16 +181,15 @@ class launch_list {
     if (result_.ok()) { result_ = executor_.copy(to, from, count); }
   }
 
-  //! Selects chunks: in one launch for all phases by a single block, or in one launch for each phase by several.
-  void select(std::uint64_t blocks)
+  //! Launches a kernel in at most so many blocks, which wait for each other.
+  template <class Kernel>
+  void together(Kernel const& kernel, std::uint64_t blocks)
   {
-    if (blocks == 0) { return; }
-    auto& histogram = args_.selection.scratch->histogram;
-    clear(&histogram[0][0], sizeof(histogram) / sizeof(histogram[0][0]));
-    each_select_launch(blocks, [&](int first, int last) {
-      (*this)(select_kernel{{}, first, last}, blocks);
-    });
+    if (result_.ok()) { result_ = run_together(executor_, kernel, blocks, args_); }
   }
+
+  //! @param blocks  As many at most.
+  void select(std::uint64_t blocks) { together(select_kernel{}, blocks); }
 
   void select()
   {
@@ -332,7 +331,7 @@ concept launching = is_launch_list<T>;
   return launches.result();
 }
 
-//! One launch for up to 4096 chunks, five beyond; one more where energies count in units of their tensor's.
+//! One launch; one more where energies count in units of their tensor's.
 [[nodiscard]] status run_stage(stage::select, launching auto& launches)
 {
   launches.select();

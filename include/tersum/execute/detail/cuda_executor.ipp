@@ -19,8 +19,7 @@ namespace detail {
 //!
 //! The runtime also remembers errors of other calls, which this one does not return: after a caller has asked whether a
 //! stream is ready, for instance, the last error may be that it was not.
-//! @tparam Overlaps  Whether its blocks may be launched while the kernel before it on the stream ends: it must wait for that (`wait_for_kernel_before`).
-template <bool Overlaps = false, class... Parameters>
+template <launch_kind Kind = launch_kind::in_order, class... Parameters>
 [[nodiscard]] status launch_kernel(void (*kernel)(Parameters...),
                                    unsigned blocks,
                                    int threads,
@@ -29,16 +28,21 @@ template <bool Overlaps = false, class... Parameters>
                                    std::type_identity_t<Parameters>... args)
 {
   void* pointers[] = {static_cast<void*>(&args)...};
-  if constexpr (Overlaps) {
-    cudaLaunchAttribute overlapping{};
-    overlapping.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlapping.val.programmaticStreamSerializationAllowed = 1;
+  if constexpr (Kind != launch_kind::in_order) {
+    cudaLaunchAttribute attribute{};
+    if constexpr (Kind == launch_kind::overlapping) {
+      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute.val.programmaticStreamSerializationAllowed = 1;
+    } else {
+      attribute.id              = cudaLaunchAttributeCooperative;
+      attribute.val.cooperative = 1;
+    }
     cudaLaunchConfig_t config{};
     config.gridDim          = dim3(blocks);
     config.blockDim         = dim3(static_cast<unsigned>(threads));
     config.dynamicSmemBytes = static_cast<std::size_t>(shared);
     config.stream           = stream;
-    config.attrs            = &overlapping;
+    config.attrs            = &attribute;
     config.numAttrs         = 1;
     return cuda_status(
       cudaLaunchKernelExC(&config, reinterpret_cast<void const*>(kernel), pointers));
@@ -52,10 +56,33 @@ template <bool Overlaps = false, class... Parameters>
   }
 }
 
+//! @brief Blocks of a kernel that the current device has resident at once; 1 where it has no cooperative launches. The host alone
+//! computes it.
+[[nodiscard]] inline status count_resident(void const* kernel,
+                                           int threads,
+                                           int shared,
+                                           std::uint64_t& blocks)
+{
+  int device = 0, cooperates = 0, processors = 0, of_processor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &of_processor, kernel, threads, static_cast<std::size_t>(shared));
+  }
+  blocks = cooperates == 0 ? 1 : static_cast<std::uint64_t>(processors * of_processor);
+  return cuda_status(error);
+}
+
 }  // namespace detail
 
 template <tuning_holder... Of>
-template <bool Overlaps, class... Parameters, class... Args>
+template <detail::launch_kind Kind, class... Parameters, class... Args>
 status basic_cuda_executor<Of...>::launch(void (*kernel)(Parameters...),
                                           std::uint64_t blocks,
                                           int threads,
@@ -74,8 +101,27 @@ status basic_cuda_executor<Of...>::launch(void (*kernel)(Parameters...),
       return s;
     }
   }
-  return detail::launch_kernel<Overlaps>(
+  return detail::launch_kernel<Kind>(
     kernel, static_cast<unsigned>(blocks), threads, shared, stream, args...);
+}
+
+template <tuning_holder... Of>
+template <class... Parameters, class... Args>
+status basic_cuda_executor<Of...>::launch_together(void (*kernel)(Parameters...),
+                                                   std::uint64_t most,
+                                                   int threads,
+                                                   int shared,
+                                                   Args const&... args) const
+{
+  std::uint64_t resident = 0;
+  if (auto const s =
+        detail::count_resident(reinterpret_cast<void const*>(kernel), threads, shared, resident);
+      !s.ok()) {
+    return s;
+  }
+  std::uint64_t const blocks = std::min(most, resident);
+  if (blocks <= 1) { return launch(kernel, 1, threads, shared, args...); }
+  return launch<detail::launch_kind::together>(kernel, blocks, threads, shared, args...);
 }
 
 template <tuning_holder... Of>
@@ -91,9 +137,33 @@ status basic_cuda_executor<Of...>::run(Kernel const& kernel,
     return launch(on_chunks, blocks, threads, shared, args, kernel.first);
   } else {
     auto* const function = detail::exchange_kernel<Kernel, Codec, Element, Of...>;
-    return launch<detail::overlaps_launch<Kernel, Of...>>(
+    return launch<detail::own_launch_kind<Kernel, Of...>>(
       function, blocks, threads, shared, args, kernel);
   }
+}
+
+template <tuning_holder... Of>
+template <class Kernel, class Codec, class Element>
+status basic_cuda_executor<Of...>::run_together(
+  Kernel const& kernel, std::uint64_t most, detail::exchange_args<Codec, Element> const& args) const
+{
+  return launch_together(detail::exchange_kernel<Kernel, Codec, Element, Of...>,
+                         most,
+                         detail::threads_of<Kernel, Codec, Of...>,
+                         Kernel::template shared<Codec>,
+                         args,
+                         kernel);
+}
+
+template <tuning_holder... Of>
+template <class Kernel>
+status basic_cuda_executor<Of...>::run_together(Kernel const& kernel, std::uint64_t most) const
+{
+  return launch_together(detail::block_kernel<Kernel, Of...>,
+                         most,
+                         detail::block_kernel_threads<Kernel, Of...>,
+                         Kernel::shared,
+                         kernel);
 }
 
 template <tuning_holder... Of>

@@ -66,6 +66,14 @@ __device__ __forceinline__ void wait_for_kernel_before()
   }
 }
 
+//! @brief How a kernel is launched: when the one before it on the stream has ended; while that ends, for which it must wait
+//! (`wait_for_kernel_before`); or with all of its blocks resident together, or not at all.
+enum class launch_kind : unsigned char { in_order, overlapping, together };
+
+template <class Kernel, class... Of>
+inline constexpr launch_kind own_launch_kind =
+  overlaps_launch<Kernel, Of...> ? launch_kind::overlapping : launch_kind::in_order;
+
 // Kernels are hidden: every shared library has its own, compiled for its own architectures.
 template <class Kernel, class Codec, class Element, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The barrier of all blocks of a cooperative launch: a part of `cuda_context`.
+
+#pragma once
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief What the grid of cooperative groups does, for blocks of one dimension: its header takes nvcc two seconds a file.
+//!
+//! The driver gives each cooperative launch, also in a graph, the word that blocks count in, and leaves the address of its workspace in two
+//! registers, as cooperative_groups/details/driver_abi.h says. Of any other launch the address is zero: it ends here with a fault. A
+//! barrier flips the highest bit of the word and leaves the others as they were, so that nothing has to be set back.
+struct cuda_grid {
+  __device__ __forceinline__ std::uint32_t arrive_grid() const
+  {
+    std::uint32_t before = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      std::uint32_t const own = blockIdx.x == 0 ? 0x80000001u - gridDim.x : 1u;
+      asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;"
+                   : "=r"(before)
+                   : "l"(counted()), "r"(own)
+                   : "memory");
+    }
+    return before;
+  }
+
+  __device__ __forceinline__ void wait_grid(std::uint32_t arrival) const
+  {
+    if (threadIdx.x == 0) {
+      std::uint32_t now;
+      do {
+        asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(counted()) : "memory");
+      } while (((now ^ arrival) & 0x80000000u) == 0);
+    }
+    __syncthreads();
+  }
+
+ private:
+  [[nodiscard]] static __device__ __forceinline__ std::uint64_t counted()
+  {
+    std::uint32_t high, low;
+    asm("mov.u32 %0, %%envreg1; mov.u32 %1, %%envreg2;" : "=r"(high), "=r"(low));
+    std::uint64_t const workspace = std::uint64_t{high} << 32 | low;
+    if (workspace == 0) { __trap(); }
+    return workspace + 4;
+  }
+};
+
+}  // namespace tersum::inline v0::detail
