@@ -55,7 +55,7 @@ class nccl_fused {
   //! @param memory  From ncclMemAlloc, of one size on all ranks.
   //! @param blocks  Thread blocks of a launch at most, as many as ranks or more, and the same on all ranks. They wait for one
   //!                another, so that the device must hold all of them together: 512 blocks of 128 threads take 4 on each of 128
-  //!                multiprocessors. Codecs with feedback take half of the blocks. Ranks that share a device share its room.
+  //!                multiprocessors. Two shots take three quarters of the blocks, codecs with feedback half. Ranks that share a device share its room.
   nccl_fused(ncclComm_t comm,
              cuda_executor const& exec,
              std::span<std::byte> memory,

@@ -127,13 +127,13 @@ status nccl_fused::exchange(plan<Codec> const& plan,
     return {error_code::invalid_argument, "workspace does not lie in that of nccl_fused"};
   }
   auto const ranks = static_cast<std::uint64_t>(shape.ranks);
-  // What the constructor asked for has room for one group at least.
-  auto const most =
-    std::max(shape.flag_blocks / (detail::fused_share<Codec> * ranks), std::uint64_t{1});
-  auto const groups  = std::min((tiles + ranks - 1) / ranks, most);
-  auto const blocks  = static_cast<std::uint32_t>(groups * ranks);
-  shape.turns        = (shape.tiles + blocks - 1) / blocks;
-  auto* const kernel = detail::fused_kernel<Flags, Codec, Element>;
+  // As large a part of the blocks as fits where all of them would with 128 registers a thread, but one group at least.
+  std::uint64_t const fit = std::uint64_t{shape.flag_blocks} * detail::fused_together<Codec> / 512;
+  auto const most         = std::max(fit / ranks, std::uint64_t{1});
+  auto const groups       = std::min((tiles + ranks - 1) / ranks, most);
+  auto const blocks       = static_cast<std::uint32_t>(groups * ranks);
+  shape.turns             = (shape.tiles + blocks - 1) / blocks;
+  auto* const kernel      = detail::fused_kernel<Flags, Codec, Element>;
   if constexpr (grid.shared > 48 * 1024) {
     if (status const s = detail::cuda_status(
           cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, grid.shared));

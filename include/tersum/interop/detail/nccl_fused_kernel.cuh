@@ -269,18 +269,19 @@ __device__ __forceinline__ void decode_tile(tile_context const& ctx,
 
 template <class Codec>
 inline constexpr int fused_threads = fused_grid<Codec>.threads;
-//! One in so many of the blocks that a caller allows is launched: where feedback takes twice the registers, half of them fit the device.
+//! Threads that share a multiprocessor at least: 512 may have 128 registers each. Two shots take more, feedback up to twice as many.
 template <class Codec>
-inline constexpr int fused_share = feeds_back<Codec> ? 2 : 1;
-//! Blocks that fit a multiprocessor at least: so many that their threads may have 128 registers each, or 255.
+inline constexpr int fused_together = feeds_back<Codec>   ? 256
+                                      : scattering<Codec> ? 384
+                                                          : 512;
 template <class Codec>
-inline constexpr int fused_together = maximum(512 / fused_threads<Codec> / fused_share<Codec>, 1);
+inline constexpr int fused_blocks = maximum(fused_together<Codec> / fused_threads<Codec>, 1);
 
 //! @brief The whole of it. The range of `args` has a clip. The number of blocks is a multiple of that of ranks, and the same on all of them.
 //! @tparam Flags  fused_flags
 template <class Flags, class Codec, class Element>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(fused_threads<Codec>,
-                                                                        fused_together<Codec>)
+                                                                        fused_blocks<Codec>)
   fused_kernel(exchange_args<Codec, Element> args, ncclWindow_t window, fused_shape shape)
 {
   symmetric_place const windows{window, 0, shape.rank, shape.ranks};
