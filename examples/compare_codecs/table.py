@@ -15,7 +15,7 @@ import sys
 def sends_of(codec, ranks):
     """How often what a rank gives to its collectives leaves it: a gather sends it to every other rank, a reduce-scatter each part
     to its owner, and an all-reduce does so twice, to the owners and back."""
-    if codec.startswith(("topk_", "gathered_")):
+    if codec.startswith(("topk_", "gathered_", "entropy_")) and "two_shot" not in codec:
         return ranks - 1
     return (1 if codec.startswith("sharded_") else 2) * (ranks - 1) / ranks
 
