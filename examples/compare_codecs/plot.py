@@ -7,7 +7,7 @@
 
 Needs matplotlib (Debian: python3-matplotlib). The line joins the codecs that no other beats: none has less error for as few
 bits, where up to 1 % more counts as as few. All others are pale. At most a dozen codecs are named; in the SVG every codec says
-what it is where a pointer rests on it. A codec without bits, or without a finite error, is not drawn. The error axis ends a
+what it is where a pointer rests on it. Bits are those of a payload that is reduced on the way; what is gathered counts as often as it is sent. A codec without bits, or without a finite error, is not drawn. The error axis ends a
 decade below fp16, the reference; what is smaller stands on its edge.
 """
 
@@ -38,11 +38,13 @@ FAMILIES = (
     (r"(allocated_sat|balanced_sat)_", "a width for each chunk, summed on the way", "#009e73"),
     (r"(topk|topkc|randomkc)_", "some chunks or coordinates only", "#dd8800"),
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
-    (r"(two_shot|metric|factored|allocated|sorted|balanced|floored|blocks|dynamiq)_(?!hop)", "two shots: decoded, added in float", "#cc3377"),
+    (r"(two_shot|metric|factored|allocated|sorted|balanced|floored|blocks|dynamiq|entropy_two_shot)_(?!hop)", "two shots: decoded, added in float", "#cc3377"),
     (r"(per_hop|dynamiq_hop)_", "decoded and added at every hop", "#56b4e9"),
-    (r"(sharded|gathered)_", "encoded once, added in float", "#e6ab02"),
+    (r"(sharded|gathered|entropy)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit)", "older codecs", "#9e9ac8"),
 )
+# Their payloads go to every other rank, that of an all-reduce 2 (n - 1) / n times.
+GATHERS = r"(topk|gathered|entropy(?!_two_shot))_"
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": "DejaVu Sans",
@@ -60,6 +62,13 @@ SVG = "http://www.w3.org/2000/svg"
 def family(codec):
     """Words and colour of the family that a codec belongs to."""
     return next((rest for pattern, *rest in FAMILIES if re.match(pattern, codec)), list(OTHER))
+
+
+def of_all_reduce(result):
+    """The result with the bits of an all-reduce with as much traffic."""
+    times = max(result["ranks"] / 2, 1) if re.match(GATHERS, result["codec"]) else 1
+    bits = result["bits_per_coordinate"]
+    return result | {"bits_per_coordinate": bits and bits * times}
 
 
 def is_drawable(result):
@@ -192,7 +201,7 @@ def draw_panel(axes, results, shown, number, most):
     ranks = "1 rank" if first["ranks"] == 1 else f"{first['ranks']} ranks"
     axes.set_title(f"{printable(first['set'])}: {ranks}, {first['coordinates']} coordinates", loc="left", fontsize=12,
                    pad=12)
-    axes.set_xlabel("bits sent for each coordinate")
+    axes.set_xlabel("bits for each coordinate, of an all-reduce with as much traffic")
     return tooltips
 
 
@@ -264,7 +273,7 @@ def main():
     if len(set(places)) < len(places):
         parser.error("two pictures would be the same file")
     with open(options.results, encoding="utf-8") as file:
-        results = json.load(file)["results"]
+        results = [of_all_reduce(r) for r in json.load(file)["results"]]
     if not results:
         print(f"plot.py: {options.results} has no results", file=sys.stderr)
         return 1

@@ -108,6 +108,13 @@ class Plot(unittest.TestCase):
                    result("best_at_2", 2, .5), result("more_bits_for_nothing", 8, .01), result("fp16", 16, 1e-7)]
         self.assertEqual([r["codec"] for r in plot.frontier(results)], ["best_at_2", "best_at_4", "fp16"])
 
+    def test_what_is_gathered_counts_as_often_as_it_is_sent(self):
+        # Among 4 ranks a gather sends a payload three times, an all-reduce one and a half times.
+        for codec, bits in (("topk_b2", 4), ("topkc_b2", 2), ("entropy_2", 4), ("entropy_two_shot_2", 2), ("gathered_2", 4), ("sorted_entropy_2", 2)):
+            with self.subTest(codec=codec):
+                self.assertEqual(plot.of_all_reduce(result(codec, 2, .1))["bits_per_coordinate"], bits)
+        self.assertEqual(plot.of_all_reduce(result("topk_b2", None, .1))["bits_per_coordinate"], None)
+
     def test_what_has_no_place_is_left_out_and_what_is_below_stands_on_the_edge(self):
         results = [result("fp16", 16, 1e-7), result("fp32", 32, 0), result("lost", 4, None), result("none", 0, .5),
                    result("rotated_sat4_ef", 4.03, .05)]
