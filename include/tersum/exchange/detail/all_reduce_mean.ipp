@@ -132,12 +132,14 @@ template <class Executor, class Codec, class Element, class Reduce>
                                       std::span<std::byte> workspace,
                                       Reduce& reduce)
 {
-  auto const scattered = scattered_wire(plan, workspace);
+  auto const scattered     = scattered_wire(plan, workspace);
+  std::uint64_t mean_words = 0;  // as those that ranks send
+  if constexpr (ways_differ<Codec>) { mean_words = plan.mean_chunk_words(); }
   part_recompression<recompression<Executor, Codec, Element>> const pieces{
     minimum(plan.words_of_scales(), std::uint64_t{scattered.count}),
     plan.chunk_words(),
     {exec, plan, args},
-    ways_differ<Codec> ? plan.mean_chunk_words() : 0};
+    mean_words};
   return reduce_round(reduce, scattered, gathered_wire(plan, workspace), pieces);
 }
 
