@@ -42,9 +42,9 @@ template <class Plan>
           .agreed      = static_cast<double>(plan.agreed_bytes()),
           .payload     = static_cast<double>(plan.counted_payload_bytes()),
           .bypass      = static_cast<double>(plan.bypass_bytes()),
-          .meets       = gathering<codec>    ? meeting::gathered
-                         : scattering<codec> ? meeting::scattered
-                                             : meeting::summed};
+          .meets       = gathering<codec> || copying<codec> ? meeting::gathered
+                         : scattering<codec>                ? meeting::scattered
+                                                            : meeting::summed};
 }
 
 //! @brief What coding costs one rank that has a core, or a device, for itself: seconds for each coordinate of the gradient.
