@@ -143,7 +143,7 @@ struct block_hadamard {
     if constexpr (middle_levels > 0 && Rotate) { transform_middle(ctx, v, storage, t); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { v[k] = storage[slot(first + wire(t, 0)) + wire_stride(k)]; }
-    if constexpr (Rotate) { detail::butterflies<0, wire_levels, 4>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<0, wire_levels>(ctx, v); }
   }
 
   //! @brief `backward` without signs.
@@ -152,7 +152,7 @@ struct block_hadamard {
   TERSUM_BODY static void to_loaded(
     Context const& ctx, float (&v)[32], float* storage, unsigned t, unsigned first)
   {
-    if constexpr (Rotate) { detail::butterflies<LowDone, wire_levels - HighDone, 4>(ctx, v); }
+    if constexpr (Rotate) { detail::butterflies<LowDone, wire_levels - HighDone>(ctx, v); }
     TERSUM_UNROLL
     for (unsigned k = 0; k < 32; ++k) { storage[slot(first + wire(t, 0)) + wire_stride(k)] = v[k]; }
     synchronize(ctx);

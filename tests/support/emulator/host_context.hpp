@@ -224,6 +224,12 @@ class host_context {
     b0 = less0;
     b1 = less1;
   }
+  static void butterfly(float& a, float& b)
+  {
+    float const less = fma(b, -1.0f, a);
+    a                = fma(b, 1.0f, a);
+    b                = less;
+  }
   static void two_fma(float& a0, float& a1, float b, float c)
   {
     a0 = fma(a0, b, c);

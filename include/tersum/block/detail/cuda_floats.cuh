@@ -41,10 +41,26 @@ struct cuda_floats {
         : "+f"(a0), "+f"(a1), "+f"(b0), "+f"(b1));
 #else
     float const less0 = subtract(a0, b0), less1 = subtract(a1, b1);
-    a0 = add(a0, b0);
-    a1 = add(a1, b1);
-    b0 = less0;
-    b1 = less1;
+    a0               = add(a0, b0);
+    a1               = add(a1, b1);
+    b0               = less0;
+    b1               = less1;
+#endif
+  }
+  //! (a, b) becomes (a + b, a - b): as 1 b + a and -1 b + a, which round alike. One instruction takes a and b from anywhere;
+  //! the pair of factors is loaded, since ptxas would make one that it knows anew for every use.
+  static __device__ __forceinline__ void butterfly(float& a, float& b)
+  {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+    static __constant__ std::uint64_t one_and_minus_one = 0xbf8000003f800000u;
+    asm("{ .reg .b64 a, b, c; mov.b64 a, {%0, %0}; mov.b64 b, {%1, %1}; ld.const.b64 c, [%2];"
+        " fma.rn.f32x2 a, b, c, a; mov.b64 {%0, %1}, a; }"
+        : "+f"(a), "+f"(b)
+        : "l"(__cvta_generic_to_constant(&one_and_minus_one)));
+#else
+    float const less = subtract(a, b);
+    a                = add(a, b);
+    b                = less;
 #endif
   }
   //! a b + c.
@@ -56,8 +72,8 @@ struct cuda_floats {
         : "+f"(a0), "+f"(a1)
         : "f"(b), "f"(c));
 #else
-    a0 = fma(a0, b, c);
-    a1 = fma(a1, b, c);
+    a0               = fma(a0, b, c);
+    a1               = fma(a1, b, c);
 #endif
   }
   //! @}

@@ -30,25 +30,29 @@ requires requires { Context::adds_two; }
 inline constexpr bool adds_two<Context> = Context::adds_two;
 
 //! @brief Butterflies over the bits First .. Last-1 of the index of an array of 32, ascending.
-//! @tparam Paired  The bit in which values differ that one instruction adds, where the context does so. They are in
-//!                 neighbouring registers then; the level of this bit adds one by one.
-template <int First, int Last, int Paired = 0, class Context>
+//!
+//! Where one instruction adds two floats these are neighbours, i and i + 1, in every level but the first, which makes both
+//! results of one butterfly: it takes two values from anywhere and leaves them side by side.
+template <int First, int Last, class Context>
 TERSUM_BODY void butterflies(Context const&, float (&v)[32])
 {
   TERSUM_UNROLL
   for (int level = First; level < Last; ++level) {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {
-      if (adds_two<Context> && level != Paired) {
-        if ((i >> level & 1) == 0 && (i >> Paired & 1) == 0) {
-          int const j = i | 1 << level, next = 1 << Paired;
-          Context::two_butterflies(v[i], v[i | next], v[j], v[j | next]);
+      int const j = i | 1 << level;
+      if (i == j) { continue; }
+      if constexpr (adds_two<Context>) {
+        if (level == 0) {
+          Context::butterfly(v[i], v[j]);
+        } else if (i % 2 == 0) {
+          Context::two_butterflies(v[i], v[i + 1], v[j], v[j + 1]);
         }
-      } else if ((i >> level & 1) == 0) {
-        float const a     = v[i];
-        float const b     = v[i | 1 << level];
-        v[i]              = Context::add(a, b);
-        v[i | 1 << level] = Context::subtract(a, b);
+      } else {
+        float const a = v[i];
+        float const b = v[j];
+        v[i]          = Context::add(a, b);
+        v[j]          = Context::subtract(a, b);
       }
     }
   }
