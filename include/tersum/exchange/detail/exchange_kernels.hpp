@@ -198,12 +198,15 @@ struct recall_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   TERSUM_RUNS(recall_shard(ctx, args))
 };
 
+//! With `InRows` for shards that are not aligned.
+template <bool InRows>
 struct publish_kernel : kernel_of_parts {
-  TERSUM_RUNS(publish_part(ctx, args))
+  TERSUM_RUNS(publish_part<InRows>(ctx, args))
 };
 
+template <bool InRows>
 struct keep_published_kernel : kernel_of_parts {
-  TERSUM_RUNS(keep_published(ctx, args))
+  TERSUM_RUNS(keep_published<InRows>(ctx, args))
 };
 //! @}
 

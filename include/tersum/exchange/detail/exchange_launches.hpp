@@ -224,8 +224,36 @@ class launch_list {
   {
     if (plan_.owned_chunks() == 0) { return; }
     (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
-    owned(publish_kernel{});
-    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel{}); }
+    if (shard_is_aligned()) {
+      publish_in<false>();
+    } else {
+      publish_in<true>();
+    }
+  }
+
+  //! Whether all pieces of tensors that this rank publishes can be moved sixteen bytes at a time.
+  [[nodiscard]] bool shard_is_aligned() const
+  {
+    bool aligned = true;
+    plan_.for_each_record([&](tensor_record const& piece) {
+      bool const own = piece.offset >= args_.parts.begin && piece.offset < args_.parts.end;
+      if (piece.chunks == 0 || !own) { return; }
+      std::uint64_t const at = piece.offset - args_.parts.begin;
+      auto const moves       = [&](auto const* array) {
+        return reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+      };
+      aligned = aligned && moves(args_.gradient);
+      if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
+      if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
+    });
+    return aligned;
+  }
+
+  template <bool InRows>
+  void publish_in()
+  {
+    owned(publish_kernel<InRows>{});
+    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
   }
 
   void decode_parts()
