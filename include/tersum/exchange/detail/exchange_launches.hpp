@@ -131,6 +131,22 @@ class launch_list {
     (*this)(kernel, (plan_.owned_chunks() + a_block - 1) / a_block);
   }
 
+  //! The same with one kernel or, where scales of a metric are not aligned, another one.
+  template <class Kernel, class InRows>
+  void owned_in_metric()
+  {
+    if constexpr (in_metric<Codec>) {
+      bool aligned = true;
+      plan_.for_each_record([&](tensor_record const& record) {
+        auto const* const scales = args_.metric.scales + record.offset;
+        aligned =
+          aligned && (record.chunks == 0 || reinterpret_cast<std::uintptr_t>(scales) % 16 == 0);
+      });
+      if (!aligned) { return owned(InRows{}); }
+    }
+    owned(Kernel{});
+  }
+
   void norms()
   {
     if constexpr (in_metric<Codec>) {
@@ -261,7 +277,7 @@ class launch_list {
     threads(inspect_parts_kernel{}, plan_.chunks());
     if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
     if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
-      owned(keep_owner_residual_kernel{});
+      owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
     }
     chunks<decode_parts_kernel>();
   }
@@ -400,7 +416,11 @@ concept launching = is_launch_list<T>;
   if (args.parts.recompressed.begin == 0) {
     launches(clear_parts_kernel{{}, args.parts.gathered, args.rank}, 1);
   }
-  launches.owned(recompress_kernel{});
+  if constexpr (owner_feeds_back<codec_of<decltype(launches)>>) {
+    launches.template owned_in_metric<recompress_kernel, recompress_in_rows_kernel>();
+  } else {
+    launches.owned(recompress_kernel{});
+  }
   return launches.result();
 }
 
@@ -415,7 +435,7 @@ concept launching = is_launch_list<T>;
 {
   using codec = codec_of<decltype(launches)>;
   if constexpr (sharding<codec>) {
-    launches.owned(add_shard_kernel{});
+    launches.template owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
   } else if constexpr (has_parts<codec>) {
     launches.decode_parts();
   } else if constexpr (has_steps<codec>) {
