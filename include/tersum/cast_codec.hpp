@@ -49,7 +49,8 @@ struct cast_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     auto const bypass  = holds<float>(section::bypass, this->bypassed());
-    auto const payload = holds<element>(section::payload, payload_bytes() / sizeof(element));
+    auto const payload = holds<element>(
+      section::payload, payload_bytes() / sizeof(element), selects<Codec> ? 16 : alignof(element));
     if constexpr (selects<Codec>) {
       return section_list{holds<selection_scratch>(section::selection, 1),
                           holds<std::uint32_t>(section::places, this->places()),

@@ -25,6 +25,12 @@ using feeding_back = two_shot_codec<fixed_chunks<1024>,
                                     error_feedback,
                                     kept_diagonal>;
 
+using shards = sharded_codec<fixed_chunks<1024>,
+                             partial_hadamard<1024>,
+                             lloyd_max<2>,
+                             no_feedback,
+                             given_diagonal>;
+
 }  // namespace
 
 void compile_metric()
@@ -38,5 +44,8 @@ void compile_metric()
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, two_shot, float>,
           &detail::chunk_kernel<detail::keep_residual_kernel<false>, feeding_back, float>,
           &detail::exchange_kernel<detail::recompress_kernel, feeding_back, float>,
-          &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>);
+          &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>,
+          &detail::exchange_kernel<detail::recompress_in_rows_kernel, feeding_back, float>,
+          &detail::exchange_kernel<detail::keep_owner_residual_in_rows_kernel, feeding_back, float>,
+          &detail::exchange_kernel<detail::add_shard_in_rows_kernel, shards, float>);
 }

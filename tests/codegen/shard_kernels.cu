@@ -30,12 +30,15 @@ void compile_values()
   using kept       = codec_of<presets::values_4_ef>;
   using difference = codec_of<presets::differences_4>;
   compile(&detail::exchange_kernel<detail::recall_kernel, kept, float>,
-          &detail::exchange_kernel<detail::publish_kernel, kept, float>,
-          &detail::exchange_kernel<detail::keep_published_kernel, kept, float>,
+          &detail::exchange_kernel<detail::publish_kernel<false>, kept, float>,
+          &detail::exchange_kernel<detail::publish_kernel<true>, kept, float>,
+          &detail::exchange_kernel<detail::keep_published_kernel<false>, kept, float>,
+          &detail::exchange_kernel<detail::keep_published_kernel<true>, kept, float>,
           &detail::exchange_kernel<detail::recall_kernel, difference, float>,
-          &detail::exchange_kernel<detail::publish_kernel, difference, float>);
+          &detail::exchange_kernel<detail::publish_kernel<false>, difference, float>,
+          &detail::exchange_kernel<detail::publish_kernel<true>, difference, float>);
   using in_halves = codec_of<presets::values_half>;
-  compile(&detail::exchange_kernel<detail::publish_kernel, in_halves, float>,
+  compile(&detail::exchange_kernel<detail::publish_kernel<false>, in_halves, float>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);
 }
 

@@ -21,6 +21,10 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
   SUBCASE("topk_b8_ef") { compare_one<float>(presets::topk_b8_ef); }
   SUBCASE("topkc_b2_ef") { compare_all<float>(presets::topkc_b2_ef); }
   SUBCASE("topkc_b8_ef") { compare_one<float>(presets::topkc_b8_ef); }
+  SUBCASE("topkc_b2 of bfloat16, wherever the gradient begins")
+  {
+    compare_offsets<bfloat16>(presets::topkc_b2);
+  }
   SUBCASE("topkc_b05 of bfloat16") { compare_all<bfloat16>(presets::topkc_b05); }
   SUBCASE("randomkc_b2") { compare_all<float>(presets::randomkc_b2); }
   SUBCASE("topkc_sat4") { compare_all<float>(presets::topkc_sat4); }

@@ -34,6 +34,20 @@ TEST_CASE("[cuda_executor] scales in bfloat16 equal those of the CPU executor")
                                         .non_finite_step = 1});
 }
 
+TEST_CASE(
+  "[cuda_executor] owners that keep what their codes lost in a metric equal the CPU executor")
+{
+  using kept = two_shot_codec<fixed_chunks<256>,
+                              partial_hadamard<256>,
+                              lloyd_max<2>,
+                              error_feedback,
+                              kept_diagonal>;
+  // Scales begin where the gradient does, at odd coordinates among others.
+  for (layout const& gradient : {layout{.coordinates = 3 * 256}, odd_bucket().gradient()}) {
+    compare_executors<kept, float>({.codec = {}, .gradient = gradient, .world = 2, .steps = 2});
+  }
+}
+
 TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")
 {
   using in_lanes = codec<fixed_chunks<256>,

@@ -28,18 +28,29 @@ TEST_CASE("[kernels] top chunks as halves")
   SUBCASE("64") { compare_all<float>(presets::topkc_b2); }
   SUBCASE("128, with feedback") { compare_all<half>(presets::topkc_b05_ef); }
   SUBCASE("64, most of them") { compare_places<bfloat16>(presets::topkc_b8_ef); }
+  SUBCASE("64, wherever the gradient begins")
+  {
+    compare_offsets<float>(presets::topkc_b2_ef);
+    compare_offsets<bfloat16>(presets::topkc_b2);
+  }
 }
 
 TEST_CASE("[kernels] top chunks of other sizes, payloads and norms")
 {
   SUBCASE("32, norms in logarithms")
   {
-    compare_places<float>(cast_codec<bfloat16, top_chunks<32, norm_log>>{.chunker = {.bits = 3}});
+    constexpr auto codec = cast_codec<bfloat16, top_chunks<32, norm_log>>{.chunker = {.bits = 3}};
+    compare_places<float>(codec);
+    compare_offsets<float>(codec);
+    compare_offsets<half>(codec);
   }
   SUBCASE("256, norms in float")
   {
     compare_places<float>(
       cast_codec<float, top_chunks<256, float>, error_feedback>{.chunker = {.bits = 9}});
+    // Where chunks are not aligned, the rounding of a residual draws by other places of a thread.
+    compare_places<float>(
+      cast_codec<half, top_chunks<256, float>, kept_in<bfloat16>>{.chunker = {.bits = 5}});
   }
   SUBCASE("2048, norms in logarithms")
   {

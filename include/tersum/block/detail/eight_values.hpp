@@ -10,6 +10,7 @@
 #include <tersum/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -148,68 +149,118 @@ TERSUM_BODY void round_finite(Context const&, float (&v)[8], Element (&rounded)[
   }
 }
 
-//! @brief Stores eight elements, the others `Apart` behind the first four, at once where the address is aligned.
-template <int Apart = 4, class Element, class Context>
-TERSUM_BODY void store_elements(Context const& ctx, Element* to, Element const (&v)[8])
+//! @brief Stores eight elements of 16 bits as `store_fours` stores values.
+template <int Apart, class Element, class Context>
+TERSUM_BODY void store_fours_of_elements(Context const& ctx, Element* to, Element const (&v)[8])
 {
-  if (!moves_at_once<Apart>(to)) {
+  std::uint32_t words[4];
+  TERSUM_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    words[i] = v[2 * i].bits | static_cast<std::uint32_t>(v[2 * i + 1].bits) << 16;
+  }
+  if constexpr (Apart == 4) {
+    ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+  } else {
     TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) { ctx.store(to + (j / 4 * Apart + j % 4), v[j]); }
-  } else if constexpr (sizeof(Element) == 2) {
-    std::uint32_t words[4];
-    TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      words[i] = v[2 * i].bits | static_cast<std::uint32_t>(v[2 * i + 1].bits) << 16;
+    for (int k = 0; k < 2; ++k) {
+      ctx.store(reinterpret_cast<std::uint64_t*>(to + k * Apart),
+                words[2 * k] | static_cast<std::uint64_t>(words[2 * k + 1]) << 32);
     }
-    if constexpr (Apart == 4) {
-      ctx.store(reinterpret_cast<word4*>(to), word4{words[0], words[1], words[2], words[3]});
+  }
+}
+
+//! @brief A thread's eight of `Count` coordinates that Count / 8 threads share, for work that does not ask which ones a thread has:
+//! those of `thread_eight` where all arrays can be moved so; otherwise one of each eighth, so that an access of the threads moves
+//! neighbours and fills sectors.
+template <class Element, int Count>
+struct eight_of {
+  static constexpr int apart   = thread_eight<Element, Count>::apart;
+  static constexpr int threads = Count / 8;
+
+  bool at_once;  //!< Whether all coordinates exist, and all arrays are aligned.
+  int first;     //!< The thread's first coordinate.
+  int left;  //!< Coordinates from its place among the threads on: those that exist, if not all do.
+
+  TERSUM_INLINE eight_of(int thread, int length, bool aligned)
+    : at_once{static_cast<bool>((length == Count) & aligned)},
+      first{at_once ? thread_eight<Element, Count>::first(thread) : thread}, left{length - thread}
+  {
+  }
+
+  //! Whether the thread's coordinate j exists.
+  [[nodiscard]] TERSUM_INLINE bool exists(int j) const noexcept { return j * threads < left; }
+
+  //! Coordinate j.
+  [[nodiscard]] TERSUM_INLINE int operator[](int j) const noexcept
+  {
+    return first + (at_once ? j / 4 * apart + j % 4 : j * threads);
+  }
+
+  //! Calls work.operator()<at_once>().
+  template <class Work>
+  TERSUM_BODY void either_way(Work const& work) const
+  {
+    if (at_once) {
+      work.template operator()<true>();
+    } else {
+      work.template operator()<false>();
+    }
+  }
+
+  //! @brief Loads the eight; zeros where there are none.
+  //! @param from    The first one of all.
+  //! @tparam AtOnce  As `at_once` says.
+  template <bool AtOnce, class Context, class From>
+  TERSUM_BODY void load(Context const& ctx, From const* from, float* v) const
+  {
+    from += first;
+    if constexpr (AtOnce) {
+      load_fours<apart>(ctx, from, v);
     } else {
       TERSUM_UNROLL
-      for (int k = 0; k < 2; ++k) {
-        ctx.store(reinterpret_cast<std::uint64_t*>(to + k * Apart),
-                  words[2 * k] | static_cast<std::uint64_t>(words[2 * k + 1]) << 32);
+      for (int j = 0; j < 8; ++j) {
+        v[j] = exists(j) ? Context::value(ctx.load(from + j * threads)) : 0.0f;
       }
     }
-  } else {
-    store_fours<Apart>(ctx, to, v);
   }
-}
 
-//! @brief Whether all of a thread's eight are among the `left` coordinates that there are from its first one on, or, of eight
-//! neighbours, of which no more are counted, among as many.
-template <int Apart>
-[[nodiscard]] TERSUM_INLINE constexpr bool has_eight(int left) noexcept
-{
-  return Apart == 4 ? left == 8 : left >= Apart + 4;
-}
+  //! @brief Stores those that exist, or with `All` all eight.
+  //! @param v  Values, or elements.
+  template <bool AtOnce, bool All = false, class Context, class To, class Value>
+  TERSUM_BODY void store(Context const& ctx, To* to, Value const (&v)[8]) const
+  {
+    to += first;
+    if constexpr (!AtOnce) {
+      TERSUM_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        if (!All && !exists(j)) { continue; }
+        if constexpr (std::is_same_v<Value, float>) {
+          ctx.store(to + j * threads, Context::template element<To>(v[j]));
+        } else {
+          ctx.store(to + j * threads, v[j]);
+        }
+      }
+    } else if constexpr (std::is_same_v<Value, float>) {
+      store_fours<apart>(ctx, to, v);
+    } else {
+      store_fours_of_elements<apart>(ctx, to, v);
+    }
+  }
+};
 
-//! @brief Up to eight values, the other four of which are `Apart` behind the first four, at once where they can be. `left` is
-//! how many coordinates there are from the first one on, of neighbours eight at most; zeros beyond.
-template <int Apart = 4, class Element, class Context>
+//! @brief Whether there are eight coordinates. Without a function of its own nvcc makes more instructions of kernels of low rank.
+[[nodiscard]] TERSUM_INLINE constexpr bool has_eight(int left) noexcept { return left == 8; }
+
+//! @brief Up to eight neighbours, at once where they can be. `left` is how many coordinates there are from the first one on, eight
+//! at most; zeros beyond.
+template <class Element, class Context>
 TERSUM_BODY void load_some(Context const& ctx, Element const* from, int left, float (&v)[8])
 {
-  if (has_eight<Apart>(left) && moves_at_once<Apart>(from)) {
-    load_fours<Apart>(ctx, from, v);
+  if (has_eight(left) && moves_at_once<4>(from)) {
+    load_eight(ctx, from, v);
   } else {
     TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      int const at = j / 4 * Apart + j % 4;
-      v[j]         = at < left ? Context::value(ctx.load(from + at)) : 0.0f;
-    }
-  }
-}
-
-template <int Apart = 4, class Element, class Context>
-TERSUM_BODY void store_some(Context const& ctx, Element* to, int left, float const (&v)[8])
-{
-  if (has_eight<Apart>(left) && moves_at_once<Apart>(to)) {
-    store_fours<Apart>(ctx, to, v);
-  } else {
-    TERSUM_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      int const at = j / 4 * Apart + j % 4;
-      if (at < left) { ctx.store(to + at, Context::template element<Element>(v[j])); }
-    }
+    for (int j = 0; j < 8; ++j) { v[j] = j < left ? Context::value(ctx.load(from + j)) : 0.0f; }
   }
 }
 

@@ -89,6 +89,29 @@ TERSUM_BODY void cast_chunks(Context const& ctx, exchange_args<Codec, Element> c
   }
 }
 
+//! @brief Sets a whole chunk of `Size` coordinates to zero that is not aligned, by Size / 8 threads: what lies between multiples of
+//! sixteen bytes at once, and an element at a time the two ends, which are sixteen bytes together.
+template <unsigned Size, class Element, class Context>
+TERSUM_BODY void clear_misaligned(Context const& ctx, Element* to, unsigned thread)
+{
+  constexpr unsigned threads = Size / 8, at_once = 16 / sizeof(Element),
+                     pieces = Size / at_once - 1;
+  auto const place          = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(to) % 16);
+  unsigned const begin      = at_once - place / sizeof(Element);
+  TERSUM_UNROLL
+  for (unsigned step = 0; step < pieces; step += threads) {
+    unsigned const piece = step + thread;
+    if (piece < pieces) {
+      ctx.store(reinterpret_cast<word4*>(to + (begin + piece * at_once)), word4{});
+    }
+  }
+  TERSUM_UNROLL
+  for (unsigned step = 0; step < at_once; step += threads) {
+    unsigned const end = step + thread;
+    if (end < at_once) { ctx.store(to + (end < begin ? end : end + pieces * at_once), Element{}); }
+  }
+}
+
 //! @brief Blocks of `cast_selected`.
 template <class Codec>
 [[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks,
@@ -105,39 +128,43 @@ template <bool Encode, class Codec, class Element, class Context>
 TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   using wire_element         = typename Codec::quantizer_type::element;
-  using eight                = thread_eight<Element, Codec::chunk_size>;
+  using eight                = eight_of<Element, Codec::chunk_size>;
   constexpr int apart        = eight::apart;
   constexpr unsigned a_chunk = Codec::chunk_size / 8, threads = cast_threads<Context>;
   static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
-  unsigned within_chunk = ctx.thread_rank();
-  std::uint32_t chunk   = ctx.block_rank();  // there are no more than 2^31
+  unsigned thread     = ctx.thread_rank();
+  std::uint32_t chunk = ctx.block_rank();  // there are no more than 2^31
   if constexpr (a_chunk <= threads) {
-    chunk = chunk * (threads / a_chunk) + within_chunk / a_chunk;
-    within_chunk %= a_chunk;
+    chunk = chunk * (threads / a_chunk) + thread / a_chunk;
+    thread %= a_chunk;
   } else {
-    within_chunk += chunk % (a_chunk / threads) * threads;
+    thread += chunk % (a_chunk / threads) * threads;
     chunk /= a_chunk / threads;
   }
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);
   bool const stays          = place.level == 0;
   if (Encode && stays && !feeds_back<Codec>) { return; }
-  chunk_entry const entry = args.table[chunk];
-  int const within        = eight::first(static_cast<int>(within_chunk));
-  int left                = static_cast<int>(entry.length) - within;
-  if constexpr (apart == 4) { left = minimum(left, 8); }
-  Element* const gradient = args.gradient + entry.offset + static_cast<unsigned>(within);
-  wire_element* const wire =
-    reinterpret_cast<wire_element*>(args.payload + place.word) + static_cast<unsigned>(within);
+  chunk_entry const entry  = args.table[chunk];
+  Element* const gradient  = args.gradient + entry.offset;
+  wire_element* const wire = reinterpret_cast<wire_element*>(args.payload + place.word);
+  // The payload and its chunks are aligned to 16 bytes.
+  bool aligned = moves_at_once<apart>(gradient);
+  if constexpr (Encode && feeds_back<Codec>) {
+    aligned = aligned & moves_at_once<apart>(args.residual + entry.offset);
+  }
+  eight const own{static_cast<int>(thread), static_cast<int>(entry.length), aligned};
   float v[8];
   if constexpr (Encode) {
-    load_some<apart>(ctx, gradient, left, v);
     if constexpr (feeds_back<Codec>) {
       context_arithmetic<Context> const math{};
       float const weight   = weight_of_kept(args);
-      auto* const residual = args.residual + entry.offset + static_cast<unsigned>(within);
+      auto* const residual = args.residual + entry.offset;
       float kept[8];
-      load_some<apart>(ctx, residual, left, kept);
+      own.either_way([&]<bool AtOnce>() {
+        own.template load<AtOnce>(ctx, gradient, v);
+        own.template load<AtOnce>(ctx, residual, kept);
+      });
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
         v[j] = args.codec.feedback.before(math, v[j], weighed<Codec>(math, weight, kept[j]));
@@ -161,29 +188,41 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
         bool const known =
           has_adds_lost<typename Codec::feedback_type> ? rest[j] == rest[j] : is_finite(rest[j]);
         if (!keeps || !known) { rest[j] = kept[j]; }
-        auto const at = static_cast<std::uint32_t>(within + (j / 4 * apart + j % 4));
+        auto const at = static_cast<std::uint32_t>(own[j]);
         rest[j]       = round_to_kept<residual_element<Codec>>(rest[j], draw + at * draw_stride);
       }
-      store_some<apart>(ctx, residual, left, rest);
-      if (!stays) { store_elements<apart>(ctx, wire, elements); }
+      own.either_way([&]<bool AtOnce>() {
+        own.template store<AtOnce>(ctx, residual, rest);
+        if (!stays) { own.template store<AtOnce, true>(ctx, wire, elements); }
+      });
     } else {
-      store_some<apart>(ctx, wire, apart + 4, v);
+      own.either_way([&]<bool AtOnce>() {
+        own.template load<AtOnce>(ctx, gradient, v);
+        own.template store<AtOnce, true>(ctx, wire, v);
+      });
     }
   } else {
-    float const share = Context::divide(1.0f, static_cast<float>(args.world));
+    if constexpr (a_chunk * sizeof(Element) < 32) {
+      // So many neighbours fill no sector, and most chunks stay.
+      if (stays && !aligned && entry.length == Codec::chunk_size) {
+        clear_misaligned<Codec::chunk_size>(ctx, gradient, thread);
+        return;
+      }
+    }
     TERSUM_UNROLL
     for (int j = 0; j < 8; ++j) { v[j] = 0.0f; }
     if (!stays) {
-      bool sound = true;
-      load_some<apart>(ctx, wire, apart + 4, v);
+      float const share = Context::divide(1.0f, static_cast<float>(args.world));
+      bool sound        = true;
+      own.either_way([&]<bool AtOnce>() { own.template load<AtOnce>(ctx, wire, v); });
       TERSUM_UNROLL
       for (int j = 0; j < 8; ++j) {
-        sound = sound && (is_finite(v[j]) || j / 4 * apart + j % 4 >= left);
+        sound = sound && is_finite(v[j]);
         v[j]  = Context::multiply(v[j], share);
       }
       if (!sound) { raise_flag(args); }
     }
-    store_some<apart>(ctx, gradient, left, v);
+    own.either_way([&]<bool AtOnce>() { own.template store<AtOnce>(ctx, gradient, v); });
   }
 }
 

@@ -175,15 +175,17 @@ struct own_part {
   }
 
   //! Adds up what all ranks sent of an owned chunk, and what the owner kept of it, in wire order.
+  //! @tparam InRows  Of its scales, as `load_scales` has it.
+  template <bool InRows>
   TERSUM_BODY void add_ranks(float (&v)[32]) const
   {
-    add_ranks(v, [](own_part const& own, std::uint32_t rank) {
+    add_ranks<InRows>(v, [](own_part const& own, std::uint32_t rank) {
       return own.part_of(own.args.parts.received, rank);
     });
   }
 
   //! The same, where sent_by(own, rank) is this rank's part as that one sent it.
-  template <class SentBy>
+  template <bool InRows, class SentBy>
   TERSUM_BODY void add_ranks(float (&v)[32], SentBy const& sent_by) const
   {
     TERSUM_UNROLL
@@ -207,7 +209,7 @@ struct own_part {
           for (int k = 0; k < 32; ++k) { v[k] = Context::multiply(weight, v[k]); }
         }
       }
-      divide_by_scales<true, false>(ctx, args, mine, v);
+      divide_by_scales<true, InRows>(ctx, args, mine, v);
       to_wire(v);
     }
     for (std::uint32_t rank = 0; rank < map.world; ++rank) { add(sent_by(*this, rank), 1.0f, v); }

@@ -13,6 +13,7 @@
 #include <tersum/types.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -59,20 +60,36 @@ TERSUM_BODY void find_published(own_part<Codec, Element, Context>& own)
 }
 
 //! @brief This thread's 32 coordinates of a chunk of the shard as they are encoded, loaded arrangement.
-template <class Codec, class Element, class Context>
+//! @tparam InRows  Whether lanes load neighbours, as the kernels for shards that are not aligned do. All threads of the warp call it then.
+template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, float (&v)[32])
 {
   auto const& args          = own.args;
   Element const* const from = args.gradient + own.mine.offset;
   auto const load           = [&](auto other, auto const& join) {
-    bool const at_once = moves_in_eights<Codec::chunk_size>(from, own.mine.length) &&
-                         reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      if (at_once) {
-        load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
-      } else {
-        load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+    if constexpr (InRows) {
+      edge_rows<Codec> const rows{own.mine};
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        rows.load(own.ctx, r, v + 8 * r, [&](unsigned at) {
+          float const value = Context::value(own.ctx.load(from + at + r * rows.quarter));
+          if constexpr (std::is_null_pointer_v<decltype(other)>) {
+            return value;
+          } else {
+            return join(value, Context::value(own.ctx.load(other + at + r * rows.quarter)));
+          }
+        });
+      }
+    } else {
+      bool const at_once = moves_in_eights<Codec::chunk_size>(from, own.mine.length) &&
+                           reinterpret_cast<std::uintptr_t>(other) % 16 == 0;
+      TERSUM_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        if (at_once) {
+          load_quarter<false>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+        } else {
+          load_quarter<true>(own.ctx, own.mine, own.mine.active, from, r, v + 8 * r, other, join);
+        }
       }
     }
   };
@@ -92,21 +109,21 @@ TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, fl
 }
 
 //! @brief Encodes this rank's shard to its part.
-template <class Codec, class Element, class Context>
+template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   own_part<Codec, Element, Context> own{ctx, args};
   find_published(own);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  load_published(own, v);
+  load_published<InRows>(own, v);
   own.to_wire(v);
   own.template encode<typename Codec::dither_type>(
     v, key_of(args), 1.0f, own.part_of(args.parts.gathered, args.rank));
 }
 
 //! @brief Writes what the codes of this rank's shard lost to its residual.
-template <class Codec, class Element, class Context>
+template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   own_part<Codec, Element, Context> own{ctx, args};
@@ -117,21 +134,43 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   own.add(part, 1.0f, v);
   own.rotate_back(v);
   float given[32];
-  load_published(own, given);
-  bool const keeps = own.mine.active && is_finite(own.scale_in(part));
+  load_published<InRows>(own, given);
+  own.mine.active  = own.mine.active && is_finite(own.scale_in(part));
   auto* const kept = args.residual + own.mine.offset;
   context_arithmetic<Context> const math{};
   float const weight       = weight_of_kept(args);
   std::uint32_t const draw = draw_of_kept(args, own.mine.chunk, args.rank);
+  bool const at_once       = moves_in_eights<Codec::chunk_size>(kept, own.mine.length);
   TERSUM_UNROLL
-  for (int i = 0; i < 32; ++i) {
-    int const at = own.mine.coordinate(i);
-    if (!keeps || at >= own.mine.length) { continue; }
-    float const lost        = Context::subtract(given[i], v[i]);
-    float const before      = weighed<Codec>(math, weight, Context::value(ctx.load(kept + at)));
-    float const next        = args.codec.feedback.after(math, given[i], lost, before);
-    std::uint32_t const its = draw + static_cast<std::uint32_t>(at) * draw_stride;
-    ctx.store(kept + at, kept_value<residual_element<Codec>>(next, its));
+  for (int r = 0; r < 4; ++r) {
+    float before[8];
+    if constexpr (InRows) {
+      load_eights<true>(ctx, own.mine, kept, r, before);
+    } else if (at_once) {
+      load_quarter<false>(ctx, own.mine, own.mine.active, kept, r, before);
+    } else {
+      load_quarter<true>(ctx, own.mine, own.mine.active, kept, r, before);
+    }
+    TERSUM_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      int const i       = 8 * r + j;
+      float const lost  = Context::subtract(given[i], v[i]);
+      float const other = weighed<Codec>(math, weight, before[j]);
+      v[i]              = args.codec.feedback.after(math, given[i], lost, other);
+    }
+  }
+  round_to_kept<residual_element<Codec>>(own.mine, draw, v);
+  if constexpr (InRows) {
+    store_coordinates<true>(ctx, args.residual, own.mine, v);
+  } else {
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      if (at_once) {
+        store_quarter<false>(ctx, own.mine, own.mine.active, v + 8 * r, kept, r);
+      } else {
+        store_quarter<true>(ctx, own.mine, own.mine.active, v + 8 * r, kept, r);
+      }
+    }
   }
 }
 

@@ -89,7 +89,7 @@ TERSUM_BODY void store_in_shard(Context const& ctx,
 
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and writes the mean to the shard: reads a part from
 //! each rank. Sets the flag of the exchange if a chunk of the part is not finite.
-template <class Codec, class Element, class Context>
+template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   own_part<Codec, Element, Context> own{ctx, args};
@@ -111,7 +111,7 @@ TERSUM_BODY void add_shard(Context const& ctx, exchange_args<Codec, Element> con
     if (own.mine.active) { finite = finite && is_finite(own.scale_in(part)); }
   }
   own.rotate_back(v);
-  multiply_by_scales<true, false>(ctx, args, own.mine, v);
+  multiply_by_scales<true, InRows>(ctx, args, own.mine, v);
   if (own.mine.active && !finite && own.mine.thread == 0) { raise_flag(args); }
   store_in_shard(ctx, args, own.mine, v);
 }

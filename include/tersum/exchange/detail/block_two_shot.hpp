@@ -101,7 +101,8 @@ TERSUM_BODY void encode_parts(Context const& ctx,
 //! @brief Decodes what all ranks sent of this rank's part, adds it up, and encodes the mean: reads a part from each rank,
 //! and writes one. If only a range of the part is to be done, it takes the chunks that begin there.
 //! @param sent_by  sent_by(own, rank): this rank's part as that one sent it, for what its `own_part` knows.
-template <class Codec, class Element, class Context, class SentBy>
+//! @tparam InRows  Of the scales of a metric, as `load_scales` has it.
+template <bool InRows = false, class Codec, class Element, class Context, class SentBy>
 TERSUM_BODY void recompress_parts(Context const& ctx,
                                   exchange_args<Codec, Element> const& args,
                                   SentBy const& sent_by)
@@ -111,7 +112,7 @@ TERSUM_BODY void recompress_parts(Context const& ctx,
   own.mine.active = own.mine.active && is_at_hand(args, own.place.word);
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
-  own.add_ranks(v, sent_by);
+  own.template add_ranks<InRows>(v, sent_by);
   dither_key key   = key_of(args);
   key.rank         = second_rank;
   auto const& mean = own.of_mean();
@@ -123,10 +124,10 @@ TERSUM_BODY void recompress_parts(Context const& ctx,
 }
 
 //! @brief The same of the parts that this rank has received.
-template <class Codec, class Element, class Context>
+template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void recompress_part(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
-  recompress_parts(ctx, args, [](auto const& own, std::uint32_t rank) {
+  recompress_parts<InRows>(ctx, args, [](auto const& own, std::uint32_t rank) {
     return own.part_of(own.args.parts.received, rank);
   });
 }
@@ -193,14 +194,14 @@ TERSUM_BODY void keep_residual(Context const& ctx,
 }
 
 //! @brief Writes what the encoding of the mean lost to the owner's residual, or takes it from what the owner has sent.
-template <class Codec, class Element, class Context>
+template <bool InRows = false, class Codec, class Element, class Context>
 TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, Element> const& args)
 {
   own_part<Codec, Element, Context> own{ctx, args};
   own.find_owned();
   if (all_idle(ctx, own.mine) || step_is_poisoned(args)) { return; }
   float v[32];
-  own.add_ranks(v);
+  own.template add_ranks<InRows>(v);
   if constexpr (ways_differ<Codec>) {
     auto const mean = own.of_mean();
     mean.add(mean.part_of(args.parts.gathered, args.rank), -static_cast<float>(args.world), v);
@@ -210,7 +211,7 @@ TERSUM_BODY void keep_owner_residual(Context const& ctx, exchange_args<Codec, El
   if constexpr (own.rotates) { decltype(own)::hadamard::synchronize(ctx); }
   own.rotate_back(v);
   // Parts begin anywhere among the chunks, so that none of them counts as regular.
-  multiply_by_scales<true, false>(ctx, args, own.mine, v);
+  multiply_by_scales<true, InRows>(ctx, args, own.mine, v);
   if constexpr (in_metric<Codec>) {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) {

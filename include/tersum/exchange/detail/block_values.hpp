@@ -339,20 +339,23 @@ TERSUM_BODY void load_coordinates(Context const& ctx,
 
 //! @brief The scales of this thread's coordinates as they are kept, loaded arrangement, zeros where there are none; returns the
 //! largest magnitude of the chunk's scales. All threads of the warp call it.
-//! @tparam InRows  Whether lanes load neighbours, in more instructions. Kernels of a rank's own part, which have all kinds of
-//!                 chunks, load an element at a time.
+//! @tparam InRows  Whether lanes load neighbours, in more instructions. Of the kernels of a rank's own part, which have all kinds of
+//!                 chunks, those for scales that are not aligned do.
 template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY float load_scales(Context const& ctx,
                                             exchange_args<Codec, Element> const& args,
                                             own_chunk<Codec> const& mine,
                                             float (&scales)[32])
 {
-  std::uint32_t largest = 0;
+  std::uint32_t largest         = 0;
+  auto const* const from        = args.metric.scales + mine.offset;
+  [[maybe_unused]] bool at_once = moves_in_eights<Codec::chunk_size>(from, mine.length);
   TERSUM_UNROLL
   for (int r = 0; r < 4; ++r) {
-    auto const* const from = args.metric.scales + mine.offset;
     if constexpr (InRows == Edge) {
       load_eights<Edge>(ctx, mine, from, r, scales + 8 * r);
+    } else if (at_once) {
+      load_quarter<false>(ctx, mine, mine.active, from, r, scales + 8 * r);
     } else {
       load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
     }

@@ -171,6 +171,15 @@ struct keep_owner_residual_kernel : kernel_of_parts {
   static constexpr int blocks = in_metric<Codec> ? 0 : Tuning.cuda.owner_blocks;
   TERSUM_RUNS(keep_owner_residual(ctx, args))
 };
+
+//! The same where the scales of a metric are not aligned.
+struct recompress_in_rows_kernel : kernel_of_parts {
+  TERSUM_RUNS(recompress_part<true>(ctx, args))
+};
+
+struct keep_owner_residual_in_rows_kernel : kernel_of_parts {
+  TERSUM_RUNS(keep_owner_residual<true>(ctx, args))
+};
 //! @}
 
 //! @name Kernels of sharded codecs
@@ -188,6 +197,11 @@ struct share_cut_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
 struct add_shard_kernel : kernel_of_parts {
   TERSUM_RUNS(add_shard(ctx, args))
 };
+
+//! The same where the scales of a metric are not aligned.
+struct add_shard_in_rows_kernel : kernel_of_parts {
+  TERSUM_RUNS(add_shard<true>(ctx, args))
+};
 //! @}
 
 //! @name Kernels of values codecs
@@ -198,12 +212,15 @@ struct recall_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
   TERSUM_RUNS(recall_shard(ctx, args))
 };
 
+//! With `InRows` for shards that are not aligned.
+template <bool InRows>
 struct publish_kernel : kernel_of_parts {
-  TERSUM_RUNS(publish_part(ctx, args))
+  TERSUM_RUNS(publish_part<InRows>(ctx, args))
 };
 
+template <bool InRows>
 struct keep_published_kernel : kernel_of_parts {
-  TERSUM_RUNS(keep_published(ctx, args))
+  TERSUM_RUNS(keep_published<InRows>(ctx, args))
 };
 //! @}
 

@@ -131,6 +131,22 @@ class launch_list {
     (*this)(kernel, (plan_.owned_chunks() + a_block - 1) / a_block);
   }
 
+  //! The same with one kernel or, where scales of a metric are not aligned, another one.
+  template <class Kernel, class InRows>
+  void owned_in_metric()
+  {
+    if constexpr (in_metric<Codec>) {
+      bool aligned = true;
+      plan_.for_each_record([&](tensor_record const& record) {
+        auto const* const scales = args_.metric.scales + record.offset;
+        aligned =
+          aligned && (record.chunks == 0 || reinterpret_cast<std::uintptr_t>(scales) % 16 == 0);
+      });
+      if (!aligned) { return owned(InRows{}); }
+    }
+    owned(Kernel{});
+  }
+
   void norms()
   {
     if constexpr (in_metric<Codec>) {
@@ -224,8 +240,36 @@ class launch_list {
   {
     if (plan_.owned_chunks() == 0) { return; }
     (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
-    owned(publish_kernel{});
-    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel{}); }
+    if (shard_is_aligned()) {
+      publish_in<false>();
+    } else {
+      publish_in<true>();
+    }
+  }
+
+  //! Whether all pieces of tensors that this rank publishes can be moved sixteen bytes at a time.
+  [[nodiscard]] bool shard_is_aligned() const
+  {
+    bool aligned = true;
+    plan_.for_each_record([&](tensor_record const& piece) {
+      bool const own = piece.offset >= args_.parts.begin && piece.offset < args_.parts.end;
+      if (piece.chunks == 0 || !own) { return; }
+      std::uint64_t const at = piece.offset - args_.parts.begin;
+      auto const moves       = [&](auto const* array) {
+        return reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+      };
+      aligned = aligned && moves(args_.gradient);
+      if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
+      if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
+    });
+    return aligned;
+  }
+
+  template <bool InRows>
+  void publish_in()
+  {
+    owned(publish_kernel<InRows>{});
+    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
   }
 
   void decode_parts()
@@ -233,7 +277,7 @@ class launch_list {
     threads(inspect_parts_kernel{}, plan_.chunks());
     if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
     if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
-      owned(keep_owner_residual_kernel{});
+      owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
     }
     chunks<decode_parts_kernel>();
   }
@@ -372,7 +416,11 @@ concept launching = is_launch_list<T>;
   if (args.parts.recompressed.begin == 0) {
     launches(clear_parts_kernel{{}, args.parts.gathered, args.rank}, 1);
   }
-  launches.owned(recompress_kernel{});
+  if constexpr (owner_feeds_back<codec_of<decltype(launches)>>) {
+    launches.template owned_in_metric<recompress_kernel, recompress_in_rows_kernel>();
+  } else {
+    launches.owned(recompress_kernel{});
+  }
   return launches.result();
 }
 
@@ -387,7 +435,7 @@ concept launching = is_launch_list<T>;
 {
   using codec = codec_of<decltype(launches)>;
   if constexpr (sharding<codec>) {
-    launches.owned(add_shard_kernel{});
+    launches.template owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
   } else if constexpr (has_parts<codec>) {
     launches.decode_parts();
   } else if constexpr (has_steps<codec>) {
