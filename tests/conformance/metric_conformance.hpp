@@ -47,8 +47,8 @@ void check_metric_laws([[maybe_unused]] Metric const& metric = {})
       for (std::size_t i = 1; i < some.size(); ++i) {
         float const root    = std::abs(some[i]);
         double const square = static_cast<double>(root) * static_cast<double>(root);
-        CHECK(metric.scale(math, root, 0.7f, 0.7f) == root);
-        CHECK(metric.scale(math, 2 * root, 0.5f, 0.25f) == 4 * root);
+        CHECK(metric.share(math, root, root) == 1);
+        CHECK(metric.share(math, 4 * root, root / 2) == 8);
         for (std::uint64_t const steps :
              {std::uint64_t{0}, std::uint64_t{i}, std::uint64_t{1} << 40}) {
           CHECK(metric.follow(square, root, i, steps) == root);

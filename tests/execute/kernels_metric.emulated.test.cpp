@@ -11,6 +11,9 @@
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 
+#include <cstdint>
+#include <vector>
+
 using namespace tersum;
 
 namespace {
@@ -72,15 +75,24 @@ TEST_CASE("[execute] rows and columns have the same bytes in kernels")
                                     no_feedback,
                                     kept_factors>;
   tests::compare_buckets<float>(codec_type{});
-  tests::compare_orders<bfloat16>(codec<fixed_chunks<256>,
-                                        partial_hadamard<256>,
-                                        rms_range<tracked_correlation>,
-                                        stochastic_quantizer<4>,
-                                        saturating_sum<4>,
-                                        error_feedback,
-                                        kept_factors>{},
-                                  3,
-                                  true);
+  using in_sums = codec<fixed_chunks<256>,
+                        partial_hadamard<256>,
+                        rms_range<tracked_correlation>,
+                        stochastic_quantizer<4>,
+                        saturating_sum<4>,
+                        error_feedback,
+                        kept_factors>;
+  tests::compare_orders<bfloat16>(in_sums{}, 3, true);
+  // All chunks but the last ones are regular. Four neighbours lie in a row of some matrices only.
+  std::vector<tensor> tensors;
+  std::uint64_t end = 0;
+  for (std::uint64_t const columns : {1, 3, 4, 12, 13, 100, 255, 1030, 1500}) {
+    tensors.push_back({.rows = 1540 / columns / 4 * 4 + 4, .columns = columns, .offset = end});
+    end += tensors.back().size();
+  }
+  layout const matrices{.coordinates = end, .tensors = tensors, .bypass_vectors = false};
+  tests::compare_kernels<codec_type, float>({.codec = {}, .gradient = matrices, .steps = 2});
+  tests::compare_kernels<in_sums, float>({.codec = {}, .gradient = matrices, .steps = 2});
 }
 
 }  // namespace

@@ -53,35 +53,32 @@ struct line_item {
   piece_batch batch;
 };
 
-//! @brief Writes the scales of `Run` coordinates.
-template <std::uint64_t Run, class Codec, class Element>
-struct spread_scales : line_item<Codec, Element> {
+//! @brief Divides a column by the whole, or finds where a chunk lies among rows and columns. A tensor of which nothing is known has
+//! shares of 0.
+template <class Codec, class Element>
+struct prepare_lines : line_item<Codec, Element> {
   [[nodiscard]] TERSUM_INLINE static std::uint64_t items(line_piece const& piece)
   {
-    return (piece.size + Run - 1) / Run;
+    return piece.columns + line_piece::divide_up(piece.size, Codec::chunk_size);
   }
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece    = this->batch.find(item);
-    float const* const rows    = this->args.metric.lines + piece.first_line;
-    float const* const columns = rows + piece.rows();
-    float const whole          = memory.load(columns + piece.columns);
-    float* const to            = this->args.metric.scales + piece.offset;
-    std::uint64_t const end    = minimum((item + 1) * Run, piece.size);
-    for (std::uint64_t i = item * Run; i < end;) {
-      std::uint64_t const row    = (piece.skip + i) / piece.columns;
-      std::uint64_t const column = (piece.skip + i) % piece.columns;
-      std::uint64_t const here   = minimum(piece.columns - column, end - i);
-      float const of_row         = memory.load(rows + row);
-      for (std::uint64_t j = 0; j < here; ++j) {
-        float const scale = this->args.codec.metric.scale(
-          host_group{}, of_row, memory.load(columns + column + j), whole);
-        memory.store(to + i + j, whole > 0 && is_finite(scale) ? scale : 0.0f);
-      }
-      i += here;
+    line_piece const& piece = this->batch.find(item);
+    if (item < piece.columns) {
+      float const* const columns = this->args.metric.lines + piece.first_line + piece.rows();
+      float const whole          = memory.load(columns + piece.columns);
+      float const share =
+        this->args.codec.metric.share(host_group{}, memory.load(columns + item), whole);
+      memory.store(this->args.metric.shares + piece.first_share + item, whole > 0 ? share : 0.0f);
+    } else {
+      std::uint64_t const chunk = item - piece.columns;
+      chunk_lines const lines   = chunk_lines::of(piece, chunk * Codec::chunk_size);
+      word4* const to           = this->args.metric.chunks + 2 * (piece.first_chunk + chunk);
+      memory.store(to, lines.low());
+      memory.store(to + 1, lines.high());
     }
   }
 };

@@ -17,9 +17,10 @@ namespace tersum::inline v0::detail {
 
 //! One launch for up to 24 tensors.
 template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::spread, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::prepare_metric,
+                               launch_list<Executor, Codec, Element>& launches)
 {
-  each_batch<spread_scales<4, Codec, Element>>(
+  each_batch<prepare_lines<Codec, Element>>(
     launches.plan(), launches.args(), [&](auto const& item, std::uint64_t count) {
       launches.items(item, count);
     });

@@ -8,6 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/types.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -34,8 +35,10 @@ struct line_piece {
   std::uint64_t skip;    //!< Coordinates of its first row that the gradient does not have.
   std::uint64_t size;    //!< Its coordinates.
   std::uint64_t columns;
-  std::uint64_t first_line;  //!< Among those of all tensors.
-  std::uint64_t first_sum;
+  std::uint64_t first_line;   //!< Among those of all tensors.
+  std::uint64_t first_sum;    //!< Likewise.
+  std::uint64_t first_share;  //!< Likewise, a multiple of four.
+  std::uint64_t first_chunk;
 
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t rows() const
   {
@@ -90,11 +93,111 @@ struct line_piece {
     return count - (column < skip ? 1 : 0) - ((count - 1) * columns + column >= end ? 1 : 0);
   }
 
- private:
+  //! Shares of columns, and what fills them up to whole sixteen bytes.
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t shares() const
+  {
+    return divide_up(columns, 4) * 4;
+  }
   [[nodiscard]] TERSUM_INLINE static constexpr std::uint64_t divide_up(std::uint64_t a,
                                                                        std::uint64_t b)
   {
     return (a + b - 1) / b;
+  }
+};
+
+//! @brief Where the scales of a chunk of up to 1024 coordinates come from. Each is a product of an outer number, which is the same for
+//! all coordinates of a row of the tensor, and an inner one, whose neighbours in memory are those of neighbours of the row.
+//!
+//! Outer numbers are rows and inner ones the shares of columns. Of a vector, whose coordinates are rows, the one outer number is the
+//! share of its only column.
+struct chunk_lines {
+  std::uint64_t outer;  //!< The number of the first coordinate's row, or of the vector's share.
+  std::uint64_t inner;  //!< The first coordinate's.
+  std::uint64_t begin;  //!< That of a row's first coordinate.
+  std::uint32_t
+    shape;  //!< 11 bits: coordinates up to the end of the first row. 11 bits: of a row. Both count to 1024. Then: a vector.
+  std::uint32_t inverse;  //!< Above 2^20 / columns, by at most one; 0 for 1024 columns and more.
+
+  static constexpr std::uint32_t most = 1024;
+
+  //! @name As it lies in memory
+  //! @{
+  [[nodiscard]] TERSUM_INLINE static chunk_lines of(word4 const& low, word4 const& high)
+  {
+    return {low.x | static_cast<std::uint64_t>(low.y) << 32,
+            low.z | static_cast<std::uint64_t>(low.w) << 32,
+            high.x | static_cast<std::uint64_t>(high.y) << 32,
+            high.z,
+            high.w};
+  }
+  [[nodiscard]] TERSUM_INLINE word4 low() const
+  {
+    return {half_of(outer, 0), half_of(outer, 32), half_of(inner, 0), half_of(inner, 32)};
+  }
+  [[nodiscard]] TERSUM_INLINE word4 high() const
+  {
+    return {half_of(begin, 0), half_of(begin, 32), shape, inverse};
+  }
+  //! @}
+
+  //! The numbers of a coordinate.
+  struct place {
+    std::uint64_t outer;
+    std::uint64_t inner;
+  };
+
+  //! @param first  Of the chunk, in the tensor.
+  [[nodiscard]] TERSUM_INLINE static constexpr chunk_lines of(line_piece const& piece,
+                                                              std::uint64_t first)
+  {
+    std::uint64_t const row = (piece.skip + first) / piece.columns;
+    if (piece.columns == 1) {
+      return {piece.first_share, piece.first_line + row, 0, most | most << 11 | 1u << 22, 0};
+    }
+    std::uint64_t const column = (piece.skip + first) % piece.columns;
+    std::uint32_t const width  = clamp(piece.columns);
+    return {piece.first_line + row,
+            piece.first_share + column,
+            piece.first_share,
+            clamp(piece.columns - column) | width << 11,
+            width == most ? 0 : (1u << 20) / width + 1};
+  }
+
+  [[nodiscard]] TERSUM_INLINE constexpr bool is_vector() const { return shape >> 22 != 0; }
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t first_row() const { return shape & 0x7ffu; }
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t columns() const
+  {
+    return shape >> 11 & 0x7ffu;
+  }
+  //! Whether four coordinates from a multiple of four on have one outer number, and inner ones from a multiple of four on.
+  [[nodiscard]] TERSUM_INLINE constexpr bool in_fours() const
+  {
+    return ((static_cast<std::uint32_t>(inner) | shape | shape >> 11) & 3u) == 0;
+  }
+  //! @param i  Of the chunk. The quotient is exact: i columns < 2^20 where columns < 1024.
+  [[nodiscard]] TERSUM_INLINE constexpr place find(std::uint32_t i) const
+  {
+    if (i < first_row()) { return {outer, inner + i}; }
+    std::uint32_t const beyond = i - first_row();
+    std::uint32_t const rows   = beyond * inverse >> 20;
+    return {outer + rows + 1, begin + (beyond - rows * columns())};
+  }
+  //! How many coordinates, or more than a chunk has, are left in the row of coordinate i.
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint32_t left_in_row(std::uint32_t i) const
+  {
+    if (i < first_row()) { return first_row() - i; }
+    std::uint32_t const beyond = i - first_row();
+    return columns() - (beyond - (beyond * inverse >> 20) * columns());
+  }
+
+ private:
+  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t half_of(std::uint64_t number, int bit)
+  {
+    return static_cast<std::uint32_t>(number >> bit);
+  }
+  [[nodiscard]] TERSUM_INLINE static constexpr std::uint32_t clamp(std::uint64_t count)
+  {
+    return count < most ? static_cast<std::uint32_t>(count) : most;
   }
 };
 

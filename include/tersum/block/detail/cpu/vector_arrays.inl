@@ -192,6 +192,21 @@ TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
   return bits_float(most);
 }
 
+//! @brief to[i] = `usable_product` of outer and inner[i].
+TERSUM_TARGET inline void multiply_lines(float outer,
+                                         float const* inner,
+                                         float* to,
+                                         std::size_t count)
+{
+  floats const zero = {};
+  std::size_t i     = 0;
+  for (; i + width <= count; i += width) {
+    floats const product = broadcast(outer) * load(inner + i);
+    store(to + i, product <= broadcast(0x1.fffffep127f) ? product : zero);
+  }
+  for (; i < count; ++i) { to[i] = usable_product(outer * inner[i]); }
+}
+
 //! `raised_scale` of each.
 TERSUM_SIMD floats raised_scales(floats kept, float least)
 {

@@ -220,6 +220,12 @@ template <class Scale>
   TERSUM_DISPATCH(set, true, largest_of(from, count));
 }
 
+inline void multiply_lines(
+  instruction_set set, float outer, float const* inner, float* to, std::size_t count)
+{
+  TERSUM_DISPATCH(set, true, multiply_lines(outer, inner, to, count));
+}
+
 template <class Element, class Scale>
 void multiply_by_scales(instruction_set set,
                         float const* from,

@@ -30,9 +30,9 @@ template <class Codec, class Element>
 }
 
 template <class Codec, class Element>
-[[nodiscard]] status run_stage(stage::spread, cpu_work<Codec, Element> const& work)
+[[nodiscard]] status run_stage(stage::prepare_metric, cpu_work<Codec, Element> const& work)
 {
-  each_batch<spread_scales<4096, Codec, Element>>(work.plan, work.args, on_threads(work, 16));
+  each_batch<prepare_lines<Codec, Element>>(work.plan, work.args, on_threads(work, 256));
   return {};
 }
 
