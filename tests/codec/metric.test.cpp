@@ -372,16 +372,14 @@ TEST_CASE("[metric] a chunk finds the row and the column of each coordinate")
   for (std::uint64_t columns = 2; columns < 2100; columns += columns < 1050 ? 1 : 97) {
     for (std::uint64_t const first :
          {std::uint64_t{0}, columns - 1, 5 * columns / 3, 12345 * columns + 7}) {
-      detail::line_piece const piece{.offset      = 64,
-                                     .skip        = columns / 2,
-                                     .size        = std::uint64_t{1} << 30,
-                                     .columns     = columns,
-                                     .first_line  = 1000,
-                                     .first_sum   = 0,
-                                     .first_share = 400,
-                                     .first_chunk = 0};
-      auto const lines = detail::chunk_lines::of(piece, first);
-      bool wrong       = false;
+      detail::line_piece piece{};
+      piece.skip        = columns / 2;
+      piece.size        = std::uint64_t{1} << 30;
+      piece.columns     = columns;
+      piece.first_line  = 1000;
+      piece.first_share = 400;
+      auto const lines  = detail::chunk_lines::of(piece, first);
+      bool wrong        = false;
       for (std::uint32_t i = 0; i < 1024; ++i) {
         std::uint64_t const at     = piece.skip + first + i;
         auto const found           = lines.find(i);

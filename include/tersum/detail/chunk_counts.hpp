@@ -257,6 +257,7 @@ class chunk_counts : public plan_counts<Codec> {
       next.skip    = (begin - t.offset) % t.columns;
       next.size    = end - begin;
       next.columns = t.columns;
+      next.derive();
       visit(next);
       next.first_line += next.lines();
       next.first_sum += next.sums();

@@ -40,29 +40,37 @@ struct line_piece {
   std::uint64_t first_share;  //!< Likewise, a multiple of four.
   std::uint64_t first_chunk;
 
-  [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t rows() const
+  //! @name What follows from size, skip and columns
+  //! Stretches are of 256 columns or 64 rows, or more, so that no line has more than 256 of them. Beyond 2^30 coordinates, where both
+  //! would be longer, only those of columns are.
+  //! @{
+  std::uint64_t row_count;
+  std::uint64_t row_stretch;     //!< Columns.
+  std::uint64_t column_stretch;  //!< Rows.
+
+  constexpr void derive()
   {
-    return divide_up(skip + size, columns);
+    row_count      = divide_up(skip + size, columns);
+    column_stretch = maximum(divide_up(row_count, 256), std::uint64_t{64});
+    row_stretch    = 256;
+    if (column_stretch == 64) {
+      row_stretch = divide_up(maximum(divide_up(columns, 256), row_stretch), 8) * 8;
+    }
   }
+  //! @}
+
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t rows() const { return row_count; }
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t lines() const { return rows() + columns + 1; }
 
-  //! @name Stretches: 256 columns or 64 rows, or more, so that no line has more than 256 of them
+  //! @name How many stretches a line has
   //! @{
-  [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t row_stretch() const
-  {
-    return divide_up(maximum(divide_up(columns, 256), std::uint64_t{256}), 8) * 8;
-  }
-  [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t column_stretch() const
-  {
-    return maximum(divide_up(rows(), 256), std::uint64_t{64});
-  }
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t row_parts() const
   {
-    return divide_up(columns, row_stretch());
+    return divide_up(columns, row_stretch);
   }
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t column_parts() const
   {
-    return divide_up(rows(), column_stretch());
+    return divide_up(rows(), column_stretch);
   }
   //! @}
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t column_groups() const
@@ -72,6 +80,11 @@ struct line_piece {
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t first_column_sum() const
   {
     return first_sum + 2 + rows() * row_parts();
+  }
+  //! Stretches of rows times stretches of columns.
+  [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t tiles() const
+  {
+    return row_parts() * column_parts();
   }
   //! Where the first sum of a row or column lies.
   [[nodiscard]] TERSUM_INLINE constexpr std::uint64_t sum_of_line(std::uint64_t line) const
@@ -102,6 +115,38 @@ struct line_piece {
                                                                        std::uint64_t b)
   {
     return (a + b - 1) / b;
+  }
+};
+
+//! @brief What a stretch of rows and one of columns have in common: each has a sum of its squares.
+//!
+//! In a row lane k adds up columns k, k + 8, and so on, in ascending order; then the eight lanes are added, those four apart first. A
+//! column adds up its rows in ascending order.
+struct line_tile {
+  std::uint64_t begin_row;
+  std::uint64_t end_row;
+  std::uint64_t begin_column;
+  std::uint64_t end_column;
+  std::uint64_t sums_of_rows;     //!< That of the first row; those of others are row_parts() apart.
+  std::uint64_t sums_of_columns;  //!< That of the first column.
+
+  static constexpr unsigned rows =
+    64;  //!< At most, where a stretch has more columns than the next.
+  static constexpr unsigned columns = 256;  //!< That are added at a time.
+
+  [[nodiscard]] TERSUM_INLINE static constexpr line_tile of(line_piece const& piece,
+                                                            std::uint64_t tile)
+  {
+    std::uint64_t const across = tile % piece.row_parts();
+    std::uint64_t const down   = tile / piece.row_parts();
+    line_tile own{};
+    own.begin_row       = down * piece.column_stretch;
+    own.end_row         = minimum(own.begin_row + piece.column_stretch, piece.rows());
+    own.begin_column    = across * piece.row_stretch;
+    own.end_column      = minimum(own.begin_column + piece.row_stretch, piece.columns);
+    own.sums_of_rows    = piece.first_sum + 2 + own.begin_row * piece.row_parts() + across;
+    own.sums_of_columns = piece.first_column_sum() + down * piece.columns + own.begin_column;
+    return own;
   }
 };
 
