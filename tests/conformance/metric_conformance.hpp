@@ -24,8 +24,8 @@ namespace tersum::tests {
 //! - `least` is above 0, not above the largest scale, and grows with it.
 //! - `update` of finite means is finite and not negative, and depends on the size of a mean alone.
 //! - It grows with that size, and does not depend on the unit in which scales are: exactly, for powers of two.
-//! - Of a factored one: a line that has its mean square keeps it, others come nearer to it, and nothing overshoots; the scale of a
-//!   coordinate is the row's where column and tensor agree, and grows with row and column.
+//! - Of a factored one: a line that has its mean square keeps it, others come nearer to it, and nothing overshoots; the share of a
+//!   column is 1 where column and tensor agree, and grows with the column.
 //! - Scales that are far too large for the means that follow shrink, and scales that are far too small grow, within ten
 //!   thousand steps.
 template <metric Metric>
