@@ -216,9 +216,9 @@ TERSUM_TARGET inline void add_row_squares(
 {
   typedef float eight_floats __attribute__((vector_size(32)));
   typedef double eight __attribute__((vector_size(64)));
-  float own[Rows][std::is_same_v<Element, float> ? 1 : line_tile::columns];
-  float const* row[Rows];
-  eight of_row[Rows];
+  float own[extent(Rows)][std::is_same_v<Element, float> ? 1 : line_tile::columns];
+  float const* row[extent(Rows)];
+  eight of_row[extent(Rows)];
   for (int r = 0; r < Rows; ++r) {
     Element const* const first = from + static_cast<std::uint64_t>(r) * apart;
     if constexpr (std::is_same_v<Element, float>) {
