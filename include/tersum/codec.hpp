@@ -99,7 +99,7 @@ struct codec {
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
-                             stages_if<has_factored<Metric>, stage::spread>,
+                             stages_if<has_factored<Metric>, stage::prepare_metric>,
                              stage::gather_bypass,
                              detail::stages_before<Rotator>,
                              stages_if<!is_delayed, stage::measure, rounds::agree>,

@@ -191,7 +191,11 @@ class plan : public Codec::counts_type {
     return kept(name::kept_steps);
   }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
-  [[nodiscard]] constexpr std::size_t spread_offset() const noexcept { return work(name::spread); }
+  [[nodiscard]] constexpr std::size_t chunk_lines_offset() const noexcept
+  {
+    return work(name::chunk_lines);
+  }
+  [[nodiscard]] constexpr std::size_t shares_offset() const noexcept { return work(name::shares); }
   [[nodiscard]] constexpr std::size_t line_sums_offset() const noexcept
   {
     return work(name::line_sums);
@@ -225,7 +229,8 @@ class plan : public Codec::counts_type {
         detail::holds<float>(name::sent, this->coordinates(), 16));
     } else if constexpr (factors_metric<Codec>) {
       return this->workspace_sections().then(
-        detail::holds<float>(name::spread, this->coordinates(), 16),
+        detail::holds<word4>(name::chunk_lines, 2 * this->chunks()),
+        detail::holds<float>(name::shares, this->shares(), 16),
         detail::holds<double>(name::line_sums, this->line_sums(), 16));
     } else {
       return this->workspace_sections();

@@ -31,7 +31,7 @@ struct of_part {
 
 // clang-format off
 struct open           : of_part<exchange_part::measure> {};     //!< Checks that the state was initialized for the plan, where the host can read it.
-struct spread         : of_part<exchange_part::measure> {};     //!< Under a factored metric: writes the scale of each coordinate to the workspace.
+struct prepare_metric : of_part<exchange_part::measure> {};     //!< Under a factored metric: divides columns by the whole, and finds where each chunk lies among rows and columns.
 struct recall         : of_part<exchange_part::measure> {};     //!< Copies what all ranks hold of this rank's shard, to which the difference is made.
 struct gather_bypass  : of_part<exchange_part::measure> {};     //!< Copies the coordinates that bypass the codec to their wire.
 struct measure        : of_part<exchange_part::measure> {};     //!< Computes the scalars that the ranks agree on, from the gradient; of low-rank factors P.

@@ -193,7 +193,7 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
-                stages_if<has_factored<Metric>, stage::spread>,
+                stages_if<has_factored<Metric>, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
                 rounds::sum_bypass,

@@ -367,6 +367,33 @@ TEST_CASE("[metric] a part of a bucket keeps what it has of rows and columns")
         doctest::Approx(root(wide + 600, wide + 601, 601)).epsilon(0x1p-22));
 }
 
+TEST_CASE("[metric] a chunk finds the row and the column of each coordinate")
+{
+  for (std::uint64_t columns = 2; columns < 2100; columns += columns < 1050 ? 1 : 97) {
+    for (std::uint64_t const first :
+         {std::uint64_t{0}, columns - 1, 5 * columns / 3, 12345 * columns + 7}) {
+      detail::line_piece piece{};
+      piece.skip        = columns / 2;
+      piece.size        = std::uint64_t{1} << 30;
+      piece.columns     = columns;
+      piece.first_line  = 1000;
+      piece.first_share = 400;
+      auto const lines  = detail::chunk_lines::of(piece, first);
+      bool wrong        = false;
+      for (std::uint32_t i = 0; i < 1024; ++i) {
+        std::uint64_t const at     = piece.skip + first + i;
+        auto const found           = lines.find(i);
+        std::uint64_t const to_end = columns - at % columns;
+        std::uint64_t const left   = lines.left_in_row(i);
+        wrong |=
+          found.outer != 1000 + at / columns || found.inner != 400 + at % columns ||
+          std::min(left, std::uint64_t{1024} - i) != std::min(to_end, std::uint64_t{1024} - i);
+      }
+      CHECK(!wrong);
+    }
+  }
+}
+
 TEST_CASE("[metric] a scale in bfloat16 is the float, over all draws")
 {
   for (float const scale :

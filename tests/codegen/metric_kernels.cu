@@ -36,12 +36,17 @@ using shards = sharded_codec<fixed_chunks<1024>,
 void compile_metric()
 {
   using two_shot = codec_of<presets::metric_2>;
+  using factored = codec_of<presets::factored_4>;
   compile(&detail::chunk_kernel<detail::scaled_norms_kernel<false>, in_lanes, float>,
           &detail::chunk_kernel<detail::encode_kernel<false>, in_lanes, float>,
           &detail::chunk_kernel<detail::decode_kernel<false>, in_lanes, float>,
           &detail::chunk_kernel<detail::encode_parts_kernel<false>, two_shot, float>,
           &detail::chunk_kernel<detail::encode_parts_kernel<false>, two_shot, bfloat16>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, two_shot, float>,
+          &detail::chunk_kernel<detail::encode_parts_kernel<false>, factored, float>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<false>, factored, float>,
+          &detail::exchange_kernel<detail::line_squares_kernel, factored, float>,
+          &detail::exchange_kernel<detail::line_squares_kernel, factored, bfloat16>,
           &detail::chunk_kernel<detail::keep_residual_kernel<false>, feeding_back, float>,
           &detail::exchange_kernel<detail::recompress_kernel, feeding_back, float>,
           &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>,

@@ -10,7 +10,7 @@ struct still : tersum::given_diagonal {
   static constexpr bool factored = true;
 };
 
-// expected: tersum: a factored metric has follow and scale
+// expected: tersum: a factored metric has follow and share
 tersum::two_shot_codec<tersum::fixed_chunks<256>,
                        tersum::partial_hadamard<256>,
                        tersum::lloyd_max<4>,

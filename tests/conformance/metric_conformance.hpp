@@ -24,8 +24,8 @@ namespace tersum::tests {
 //! - `least` is above 0, not above the largest scale, and grows with it.
 //! - `update` of finite means is finite and not negative, and depends on the size of a mean alone.
 //! - It grows with that size, and does not depend on the unit in which scales are: exactly, for powers of two.
-//! - Of a factored one: a line that has its mean square keeps it, others come nearer to it, and nothing overshoots; the scale of a
-//!   coordinate is the row's where column and tensor agree, and grows with row and column.
+//! - Of a factored one: a line that has its mean square keeps it, others come nearer to it, and nothing overshoots; the share of a
+//!   column is 1 where column and tensor agree, and grows with the column.
 //! - Scales that are far too large for the means that follow shrink, and scales that are far too small grow, within ten
 //!   thousand steps.
 template <metric Metric>
@@ -47,8 +47,8 @@ void check_metric_laws([[maybe_unused]] Metric const& metric = {})
       for (std::size_t i = 1; i < some.size(); ++i) {
         float const root    = std::abs(some[i]);
         double const square = static_cast<double>(root) * static_cast<double>(root);
-        CHECK(metric.scale(math, root, 0.7f, 0.7f) == root);
-        CHECK(metric.scale(math, 2 * root, 0.5f, 0.25f) == 4 * root);
+        CHECK(metric.share(math, root, root) == 1);
+        CHECK(metric.share(math, 4 * root, root / 2) == 8);
         for (std::uint64_t const steps :
              {std::uint64_t{0}, std::uint64_t{i}, std::uint64_t{1} << 40}) {
           CHECK(metric.follow(square, root, i, steps) == root);

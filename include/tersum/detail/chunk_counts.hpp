@@ -50,6 +50,7 @@ class chunk_counts : public plan_counts<Codec> {
       for_each_piece([this](line_piece const& piece) {
         lines_ += piece.lines();
         line_sums_ += piece.sums();
+        shares_ += piece.shares();
         this->fingerprint_ = mix(this->fingerprint_, mix(piece.skip, piece.columns));
       });
     }
@@ -243,6 +244,8 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t lines() const noexcept { return lines_; }
   //! Sums of squares of their stretches.
   [[nodiscard]] constexpr std::uint64_t line_sums() const noexcept { return line_sums_; }
+  //! Columns, of each tensor in whole fours.
+  [[nodiscard]] constexpr std::uint64_t shares() const noexcept { return shares_; }
   //! Calls visit(line_piece) for each tensor that does not bypass.
   template <class Visit>
   constexpr void for_each_piece(Visit visit) const
@@ -254,9 +257,12 @@ class chunk_counts : public plan_counts<Codec> {
       next.skip    = (begin - t.offset) % t.columns;
       next.size    = end - begin;
       next.columns = t.columns;
+      next.derive();
       visit(next);
       next.first_line += next.lines();
       next.first_sum += next.sums();
+      next.first_share += next.shares();
+      next.first_chunk += line_piece::divide_up(next.size, Codec::chunk_size);
     };
     std::uint64_t const first = this->layout_.first;
     std::uint64_t const last  = first + this->layout_.coordinates;
@@ -375,6 +381,7 @@ class chunk_counts : public plan_counts<Codec> {
   bool all_bypass_         = false;  // because the budget pays for no chunk
   std::uint64_t lines_     = 0;
   std::uint64_t line_sums_ = 0;
+  std::uint64_t shares_    = 0;
 };
 
 }  // namespace tersum::inline v0::detail

@@ -28,8 +28,8 @@ template <class T> concept has_energy         = requires(T const r) {
 template <class T> concept has_factored   = requires { requires T::factored; };  //!< Optional, true: the state keeps root mean squares of rows, columns and tensors, which the next two are for.
 template <class T> concept has_follow     = requires(T const m, double d, float v, std::uint64_t n) {
   { m.follow(d, v, n, n) } -> std::same_as<float>; };              //!< follow(mean of the squares of a line's decoded coordinates, its root mean square, its coordinates, exchanges before this one): the next root.
-template <class T> concept has_line_scale = requires(T const m, float v) {
-  { m.scale(detail::any_group{}, v, v, v) } -> std::same_as<float>; };  //!< scale(arithmetic, roots of row, column and tensor): that of a coordinate.
+template <class T> concept has_share      = requires(T const m, float v) {
+  { m.share(detail::any_group{}, v, v) } -> std::same_as<float>; };  //!< share(arithmetic, roots of column and tensor): times the root of its row that is the scale of a coordinate.
 //! @}
 
 //! @name Ranges that follow the last exchange
@@ -168,8 +168,8 @@ template <class Chunker, class Feedback, class Metric>
   using scale = typename scale_of<Metric>::type;
   static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
                 "tersum: stored_scale of a metric must be float or bfloat16");
-  static_assert(!has_factored<Metric> || (has_follow<Metric> && has_line_scale<Metric>),
-                "tersum: a factored metric has follow and scale");
+  static_assert(!has_factored<Metric> || (has_follow<Metric> && has_share<Metric>),
+                "tersum: a factored metric has follow and share");
   static_assert(!has_factored<Metric> || std::is_same_v<scale, float>,
                 "tersum: a factored metric keeps its rows and columns in float");
   static_assert(!Metric::scaled || !has_one_step<Feedback>,

@@ -33,7 +33,8 @@ enum class section {
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.
-  spread,       //!< Under a factored metric: the scale of each coordinate, in float32.
+  chunk_lines,  //!< Under a factored metric: a `chunk_lines` per chunk.
+  shares,       //!< Under a factored metric: columns in units of their tensor, in float32.
   line_sums,    //!< Under a factored metric: sums of squares, in float64.
   shard,        //!< Two levels: the mean of this rank's shard, in float32.
   sorted,       //!< The gradient with sorted matrices, in float32.

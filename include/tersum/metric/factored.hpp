@@ -24,9 +24,9 @@ namespace tersum::inline v0 {
 //! forgotten in about `horizon` steps. Every rank decodes the same means, so all hold the same scales. A step in which a rank's
 //! gradient is not finite leaves them as they were.
 //!
-//! The scales of all coordinates are made of the lines in the workspace, before the exchange reads the gradient, a float each; the
-//! lines follow the means in two more passes over what was decoded. `kept_diagonal` keeps its scales in the state and needs no such
-//! passes.
+//! Kernels and CPU make a scale of its lines where they load or store the coordinate. Before the exchange reads the gradient, columns
+//! are divided by the whole into the workspace, and 32 bytes for each chunk say where it lies among rows and columns. The lines follow
+//! the means in one more read of what was decoded, two where a matrix has few columns; `kept_diagonal` needs none.
 struct kept_factors {
   static constexpr bool scaled   = true;
   static constexpr bool factored = true;
@@ -58,14 +58,12 @@ struct kept_factors {
     double const change = detail::add_product(-kept, kept, square) / n;
     return static_cast<float>(::sqrt(detail::add_product(kept, kept, change)));
   }
-  //! The scale of a coordinate, from the root mean squares of its row, its column and its tensor.
+  //! What the root mean square of a row is multiplied by, in a column, to be the scale of a coordinate; from the root mean squares of
+  //! the column and of the tensor.
   template <class Arithmetic>
-  [[nodiscard]] TERSUM_HOST_DEVICE float scale(Arithmetic const&,
-                                               float row,
-                                               float column,
-                                               float whole) const
+  [[nodiscard]] TERSUM_HOST_DEVICE float share(Arithmetic const&, float column, float whole) const
   {
-    return Arithmetic::multiply(row, Arithmetic::divide(column, whole));
+    return Arithmetic::divide(column, whole);
   }
 };
 

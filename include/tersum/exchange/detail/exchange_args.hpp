@@ -83,10 +83,12 @@ struct metric_args {
   Scale* scales;  // plan.coordinates() values
 };
 
-//! @brief The same of a factored metric, whose scales lie in the workspace.
-struct factored_args : metric_args<float> {
-  float* lines;  // plan.lines() values
-  double* sums;  // plan.line_sums() values
+//! @brief The same of a factored metric.
+struct factored_args {
+  float* lines;   // plan.lines() values
+  double* sums;   // plan.line_sums() values
+  float* shares;  // plan.shares() values
+  word4* chunks;  // two a chunk, which are its `chunk_lines`
 };
 
 //! The same of a codec; nothing without a metric.

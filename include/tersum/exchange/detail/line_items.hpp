@@ -53,40 +53,38 @@ struct line_item {
   piece_batch batch;
 };
 
-//! @brief Writes the scales of `Run` coordinates.
-template <std::uint64_t Run, class Codec, class Element>
-struct spread_scales : line_item<Codec, Element> {
+//! @brief Divides a column by the whole, or finds where a chunk lies among rows and columns. A tensor of which nothing is known has
+//! shares of 0.
+template <class Codec, class Element>
+struct prepare_lines : line_item<Codec, Element> {
   [[nodiscard]] TERSUM_INLINE static std::uint64_t items(line_piece const& piece)
   {
-    return (piece.size + Run - 1) / Run;
+    return piece.columns + line_piece::divide_up(piece.size, Codec::chunk_size);
   }
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece    = this->batch.find(item);
-    float const* const rows    = this->args.metric.lines + piece.first_line;
-    float const* const columns = rows + piece.rows();
-    float const whole          = memory.load(columns + piece.columns);
-    float* const to            = this->args.metric.scales + piece.offset;
-    std::uint64_t const end    = minimum((item + 1) * Run, piece.size);
-    for (std::uint64_t i = item * Run; i < end;) {
-      std::uint64_t const row    = (piece.skip + i) / piece.columns;
-      std::uint64_t const column = (piece.skip + i) % piece.columns;
-      std::uint64_t const here   = minimum(piece.columns - column, end - i);
-      float const of_row         = memory.load(rows + row);
-      for (std::uint64_t j = 0; j < here; ++j) {
-        float const scale = this->args.codec.metric.scale(
-          host_group{}, of_row, memory.load(columns + column + j), whole);
-        memory.store(to + i + j, whole > 0 && is_finite(scale) ? scale : 0.0f);
-      }
-      i += here;
+    line_piece const& piece = this->batch.find(item);
+    if (item < piece.columns) {
+      float const* const columns = this->args.metric.lines + piece.first_line + piece.rows();
+      float const whole          = memory.load(columns + piece.columns);
+      float const share =
+        this->args.codec.metric.share(host_group{}, memory.load(columns + item), whole);
+      memory.store(this->args.metric.shares + piece.first_share + item, whole > 0 ? share : 0.0f);
+    } else {
+      std::uint64_t const chunk = item - piece.columns;
+      chunk_lines const lines   = chunk_lines::of(piece, chunk * Codec::chunk_size);
+      word4* const to           = this->args.metric.chunks + 2 * (piece.first_chunk + chunk);
+      memory.store(to, lines.low());
+      memory.store(to + 1, lines.high());
     }
   }
 };
 
-//! @brief Adds the squares of a stretch of a row, or of a stretch of eight columns.
+//! @brief Adds the squares of a stretch of a row, or of a stretch of eight columns, as `line_tile` says: for tensors of few columns,
+//! which tiles would not fill.
 template <class Codec, class Element>
 struct add_line_squares : line_item<Codec, Element> {
   [[nodiscard]] TERSUM_INLINE static std::uint64_t items(line_piece const& piece)
@@ -98,12 +96,23 @@ struct add_line_squares : line_item<Codec, Element> {
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::uint64_t item) const
   {
-    line_piece const& piece       = this->batch.find(item);
+    line_piece const& piece = this->batch.find(item);
+    of_piece(memory, this->args, piece, item);
+  }
+
+  //! An item of one tensor.
+  TERSUM_EXEC_CHECK_DISABLE
+  template <class Memory>
+  TERSUM_HOST_DEVICE static void of_piece(Memory const& memory,
+                                          exchange_args<Codec, Element> const& args,
+                                          line_piece const& piece,
+                                          std::uint64_t item)
+  {
     std::uint64_t const row_items = piece.rows() * piece.row_parts();
     if (item < row_items) {
-      of_row(memory, piece, item);
+      of_row(memory, args, piece, item);
     } else {
-      of_columns(memory, piece, item - row_items);
+      of_columns(memory, args, piece, item - row_items);
     }
   }
 
@@ -119,14 +128,15 @@ struct add_line_squares : line_item<Codec, Element> {
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Memory>
-  TERSUM_HOST_DEVICE void of_row(Memory const& memory,
-                                 line_piece const& piece,
-                                 std::uint64_t item) const
+  TERSUM_HOST_DEVICE static void of_row(Memory const& memory,
+                                        exchange_args<Codec, Element> const& args,
+                                        line_piece const& piece,
+                                        std::uint64_t item)
   {
     std::uint64_t const row   = item / piece.row_parts();
-    std::uint64_t const begin = item % piece.row_parts() * piece.row_stretch();
-    std::uint64_t const end   = minimum(begin + piece.row_stretch(), piece.columns);
-    Element const* const from = this->args.gradient + piece.offset;
+    std::uint64_t const begin = item % piece.row_parts() * piece.row_stretch;
+    std::uint64_t const end   = minimum(begin + piece.row_stretch, piece.columns);
+    Element const* const from = args.gradient + piece.offset;
     std::uint64_t const first = maximum(begin, row == 0 ? piece.skip : 0);
     std::uint64_t const last  = minimum(end, piece.skip + piece.size - row * piece.columns);
     double sums[8]            = {};
@@ -151,20 +161,21 @@ struct add_line_squares : line_item<Codec, Element> {
       TERSUM_UNROLL
       for (int k = 0; k < half_of; ++k) { sums[k] = sums[k] + sums[k + half_of]; }
     }
-    memory.store(this->args.metric.sums + piece.first_sum + 2 + item, sums[0]);
+    memory.store(args.metric.sums + piece.first_sum + 2 + item, sums[0]);
   }
 
   TERSUM_EXEC_CHECK_DISABLE
   template <class Memory>
-  TERSUM_HOST_DEVICE void of_columns(Memory const& memory,
-                                     line_piece const& piece,
-                                     std::uint64_t item) const
+  TERSUM_HOST_DEVICE static void of_columns(Memory const& memory,
+                                            exchange_args<Codec, Element> const& args,
+                                            line_piece const& piece,
+                                            std::uint64_t item)
   {
     std::uint64_t const column = item % piece.column_groups() * 8;
     std::uint64_t const part   = item / piece.column_groups();
-    std::uint64_t const begin  = part * piece.column_stretch();
-    std::uint64_t const end    = minimum(begin + piece.column_stretch(), piece.rows());
-    Element const* const from  = this->args.gradient + piece.offset;
+    std::uint64_t const begin  = part * piece.column_stretch;
+    std::uint64_t const end    = minimum(begin + piece.column_stretch, piece.rows());
+    Element const* const from  = args.gradient + piece.offset;
     double sums[8]             = {};
     std::uint64_t const stop   = piece.skip + piece.size;
     bool const whole           = column + 8 <= piece.columns &&
@@ -183,8 +194,7 @@ struct add_line_squares : line_item<Codec, Element> {
         }
       }
     }
-    double* const to =
-      this->args.metric.sums + piece.first_column_sum() + part * piece.columns + column;
+    double* const to = args.metric.sums + piece.first_column_sum() + part * piece.columns + column;
     TERSUM_UNROLL
     for (unsigned k = 0; k < 8; ++k) {
       if (column + k < piece.columns) { memory.store(to + k, sums[k]); }
@@ -272,9 +282,14 @@ struct follow_lines : line_item<Codec, Element> {
   }
 };
 
+struct every_piece {
+  [[nodiscard]] bool operator()(line_piece const&) const { return true; }
+};
+
 //! @brief Items of lines of all tensors of a plan: run(item, count), for up to 24 tensors at a time.
-template <class Item, class Work, class Run>
-void each_batch(Work const& plan, auto const& args, Run const& run)
+//! @param has  Whether a tensor has any.
+template <class Item, class Work, class Run, class Has = every_piece>
+void each_batch(Work const& plan, auto const& args, Run const& run, Has const& has = {})
 {
   Item item{{args, {}}};
   auto const flush = [&] {
@@ -282,19 +297,19 @@ void each_batch(Work const& plan, auto const& args, Run const& run)
     item.batch.count = 0;
   };
   plan.for_each_piece([&](line_piece const& piece) {
+    if (!has(piece)) { return; }
     item.batch.pieces[item.batch.count++] = piece;
     if (item.batch.count == piece_batch::capacity) { flush(); }
   });
   flush();
 }
 
-//! The items that follow what was decoded, in their order.
+//! The items that follow what was decoded when the squares of stretches are added, in their order.
 template <class Codec, class Element>
 void follow_means(plan<Codec> const& plan,
                   exchange_args<Codec, Element> const& args,
                   auto const& run)
 {
-  each_batch<add_line_squares<Codec, Element>>(plan, args, run);
   each_batch<add_stretches<Codec, Element>>(plan, args, run);
   each_batch<add_lines<Codec, Element>>(plan, args, run);
   each_batch<follow_lines<Codec, Element>>(plan, args, run);

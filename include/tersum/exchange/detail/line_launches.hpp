@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/exchange/detail/block_line_squares.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/exchange/detail/line_items.hpp>
 #include <tersum/stages.hpp>
@@ -17,9 +18,10 @@ namespace tersum::inline v0::detail {
 
 //! One launch for up to 24 tensors.
 template <class Executor, class Codec, class Element>
-[[nodiscard]] status run_stage(stage::spread, launch_list<Executor, Codec, Element>& launches)
+[[nodiscard]] status run_stage(stage::prepare_metric,
+                               launch_list<Executor, Codec, Element>& launches)
 {
-  each_batch<spread_scales<4, Codec, Element>>(
+  each_batch<prepare_lines<Codec, Element>>(
     launches.plan(), launches.args(), [&](auto const& item, std::uint64_t count) {
       launches.items(item, count);
     });
@@ -30,6 +32,12 @@ template <class Executor, class Codec, class Element>
 template <class Executor, class Codec, class Element>
 [[nodiscard]] status run_stage(stage::follow, launch_list<Executor, Codec, Element>& launches)
 {
+  each_batch<line_squares<Codec, Element>>(
+    launches.plan(), launches.args(), [&](auto const& item, std::uint64_t blocks) {
+      line_squares_kernel kernel{};
+      kernel.batch = item.batch;
+      launches(kernel, blocks);
+    });
   follow_means(launches.plan(), launches.args(), [&](auto const& item, std::uint64_t count) {
     launches.items(item, count);
   });

@@ -46,6 +46,13 @@ template <class Arithmetic>
   return kept > least ? kept : least;
 }
 
+//! @brief The scale of a coordinate under a factored metric: a product, or 0 where that is too large for a float or NaN, as if nothing
+//! was known.
+[[nodiscard]] TERSUM_INLINE float usable_product(float product)
+{
+  return product <= 0x1.fffffep127f ? product : 0.0f;
+}
+
 //! @name What rounds scales to bfloat16
 //! The draw of a coordinate is of 16 bits, each value alike over the steps, new in each step, the same on every rank.
 //! @{

@@ -192,6 +192,85 @@ TERSUM_TARGET inline float largest_of(Scale const* from, std::size_t count)
   return bits_float(most);
 }
 
+//! @brief to[i] = `usable_product` of outer and inner[i].
+TERSUM_TARGET inline void multiply_lines(float outer,
+                                         float const* inner,
+                                         float* to,
+                                         std::size_t count)
+{
+  floats const zero = {};
+  std::size_t i     = 0;
+  for (; i + width <= count; i += width) {
+    floats const product = broadcast(outer) * load(inner + i);
+    store(to + i, product <= broadcast(0x1.fffffep127f) ? product : zero);
+  }
+  for (; i < count; ++i) { to[i] = usable_product(outer * inner[i]); }
+}
+
+//! @brief Adds the squares of rows of a `line_tile` to the lanes of each and to the sums of columns.
+//! @param apart  From one row to the next.
+//! @param count  Columns, at most `line_tile::columns`.
+template <int Rows, class Element>
+TERSUM_TARGET inline void add_row_squares(
+  Element const* from, std::uint64_t apart, unsigned count, double (*lanes)[8], double* columns)
+{
+  typedef float eight_floats __attribute__((vector_size(32)));
+  typedef double eight __attribute__((vector_size(64)));
+  float own[extent(Rows)][std::is_same_v<Element, float> ? 1 : line_tile::columns];
+  float const* row[extent(Rows)];
+  eight of_row[extent(Rows)];
+  for (int r = 0; r < Rows; ++r) {
+    Element const* const first = from + static_cast<std::uint64_t>(r) * apart;
+    if constexpr (std::is_same_v<Element, float>) {
+      row[r] = first;
+    } else {
+      unsigned i = 0;
+      for (; i + width <= count; i += width) { store(own[r] + i, load_values(first + i)); }
+      for (; i < count; ++i) { own[r][i] = to_float(first[i]); }
+      row[r] = own[r];
+    }
+    __builtin_memcpy(&of_row[r], lanes[r], sizeof(eight));
+  }
+  unsigned j = 0;
+  for (; j + 8 <= count; j += 8) {
+    eight of_column;
+    __builtin_memcpy(&of_column, columns + j, sizeof(of_column));
+    for (int r = 0; r < Rows; ++r) {
+      eight_floats v;
+      __builtin_memcpy(&v, row[r] + j, sizeof(v));
+      eight const value  = __builtin_convertvector(v, eight);
+      eight const square = value * value;  // exact
+      of_row[r]          = of_row[r] + square;
+      of_column          = of_column + square;
+    }
+    __builtin_memcpy(columns + j, &of_column, sizeof(of_column));
+  }
+  for (int r = 0; r < Rows; ++r) {
+    __builtin_memcpy(lanes[r], &of_row[r], sizeof(eight));
+    for (unsigned k = 0; j + k < count; ++k) {
+      double const value = static_cast<double>(row[r][j + k]);
+      lanes[r][k]        = lanes[r][k] + value * value;
+      columns[j + k]     = columns[j + k] + value * value;
+    }
+  }
+}
+
+//! The same of any number of rows.
+template <class Element>
+TERSUM_TARGET inline void add_tile_squares(Element const* from,
+                                           std::uint64_t apart,
+                                           std::uint64_t rows,
+                                           unsigned count,
+                                           double (*lanes)[8],
+                                           double* columns)
+{
+  std::uint64_t r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    add_row_squares<4>(from + r * apart, apart, count, lanes + r, columns);
+  }
+  for (; r < rows; ++r) { add_row_squares<1>(from + r * apart, apart, count, lanes + r, columns); }
+}
+
 //! `raised_scale` of each.
 TERSUM_SIMD floats raised_scales(floats kept, float least)
 {

@@ -87,7 +87,7 @@ void cpu_codes<Codec, Element>::encode() const
         });
         if constexpr (feeds_back<Codec>) {
           this->rotate_back(chunk, own);
-          if constexpr (in_metric<Codec>) { this->to_own_units(args_.table[chunk], own); }
+          if constexpr (in_metric<Codec>) { this->to_own_units(chunk, own); }
         }
       }
       if constexpr (feeds_back<Codec>) {

@@ -26,16 +26,19 @@ class cpu_metric_chunks : public cpu_chunks<Codec, Element> {
  protected:
   using base = cpu_chunks<Codec, Element>;
   using base::args_;
-  using base::largest_scale_of;
   using base::least_scale_of;
+  using base::scales_of;
+  using base::scales_room;
   using base::set_;
   using base::size;
 
   // Values in the units of the metric in those of the gradient.
-  void to_own_units(chunk_entry const& entry, float* values) const
+  void to_own_units(std::uint64_t chunk, float* values) const
   {
-    auto const* const scales = args_.metric.scales + entry.offset;
-    multiply_by_scales(set_, values, scales, least_scale_of(entry), values, entry.length);
+    std::uint32_t const length = args_.table[chunk].length;
+    alignas(64) float made[extent(scales_room)];
+    auto const* const scales = scales_of(chunk, made);
+    multiply_by_scales(set_, values, scales, least_scale_of(scales, length), values, length);
   }
 
   // Decodes a chunk to the gradient, in its units again, where `decode_to(to)` writes all values of the chunk in those of the
@@ -59,10 +62,11 @@ void cpu_metric_chunks<Codec, Element>::leave_metric(std::uint64_t chunk,
   using scale             = metric_scale<Codec>;
   auto const& metric      = args_.codec.metric;
   chunk_entry const entry = args_.table[chunk];
-  scale* const scales     = args_.metric.scales + entry.offset;
   Element* const to       = args_.gradient + entry.offset;
-  float const largest     = largest_scale_of(entry);
-  float const least       = least_scale(host_group{}, metric, largest);
+  alignas(64) float made[extent(scales_room)];
+  scale* const scales = scales_of(chunk, made);
+  float const largest = largest_of(set_, scales, entry.length);
+  float const least   = least_scale(host_group{}, metric, largest);
   // What the kernels do, of which those of chunks that are not whole get copies.
   auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, scale, Keeps> whole) {
     if (entry.length == static_cast<std::uint32_t>(size)) {

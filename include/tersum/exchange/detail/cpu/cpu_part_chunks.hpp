@@ -232,7 +232,7 @@ void cpu_part_chunks<Codec, Element>::keep_residual(map_type const& map) const
       alignas(64) float own[size]{};
       if (place.level > 0) {
         estimate(map, place, chunk, args_.payload + map.begin(place.part), 1.0f, +own);
-        if constexpr (in_metric<Codec>) { to_own_units(entry, own); }
+        if constexpr (in_metric<Codec>) { to_own_units(chunk, own); }
       }
       keep_lost(chunk, whole, own, entry.length, residual);
     });

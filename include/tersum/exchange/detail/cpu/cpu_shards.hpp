@@ -93,7 +93,7 @@ void cpu_shards<Codec, Element>::add_shard() const
       multiply_by_scales(set_,
                          values + skipped,
                          args_.metric.scales + first,
-                         base::least_scale_of(entry),
+                         base::least_scale_of(args_.metric.scales + entry.offset, entry.length),
                          args_.gradient + (first - begin),
                          last - first);
     } else if (last - first == static_cast<std::uint64_t>(size)) {

@@ -200,7 +200,7 @@ void cpu_two_shot<Codec, Element>::keep_owner_residual(map_type const& map) cons
         from_rows(chunk, rows, kept);
         if constexpr (in_metric<Codec>) {
           chunk_entry const entry = args_.table[chunk];
-          to_own_units(entry, kept);
+          to_own_units(chunk, kept);
           std::fill(kept + entry.length, kept + size, 0.0f);
         }
       };
