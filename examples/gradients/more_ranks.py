@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 """Draws gradients of more ranks than a set of files has: their mean plus normal noise, as large as the ranks of the
-files deviate from it within each 256 neighbours. Fresh data of about the same energies and correlation.
+files deviate from it within each 256 neighbours. Fresh data of about the same energies and correlation. It has no exact
+zeros: for sets with many of them there is train_ranks.py.
 
 usage: more_ranks.py FROM TO RANKS     FROM/<set>_worker<k>.npy -> TO/<set>_worker<0 .. RANKS-1>.npy
 """
