@@ -207,6 +207,17 @@ inline constexpr allocated_two_shot<> floored_3{.chunker = {.bits = 3, .least_bi
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
 //! @}
 
+//! @name `allocated_*` with a bit more for the mean of each chunk that travels, for 16 and more ranks whose gradients resemble each other
+//! Bits per coordinate in the name: the mean of both ways, norms and scales included. Errors of many ranks average out, so that bits are worth
+//! more on the way down.
+//! @{
+template <feedback Feedback = no_feedback>
+using wider_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 7>, partial_hadamard<512>, ways<lloyd_max<7>, lloyd_max<8>>, Feedback>;
+inline constexpr wider_two_shot<> wider_2{.chunker = {.bits = 2}};
+inline constexpr wider_two_shot<> wider_3{.chunker = {.bits = 3}};
+inline constexpr wider_two_shot<> wider_4{.chunker = {.bits = 4}};
+//! @}
+
 //! @name All ranks' codes, gathered: one round and one encoding, for 2 or 3 ranks or where latency rules
 //! The codes are those of `two_shot_*`. A rank receives n - 1 payloads, where two shots move 2 (n - 1) / n.
 //! @{

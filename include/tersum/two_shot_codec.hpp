@@ -21,6 +21,8 @@
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
 
+#include <type_traits>
+
 namespace tersum::inline v0 {
 
 namespace detail {
@@ -55,6 +57,12 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
   {
     if constexpr (!ways_differ<Codec>) { return part_bytes(); }
+    if constexpr (allots_both_ways<Codec>) {
+      // Dealt widest first, too.
+      std::uint64_t const most = this->mean_capacity_words() + mean_chunk_words() * (size() - 1);
+      return round_up((this->travels() ? of_a_rank(most) : 0) * sizeof(std::uint32_t),
+                      this->alignment);
+    }
     return round_up(owned_chunks() * (mean_chunk_words() + 1) * sizeof(std::uint32_t),
                     this->alignment);
   }
@@ -89,20 +97,28 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept
   {
     if constexpr (!ways_differ<Codec>) { return chunk_words(); }
+    if constexpr (allots_both_ways<Codec>) {
+      return mean_level_words<Codec>(Codec::chunker_type::level_count);
+    }
     return code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
   }
   //! What parts of equal size may leave free: see `part_bytes`.
   [[nodiscard]] static constexpr double usable_words(double words, world const& ranks) noexcept
   {
-    auto const free = chunk_words() * static_cast<std::uint64_t>(ranks.size - 1) +
-                      static_cast<std::uint64_t>(ranks.size) * (two_shot_counts::alignment / 4);
-    return words - static_cast<double>(free);
+    return words - free_words(chunk_words(), ranks);
+  }
+  //! The same of the mean.
+  [[nodiscard]] static constexpr double usable_mean_words(double words, world const& ranks) noexcept
+  {
+    return words - free_words(mean_chunk_words(), ranks);
   }
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
-    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
+    using selection_type =
+      std::conditional_t<allots_both_ways<Codec>, two_way_scratch, selection_scratch>;
+    return section_list{holds<selection_type>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
                         holds<std::uint32_t>(section::order, this->ordered()),
                         holds<std::uint32_t>(section::payload, words),
@@ -126,6 +142,12 @@ struct two_shot_counts : chunk_counts<Codec> {
   }
 
  private:
+  [[nodiscard]] static constexpr double free_words(std::uint64_t widest,
+                                                   world const& ranks) noexcept
+  {
+    auto const size = static_cast<std::uint64_t>(ranks.size);
+    return static_cast<double>(widest * (size - 1) + size * (two_shot_counts::alignment / 4));
+  }
   [[nodiscard]] constexpr std::uint64_t size() const noexcept
   {
     return static_cast<std::uint64_t>(maximum(this->ranks().size, 1));
@@ -152,7 +174,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! With `ways` the codes of the mean have another width than those that the owners are sent. The traffic is then that of a ring
-//! all-reduce of the mean of both.
+//! all-reduce of the mean of both. Under `allocated_chunks` those of the mean are wider, by as many bits in every chunk that travels.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
 //! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
@@ -161,7 +183,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
-//!                    `fixed_chunks` also `ways<Up, Down>`.
+//!                    `fixed_chunks` also `ways<Up, Down>`, and under `allocated_chunks` if `Down` is wider.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
 template <chunker Chunker,
@@ -209,8 +231,7 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, quantizer_type>());
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, mean_quantizer_type>());
-  static_assert(!detail::are_ways<Quantizer> || !selecting_chunker<Chunker>,
-                "tersum: ways<Up, Down> is for two_shot_codec with fixed_chunks");
+  static_assert(detail::suits_ways<Chunker, quantizer_type, mean_quantizer_type>());
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
 
   Chunker chunker{};
