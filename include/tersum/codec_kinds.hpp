@@ -215,27 +215,6 @@ inline constexpr bool per_tensor = []() {
 
 namespace detail {
 
-//! The budget pays for codes of one width up and of another down: `ways` under `allocated_chunks`.
-template <class Codec>
-inline constexpr bool allots_both_ways = []() {
-  if constexpr (scattering<Codec> && several_bits<Codec>) { return ways_differ<Codec>; }
-  return false;
-}();
-
-//! The codes in which owners send the mean of chunks on a level, level 1 being the narrowest width. Where widths differ the mean
-//! has as many bits more than what ranks send on every level.
-template <class Codec, int Level>
-struct mean_level {
-  using type = typename Codec::mean_quantizer_type;
-};
-
-template <class Codec, int Level>
-requires(allots_both_ways<Codec>) struct mean_level<Codec, Level> {
-  using widest               = typename Codec::mean_quantizer_type;
-  static constexpr int wider = widest::bits - Codec::quantizer_type::bits;
-  using type = typename widest::template with_bits<Codec::chunker_type::widths[Level - 1] + wider>;
-};
-
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
 inline constexpr bool has_steps =

@@ -16,6 +16,27 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief The budget pays for codes of one width up and of another down: `ways` under `allocated_chunks`.
+template <class Codec>
+inline constexpr bool allots_both_ways = []() {
+  if constexpr (scattering<Codec> && several_bits<Codec>) { return ways_differ<Codec>; }
+  return false;
+}();
+
+//! @brief The codes in which owners send the mean of chunks on a level, level 1 being the narrowest width. Where widths differ the mean
+//! has as many bits more than what ranks send on every level.
+template <class Codec, int Level>
+struct mean_level {
+  using type = typename Codec::mean_quantizer_type;
+};
+
+template <class Codec, int Level>
+requires(allots_both_ways<Codec>) struct mean_level<Codec, Level> {
+  using widest               = typename Codec::mean_quantizer_type;
+  static constexpr int wider = widest::bits - Codec::quantizer_type::bits;
+  using type = typename widest::template with_bits<Codec::chunker_type::widths[Level - 1] + wider>;
+};
+
 //! @brief Whether energies may count in units of their tensor's, if the chunker's member says so.
 template <class Codec>
 inline constexpr bool may_choose_by_tensor = []() {

@@ -126,24 +126,23 @@ struct block_selection {
 
   //! @name Of one way, or of the other where steps have costs of both
   //! @{
-  template <bool Mean>
-  [[nodiscard]] TERSUM_BODY std::uint32_t cost_of(std::uint32_t step) const
+  [[nodiscard]] TERSUM_BODY std::uint32_t cost_of(std::uint32_t step,
+                                                  [[maybe_unused]] bool mean) const
   {
-    if constexpr (Mean) {
-      return args.selection.mean.cost[step];
-    } else {
-      return args.selection.rule.cost[step];
+    if constexpr (both_ways) {
+      if (mean) { return args.selection.mean.cost[step]; }
     }
+    return args.selection.rule.cost[step];
   }
   //! The histogram of all blocks.
-  template <bool Mean>
-  [[nodiscard]] TERSUM_BODY std::uint32_t* histogram_of(int pass) const
+  [[nodiscard]] TERSUM_BODY std::uint32_t* histogram_of(int pass, [[maybe_unused]] bool mean) const
   {
-    if constexpr (Mean) {
-      return static_cast<two_way_scratch*>(args.selection.scratch)->mean_histogram[pass];
-    } else {
-      return args.selection.scratch->histogram[pass];
+    if constexpr (both_ways) {
+      if (mean) {
+        return static_cast<two_way_scratch*>(args.selection.scratch)->mean_histogram[pass];
+      }
     }
+    return args.selection.scratch->histogram[pass];
   }
   //! @}
 
@@ -155,70 +154,74 @@ struct block_selection {
     }
     if (ctx.thread_rank() == 0) { shown[3] = 0; }
     if (!alone()) {
-      auto* const all      = reinterpret_cast<word4*>(histogram_of<false>(0));
+      auto* const all      = reinterpret_cast<word4*>(histogram_of(0, false));
       unsigned const first = ctx.block_rank() * threads + ctx.thread_rank();
       for (unsigned i = first; i < digit_passes * digit_count / 4;
            i += ctx.grid_blocks() * threads) {
         ctx.store_global(all + i, word4{});
         if constexpr (both_ways) {
-          ctx.store_global(reinterpret_cast<word4*>(histogram_of<true>(0)) + i, word4{});
+          ctx.store_global(reinterpret_cast<word4*>(histogram_of(0, true)) + i, word4{});
         }
       }
     }
     // Norms are read while others still clear their parts of the histograms.
     std::uint32_t const cleared = arrive();
-    search<false>(cleared);
-    remaining = paid_ties(args.selection.rule, threshold, remaining);
-    if constexpr (both_ways) {
-      paid_steps const first{threshold, remaining};
-      threshold = 0;
-      remaining = args.selection.mean.capacity;
-      search<true>(0);
-      std::uint32_t const cost = cost_of<true>(tie_step(args.selection.rule, threshold));
-      paid_steps const both    = paid_by_both(first, {threshold, remaining / maximum(cost, 1u)});
-      threshold                = both.threshold;
-      remaining                = both.ties;
+    if constexpr (!both_ways) {
+      search(cleared, false);
+      remaining = paid_ties(args.selection.rule, threshold, remaining);
+    } else {
+      paid_steps paid{};
+      TERSUM_NO_UNROLL
+      for (int way = 0; way < 2; ++way) {
+        bool const mean = way != 0;
+        if (mean) { remaining = args.selection.mean.capacity; }
+        threshold = 0;
+        search(cleared, mean);
+        std::uint32_t const cost = cost_of(tie_step(args.selection.rule, threshold), mean);
+        paid_steps const here{threshold, remaining / maximum(cost, 1u)};
+        paid = mean ? paid_by_both(paid, here) : here;
+      }
+      threshold = paid.threshold;
+      remaining = paid.ties;
     }
   }
 
-  //! Finds the digits, from what `remaining` is of the capacity.
-  template <bool Mean>
-  TERSUM_BODY void search([[maybe_unused]] std::uint32_t cleared)
+  //! Finds the digits, where `remaining` is the capacity.
+  TERSUM_BODY void search([[maybe_unused]] std::uint32_t cleared, [[maybe_unused]] bool mean)
   {
     TERSUM_NO_UNROLL
     for (int pass = 0; pass < digit_passes; ++pass) {
-      count_digits<Mean>(pass);
-      if (!Mean && pass == 0) {
+      count_digits(pass, mean);
+      if (pass == 0 && !mean) {
         wait(cleared);
       } else {
         ctx.sync_block();
       }
       if (!alone()) {
-        add_to_all<Mean>(pass);
+        add_to_all(pass, mean);
         wait(arrive());
       }
-      find_digit<Mean>(pass);
+      find_digit(pass, mean);
       if (pass == 1 && shown[2] != 0) { break; }
     }
   }
 
   //! Counts the digits of a pass, of the steps that the passes before leave open, by their costs. Chunks without energy need not
   //! be counted: nobody asks what keys of 0 cost.
-  template <bool Mean>
-  TERSUM_BODY void count_digits(int pass)
+  TERSUM_BODY void count_digits(int pass, bool mean)
   {
     selection_rule const& rule = args.selection.rule;
     run const mine             = own_run();
     bool fine                  = false;
     for (std::uint32_t at = ctx.thread_rank(); at < mine.count; at += threads) {
-      std::uint32_t const value = !Mean && pass == 0 ? read_value(mine, at) : kept_value(mine, at);
+      std::uint32_t const value = !mean && pass == 0 ? read_value(mine, at) : kept_value(mine, at);
       if (value == 0) { continue; }
       fine = fine || ((value - 1) & (coarseness() - 1)) != 0;
       TERSUM_UNROLL_TWICE
       for (std::uint32_t step = 0; step < rule.steps; ++step) {
         std::uint32_t const key = selection_key(rule, step, value);
         if (begins_with(key, threshold, pass)) {
-          ctx.atomic_add(shared + digit_of(key, pass), cost_of<Mean>(step));
+          ctx.atomic_add(shared + digit_of(key, pass), cost_of(step, mean));
         }
       }
     }
@@ -235,10 +238,9 @@ struct block_selection {
   }
 
   //! Where all blocks count whether a value is none: the third histogram has half as many digits.
-  template <bool Mean>
-  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks() const
+  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks(bool mean) const
   {
-    return histogram_of<Mean>(2) + digit_count - 1;
+    return histogram_of(2, mean) + digit_count - 1;
   }
 
   //! Whether at most one step has keys that begin with two digits; `end` becomes its third.
@@ -260,12 +262,11 @@ struct block_selection {
   //! @}
 
   //! Adds this block's histogram to that of all blocks, and clears it.
-  template <bool Mean>
-  TERSUM_BODY void add_to_all(int pass) const
+  TERSUM_BODY void add_to_all(int pass, bool mean) const
   {
-    std::uint32_t* const all = histogram_of<Mean>(pass);
+    std::uint32_t* const all = histogram_of(pass, mean);
     if (pass == 0 && ctx.thread_rank() == 0 && shown[3] != 0) {
-      ctx.atomic_add(fine_blocks<Mean>(), 1u);
+      ctx.atomic_add(fine_blocks(mean), 1u);
     }
     for (unsigned i = 4 * ctx.thread_rank(); i < digit_count; i += 4 * threads) {
       auto* const own   = reinterpret_cast<word4*>(shared + i);
@@ -280,11 +281,10 @@ struct block_selection {
   }
 
   //! Finds the digit of a pass from its histogram, and the third with the second if it can. Every block finds the same.
-  template <bool Mean>
-  TERSUM_BODY void find_digit(int pass)
+  TERSUM_BODY void find_digit(int pass, bool mean)
   {
     unsigned const t               = ctx.thread_rank();
-    std::uint32_t* const histogram = alone() ? shared : histogram_of<Mean>(pass);
+    std::uint32_t* const histogram = alone() ? shared : histogram_of(pass, mean);
     std::uint32_t const top        = pass == 2 ? 1023u : 2047u;
     // Each thread has some digits next to each other, the first thread those at the top; it loads up to four of them at once.
     constexpr unsigned each = digit_count / threads, at_once = minimum(each, 4u);
@@ -293,7 +293,7 @@ struct block_selection {
     };
     std::uint32_t costs[each] = {};
     std::uint32_t own         = 0;
-    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks<Mean>());
+    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks(mean));
     if (each * t <= top) {
       TERSUM_UNROLL
       for (unsigned i = 0; i < each; i += at_once) {

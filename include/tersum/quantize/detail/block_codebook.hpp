@@ -10,6 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/width_costs.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/detail/codebook_lanes.hpp>
@@ -144,8 +145,7 @@ TERSUM_BODY void fill_codebook(Context const& ctx, std::uint32_t* tables)
 
 //! @brief Whether chunks of some level are sent in codes of so many bits.
 template <class Codec, int Bits>
-[[nodiscard]] constexpr bool sends_in() noexcept
-{
+inline constexpr bool sends_in = []() {
   if constexpr (!several_bits<Codec>) {
     return Codec::quantizer_type::bits == Bits;
   } else {
@@ -154,7 +154,7 @@ template <class Codec, int Bits>
     }
     return false;
   }
-}
+}();
 
 //! @brief Copies the tables of the codebooks of all levels to shared memory, if they have any. All threads of the block must
 //! call; ends with a barrier.
@@ -166,7 +166,7 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
     fill_codebook<Codec, quantizer>(ctx, tables);
     if constexpr (ways_differ<Codec>) {
       using mean = typename mean_level<Codec, Level>::type;
-      if constexpr (!sends_in<Codec, mean::bits>()) { fill_codebook<Codec, mean>(ctx, tables); }
+      if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
     }
     if constexpr (several_bits<Codec>) {
       if constexpr (Level < Codec::chunker_type::level_count) {
