@@ -152,6 +152,9 @@ void for_each_two_shot_preset(Visitor visit)
   visit("balanced_3", "the same, 3 bits", p::balanced_3);
   visit("floored_2", "allocated_2 with at least 1 bit for each chunk", p::floored_2);
   visit("floored_3", "the same, 3 bits", p::floored_3);
+  visit("wider_2", "allocated_2 with a bit more for the mean of each chunk", p::wider_2);
+  visit("wider_3", "the same, 3 bits", p::wider_3);
+  visit("wider_4", "the same, 4 bits", p::wider_4);
   visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
   visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
   visit("blocks_8", "the same, 8 bits", p::blocks_8);

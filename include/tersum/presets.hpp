@@ -188,7 +188,7 @@ inline constexpr factored_two_shot<4> factored_4{};
 
 //! @name Two shots with a width for every chunk, from none to 8 bits or, for 6 and 8 bits, to 14; bits per coordinate, norms and scales included, in the name
 //! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above; `floored` gives every chunk a bit before
-//! any gets more, so that none starves. Feedback (`_ef`) keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
+//! any gets more, so that none starves; `wider` has a bit more for the mean of each chunk that travels, where 8 or more ranks resemble each other. Feedback (`_ef`) keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
 //! @{
 template <feedback Feedback = no_feedback>
 using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
@@ -205,6 +205,10 @@ inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighti
 inline constexpr allocated_two_shot<> floored_2{.chunker = {.bits = 2, .least_bits = 1}};
 inline constexpr allocated_two_shot<> floored_3{.chunker = {.bits = 3, .least_bits = 1}};
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
+using wider_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 7>, partial_hadamard<512>, ways<lloyd_max<7>, lloyd_max<8>>>;
+inline constexpr wider_two_shot wider_2{.chunker = {.bits = 2}};
+inline constexpr wider_two_shot wider_3{.chunker = {.bits = 3}};
+inline constexpr wider_two_shot wider_4{.chunker = {.bits = 4}};
 //! @}
 
 //! @name All ranks' codes, gathered: one round and one encoding, for 2 or 3 ranks or where latency rules

@@ -8,13 +8,12 @@
 
 #include <tersum/chunk/norm_log.hpp>
 #include <tersum/concepts.hpp>
-#include <tersum/detail/chunk_counts.hpp>
 #include <tersum/detail/codebook_codec.hpp>
+#include <tersum/detail/two_shot_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
-#include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/ways.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
@@ -22,121 +21,6 @@
 #include <tersum/types.hpp>
 
 namespace tersum::inline v0 {
-
-namespace detail {
-
-//! @brief Parts of equal size, one for each rank: what is sent, what is received, and what all ranks decode, which
-//! without feedback takes the place of what was sent. With feedback that is needed until the end. Where the ways differ
-//! parts of the mean lie elsewhere than the parts that were sent, some of which may still have to leave.
-template <class Codec>
-struct two_shot_counts : chunk_counts<Codec> {
-  constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : chunk_counts<Codec>(codec, gradient, ranks)
-  {
-    if constexpr (owner_feeds_back<Codec>) {
-      for (int const value : {ranks.size, ranks.rank}) {
-        this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
-      }
-    }
-  }
-
-  //! Bytes that one rank sends to another, a multiple of 16.
-  [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
-  {
-    std::uint64_t words = owned_chunks() * (chunk_words() + 1);
-    if constexpr (selects<Codec>) {
-      // Of parts dealt widest first none exceeds the mean by more than the widest chunk.
-      words =
-        this->travels() ? of_a_rank(this->capacity_words() + chunk_words() * (size() - 1)) : 0;
-    }
-    return round_up(words * sizeof(std::uint32_t), this->alignment);
-  }
-  //! Bytes that the owner of a part sends to every other rank, a multiple of 16.
-  [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
-  {
-    if constexpr (!ways_differ<Codec>) { return part_bytes(); }
-    return round_up(owned_chunks() * (mean_chunk_words() + 1) * sizeof(std::uint32_t),
-                    this->alignment);
-  }
-  [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
-  {
-    return part_bytes() * size();
-  }
-  //! Bytes of all parts of the mean.
-  [[nodiscard]] constexpr std::uint64_t mean_bytes() const noexcept
-  {
-    return mean_part_bytes() * size();
-  }
-  //! Elements of the owner's residual.
-  [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
-  {
-    return keeps_blocks<Codec> ? owned_chunks() : owned_chunks() * Codec::chunk_size;
-  }
-  //! With fixed chunks: the most chunks that a rank owns.
-  [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
-  {
-    return of_a_rank(this->chunks());
-  }
-  //! Words at the end of a part that must have arrived before any chunk of it is decoded.
-  [[nodiscard]] constexpr std::uint64_t words_of_scales() const noexcept { return owned_chunks(); }
-  //! The most words that the codes of one chunk take.
-  [[nodiscard]] static constexpr std::uint64_t chunk_words() noexcept
-  {
-    if constexpr (selects<Codec>) { return chunk_counts<Codec>::widest_words(); }
-    return code_words<typename Codec::quantizer_type>(Codec::chunk_size);
-  }
-  //! The same of the mean.
-  [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept
-  {
-    if constexpr (!ways_differ<Codec>) { return chunk_words(); }
-    return code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
-  }
-  //! What parts of equal size may leave free: see `part_bytes`.
-  [[nodiscard]] static constexpr double usable_words(double words, world const& ranks) noexcept
-  {
-    auto const free = chunk_words() * static_cast<std::uint64_t>(ranks.size - 1) +
-                      static_cast<std::uint64_t>(ranks.size) * (two_shot_counts::alignment / 4);
-    return words - static_cast<double>(free);
-  }
-
-  [[nodiscard]] constexpr auto workspace_sections() const noexcept
-  {
-    std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
-    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
-                        holds<std::uint32_t>(section::places, this->places()),
-                        holds<std::uint32_t>(section::order, this->ordered()),
-                        holds<std::uint32_t>(section::payload, words),
-                        feeds_back<Codec> || ways_differ<Codec>
-                          ? holds<std::uint32_t>(section::gathered, mean_bytes() / 4)
-                          : in_place_of(section::payload, section::gathered),
-                        holds<std::uint32_t>(section::received, words),
-                        holds<float>(section::bypass, this->bypassed()),
-                        holds<std::byte>(section::agreed, this->agreed_room())};
-  }
-  [[nodiscard]] constexpr auto state_sections() const noexcept
-  {
-    std::uint64_t const owned = owner_feeds_back<Codec> ? owned_residuals() : 0;
-    return section_list{holds<state_header>(section::header, 1),
-                        holds<tensor_record>(section::records, this->tensors()),
-                        holds<chunk_entry>(section::table, this->chunks()),
-                        this->section_of_scales(),
-                        holds<float>(section::gain, gains_of<Codec>),
-                        holds<residual_element<Codec>>(section::owner_residual, owned),
-                        holds<residual_element<Codec>>(section::residual, this->residuals())};
-  }
-
- private:
-  [[nodiscard]] constexpr std::uint64_t size() const noexcept
-  {
-    return static_cast<std::uint64_t>(maximum(this->ranks().size, 1));
-  }
-  [[nodiscard]] constexpr std::uint64_t of_a_rank(std::uint64_t number) const noexcept
-  {
-    return (number + size() - 1) / size();
-  }
-};
-
-}  // namespace detail
 
 //! @brief Chunks are rotated and rounded to a codebook; each rank owns a part of them, whose mean it computes.
 //!
@@ -152,7 +36,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! With `ways` the codes of the mean have another width than those that the owners are sent. The traffic is then that of a ring
-//! all-reduce of the mean of both.
+//! all-reduce of the mean of both. Under `allocated_chunks` those of the mean are wider, by as many bits in every chunk that travels.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
 //! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
@@ -161,7 +45,7 @@ struct two_shot_counts : chunk_counts<Codec> {
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
-//!                    `fixed_chunks` also `ways<Up, Down>`.
+//!                    `fixed_chunks` also `ways<Up, Down>`, and under `allocated_chunks` if `Down` is wider.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
 template <chunker Chunker,
@@ -209,8 +93,7 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, quantizer_type>());
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, mean_quantizer_type>());
-  static_assert(!detail::are_ways<Quantizer> || !selecting_chunker<Chunker>,
-                "tersum: ways<Up, Down> is for two_shot_codec with fixed_chunks");
+  static_assert(detail::suits_ways<Chunker, quantizer_type, mean_quantizer_type>());
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
 
   Chunker chunker{};

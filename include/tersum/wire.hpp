@@ -140,7 +140,8 @@ struct part_recompression {
   std::uint64_t scales;   //!< Words at the end of a part that hold all scales of its chunks.
   std::uint64_t overlap;  //!< The most words that the codes of one chunk take.
   Recompress recompress;
-  std::uint64_t mean_overlap = 0;  //!< The same of a chunk of the mean, where the ways differ.
+  //! The same of a chunk of the mean, where the ways differ and all chunks have one width.
+  std::uint64_t mean_overlap = 0;
 
   //! Words of the mean that are made when ranges have covered the words of the part up to `end`.
   [[nodiscard]] constexpr std::uint64_t ready(std::uint64_t end) const noexcept

@@ -35,28 +35,36 @@ struct found {
 
 found select(detail::selection_rule const& rule,
              std::vector<std::uint32_t> const& energies,
-             int threads        = 1,
-             std::uint64_t turn = 0)
+             int threads                    = 1,
+             std::uint64_t turn             = 0,
+             detail::mean_costs const* mean = nullptr)
 {
   found result;
   result.places.resize(energies.size());
   std::vector<std::uint32_t> histogram(detail::digit_count);
-  detail::chunk_selection{threads, rule, energies.size(), histogram.data(), result.places.data()}
+  detail::chunk_selection{threads,
+                          rule,
+                          energies.size(),
+                          histogram.data(),
+                          result.places.data(),
+                          tuning{}.cpu.least_selected,
+                          mean}
     .run([&](std::uint64_t chunk) { return energies[chunk]; }, result.header, turn);
   return result;
 }
 
 // The same by sorting: all steps by descending key, then ascending chunk; those with the last key only as long as they
-// fit, from the one on to which the golden ratio points.
+// fit, from the one on to which the golden ratio points. They must fit both ways if steps have costs of both.
 std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
                                          std::vector<std::uint32_t> const& energies,
-                                         std::uint64_t turn)
+                                         std::uint64_t turn,
+                                         detail::mean_costs const* mean = nullptr)
 {
   double const turned = static_cast<double>(turn) * (std::sqrt(5.0) - 1) / 2;
   struct step {
     std::uint32_t key;
     std::size_t chunk;
-    std::uint32_t level, cost;
+    std::uint32_t level, cost, mean_cost;
   };
   std::vector<step> steps;
   for (std::size_t c = 0; c < energies.size(); ++c) {
@@ -66,18 +74,23 @@ std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
       steps.push_back({detail::selection_key(rule, s, detail::selection_value(rule, energies[c])),
                        c,
                        rule.level[s],
-                       rule.cost[s]});
+                       rule.cost[s],
+                       mean == nullptr ? 0 : mean->cost[s]});
     }
   }
   std::stable_sort(
     steps.begin(), steps.end(), [](step const& a, step const& b) { return a.key > b.key; });
   std::vector<std::uint32_t> levels(energies.size());
-  std::uint64_t spent = 0;
+  std::uint64_t const mean_capacity = mean == nullptr ? 0 : mean->capacity;
+  std::uint64_t spent = 0, mean_spent = 0;
   for (std::size_t i = 0; i < steps.size();) {
     std::size_t end    = i;
-    std::uint64_t cost = 0;
-    while (end < steps.size() && steps[end].key == steps[i].key) { cost += steps[end++].cost; }
-    bool const all = spent + cost <= rule.capacity;
+    std::uint64_t cost = 0, mean_cost = 0;
+    while (end < steps.size() && steps[end].key == steps[i].key) {
+      cost += steps[end].cost;
+      mean_cost += steps[end++].mean_cost;
+    }
+    bool const all = spent + cost <= rule.capacity && mean_spent + mean_cost <= mean_capacity;
     if (!all) {
       // All of them are the same step.
       for (std::size_t tie = i; tie < end; ++tie) { REQUIRE(steps[tie].level == steps[i].level); }
@@ -89,7 +102,8 @@ std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
     }
     for (; i < end; ++i) {
       spent += steps[i].cost;
-      if (!all && spent > rule.capacity) { return levels; }
+      mean_spent += steps[i].mean_cost;
+      if (!all && (spent > rule.capacity || mean_spent > mean_capacity)) { return levels; }
       levels[steps[i].chunk] = steps[i].level;
     }
   }
@@ -172,6 +186,35 @@ TEST_CASE("[selection] widths are those of the sorted steps")
     check_against_sorting(floored);
     floored.chunker.weighting = 0.25f;
     check_against_sorting(floored);
+  }
+}
+
+TEST_CASE(
+  "[selection] steps that cost other words on the way down are taken as long as both ways pay")
+{
+  constexpr std::size_t chunks = 997;
+  for (auto const kind : kinds) {
+    auto const energies = energies_of(kind, chunks, 7);
+    auto const plan     = presets::wider_3.plan(layout{chunks * 512}, {16, 0});
+    auto rule           = plan.selection_rule();
+    auto mean           = plan.mean_costs();
+    // The first width has a bit more on the way down, 16 words, and all steps from one to the next have as many as up.
+    for (std::uint32_t step = 0; step < rule.steps; ++step) {
+      REQUIRE(mean.cost[step] == rule.cost[step] + (step == 0 ? 16 : 0));
+    }
+    for (double const share : {.1, .5, .9}) {
+      rule.capacity = static_cast<std::uint32_t>(share * chunks * 113);
+      // The way down pays for less, for about as much, and for more.
+      for (double const of_travelling : {0.0, .3, .6, 1.0}) {
+        mean.capacity = rule.capacity + static_cast<std::uint32_t>(of_travelling * chunks * 16);
+        CAPTURE(kind);
+        CAPTURE(share);
+        CAPTURE(of_travelling);
+        auto const got  = select(rule, energies, 1, 3, &mean);
+        auto const want = sorted_levels(rule, energies, 3, &mean);
+        for (std::size_t c = 0; c < chunks; ++c) { REQUIRE(got.level(c) == want[c]); }
+      }
+    }
   }
 }
 

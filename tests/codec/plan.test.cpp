@@ -215,7 +215,7 @@ static_assert(are_consistent(two_shot_1, two_shot_2, two_shot_3, two_shot_4, two
                              two_shot_1_ef, two_shot_2_ef, two_shot_4_ef, two_shot_1_3, two_shot_4_8, per_hop_2, per_hop_3,
                              per_hop_4, per_hop_4_ef));
 static_assert(are_consistent(allocated_1, allocated_2, allocated_3, allocated_4, allocated_6, allocated_8, balanced_1, balanced_2,
-                             balanced_3, floored_2, floored_3, allocated_2_ef));
+                             balanced_3, floored_2, floored_3, allocated_2_ef, wider_2, wider_3, wider_4));
 static_assert(are_consistent(blocks_4, blocks_8, dynamiq_4, dynamiq_5, dynamiq_hop_4,
                              dynamiq_hop_5));
 }  // namespace every_preset

@@ -97,6 +97,14 @@ void check_budget(Codec const& codec)
           }
         }
         CHECK(words * 4 <= plan.payload_bytes());
+        if constexpr (detail::allots_both_ways<Codec>) {
+          auto const mean          = plan.mean_costs();
+          std::uint64_t mean_words = 0;
+          for (std::uint64_t chunk = 0; chunk < plan.chunks(); ++chunk) {
+            mean_words += mean.words[level_of(run, chunk)];
+          }
+          CHECK(mean_words * 4 <= plan.mean_bytes());
+        }
         if (!plan.travels()) { continue; }
         for (int rank = 1; rank < world; ++rank) {
           REQUIRE((d == 0 || std::memcmp(out[static_cast<std::size_t>(rank)].data(),
@@ -131,6 +139,7 @@ TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose a
   SUBCASE("allocated_sat_2") { check_budget(presets::allocated_sat_2); }
   SUBCASE("allocated_sat_4_ef") { check_budget(presets::allocated_sat_4_ef); }
   SUBCASE("balanced_sat_4") { check_budget(presets::balanced_sat_4); }
+  SUBCASE("wider_3") { check_budget(presets::wider_3); }
   SUBCASE("allocated_sat_3 of at least 2")
   {
     auto codec               = presets::allocated_sat_3;

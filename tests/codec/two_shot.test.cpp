@@ -139,6 +139,25 @@ TEST_CASE("[two_shot] parts are multiples of 16 bytes, and memory is three paylo
   check(presets::two_shot_2_ef);
   check(presets::allocated_4);
   check(shot<3>{});
+  // Codes of the mean that are wider: the norms, and the mean of both payloads, within the budget; and what is sent, what is
+  // received, what all ranks decode, and where chunks lie.
+  for (std::uint64_t const d : {0u, 1u, 255u, 1025u, 100003u}) {
+    for (int const world : {1, 2, 7}) {
+      auto const plan = presets::wider_3.plan(layout{d}, {.size = world, .rank = 0});
+      CHECK(plan.check() == status{});
+      CHECK(plan.mean_part_bytes() % 16 == 0);
+      std::uint64_t const places = (4 * plan.chunks() + 15) / 16 * 16;
+      CHECK(plan.workspace_bytes() == 2 * plan.payload_bytes() + plan.mean_bytes() +
+                                        2 * plan.chunks() + 2 * places +
+                                        sizeof(detail::two_way_scratch) + plan.bypass_bytes());
+      if (!plan.travels()) { continue; }
+      CHECK(plan.mean_bytes() > plan.payload_bytes());
+      double const bytes = static_cast<double>(plan.agreed_bytes()) +
+                           static_cast<double>(plan.payload_bytes() + plan.mean_bytes()) / 2;
+      CHECK(bytes * 8 <= 3.0 * static_cast<double>(d));
+      if (d > 100000) { CHECK(bytes * 8 > 2.98 * static_cast<double>(d)); }
+    }
+  }
   // Ways that differ: what is sent, what is received, and what all ranks decode.
   for (std::uint64_t const d : {0u, 1u, 255u, 1025u, 100003u}) {
     for (int const world : {1, 2, 7}) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks that have widths of their own, and ways that have others.
-// expected: tersum: ways<Up, Down> is for two_shot_codec with fixed_chunks
+//! Chunks that have widths of their own, and narrower ones in the mean.
+// expected: tersum: under allocated_chunks ways<Up, Down> needs a Down with more bits
 
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -12,5 +12,5 @@
 
 constexpr tersum::two_shot_codec<tersum::allocated_chunks<512, 1, 2, 4>,
                                  tersum::partial_hadamard<512>,
-                                 tersum::ways<tersum::lloyd_max<1>, tersum::lloyd_max<2>>>
+                                 tersum::ways<tersum::lloyd_max<2>, tersum::lloyd_max<1>>>
   codec{};

@@ -58,5 +58,8 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, floored_2);
   TERSUM_DESCRIBE(golden, floored_3);
   TERSUM_DESCRIBE_FULLY(golden, allocated_2_ef);
+  TERSUM_DESCRIBE_FULLY(golden, wider_2);
+  TERSUM_DESCRIBE(golden, wider_3);
+  TERSUM_DESCRIBE(golden, wider_4);
   golden.check();
 }

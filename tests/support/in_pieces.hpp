@@ -43,7 +43,10 @@ struct in_pieces : Executor {
     std::uint64_t const means      = plan.mean_part_bytes() / sizeof(std::uint32_t);
     std::uint32_t const* const own = args.parts.gathered + args.rank * means;
     part_recompression<int> const between{
-      scales, plan.chunk_words(), 0, ways_differ<Codec> ? plan.mean_chunk_words() : 0};
+      scales,
+      plan.chunk_words(),
+      0,
+      ways_differ<Codec> && !several_bits<Codec> ? plan.mean_chunk_words() : 0};
     std::vector<std::uint32_t> gone;
     arrive(count - scales, count);
     for (std::uint64_t piece = 0; piece < pieces; ++piece) {

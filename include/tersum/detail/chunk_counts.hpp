@@ -36,7 +36,7 @@ class chunk_counts : public plan_counts<Codec> {
   {
     count_records();
     if constexpr (selects<Codec>) {
-      capacity_   = affordable_units();
+      allot();
       all_bypass_ = capacity_ == 0 && this->compressed_ > 0 && gradient.bypass_unpaid;
       if (all_bypass_) { count_records(); }
     }
@@ -202,6 +202,13 @@ class chunk_counts : public plan_counts<Codec> {
     return rule;
   }
 
+  //! @brief What its steps cost on the way down, where codes of the mean are wider.
+  [[nodiscard]] constexpr detail::mean_costs mean_costs() const noexcept
+    requires(allots_both_ways<Codec>)
+  {
+    return mean_costs_of<Codec>(selection_rule(), mean_capacity_);
+  }
+
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
     return section_list{holds<state_header>(section::header, 1),
@@ -323,6 +330,11 @@ class chunk_counts : public plan_counts<Codec> {
   {
     return std::uint64_t{capacity_} * selection_unit<Codec>();
   }
+  //! The same of their mean, where its codes are wider.
+  [[nodiscard]] constexpr std::uint64_t mean_capacity_words() const noexcept
+  {
+    return mean_capacity_;
+  }
   //! Words of a chunk on the highest level.
   [[nodiscard]] static constexpr std::uint64_t widest_words() noexcept
   {
@@ -350,6 +362,9 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t most_units() const noexcept
   {
     constexpr auto each = [] {
+      if constexpr (allots_both_ways<Codec>) {
+        return std::uint64_t{mean_level_words<Codec>(Codec::chunker_type::level_count)};
+      }
       if constexpr (several_bits<Codec>) { return widest_words() / selection_unit<Codec>(); }
       return std::uint64_t{1};
     }();
@@ -362,26 +377,47 @@ class chunk_counts : public plan_counts<Codec> {
     return round_up(scalars * sizeof(typename Codec::norm_scalar),
                     sizeof(typename Codec::agreed_op::element));
   }
-  //! The units that the bits pay for once the norms are paid, at most what all chunks can use.
-  [[nodiscard]] constexpr std::uint32_t affordable_units() const noexcept
+  //! Finds the units that the bits pay for once the norms are paid, at most what all chunks can use.
+  constexpr void allot() noexcept
   {
     float const bits = this->codec_.chunker.bits;
-    if (!check_budget(bits).ok()) { return 0; }
+    if (!check_budget(bits).ok()) { return; }
     double const words = static_cast<double>(bits) * static_cast<double>(this->compressed_) / 32 -
                          static_cast<double>(agreed_size(this->chunks_)) / 4;
-    double const units =
-      Codec::counts_type::usable_words(words, this->world_) / selection_unit<Codec>();
+    if constexpr (allots_both_ways<Codec>) {
+      // The mean has `wider` bits more of the coordinates that travel, which are about u / (u + 1) of all, u being the bits per
+      // coordinate that can be used. Half of these bits move from the way up to the way down: at most so many as do where all
+      // chunks have the narrowest width.
+      constexpr double wider  = mean_level<Codec, 1>::wider;
+      constexpr double narrow = Codec::chunker_type::widths[0];
+      double const usable     = Codec::counts_type::usable_words(words, this->world_);
+      double const all        = static_cast<double>(this->compressed_) / 32;
+      if (!(usable >= 1)) { return; }
+      double const moved =
+        usable * minimum(wider / 2 / (usable / all + 1), wider / (2 * narrow + wider));
+      capacity_ = paid_units(Codec::counts_type::usable_words(words - moved, this->world_));
+      mean_capacity_ =
+        paid_units(Codec::counts_type::usable_mean_words(words + moved, this->world_));
+      if (capacity_ == 0 || mean_capacity_ == 0) { capacity_ = mean_capacity_ = 0; }
+    } else {
+      capacity_ = paid_units(Codec::counts_type::usable_words(words, this->world_));
+    }
+  }
+  [[nodiscard]] constexpr std::uint32_t paid_units(double words) const noexcept
+  {
+    double const units = words / selection_unit<Codec>();
     if (!(units >= 1)) { return 0; }
     return static_cast<std::uint32_t>(
       minimum(most_units(), static_cast<std::uint64_t>(minimum(units, 4e9))));
   }
 
-  std::uint32_t capacity_  = 0;
-  bool weighted_           = false;  // tensors have weights other than 1
-  bool all_bypass_         = false;  // because the budget pays for no chunk
-  std::uint64_t lines_     = 0;
-  std::uint64_t line_sums_ = 0;
-  std::uint64_t shares_    = 0;
+  std::uint32_t capacity_      = 0;
+  std::uint32_t mean_capacity_ = 0;
+  bool weighted_               = false;  // tensors have weights other than 1
+  bool all_bypass_             = false;  // because the budget pays for no chunk
+  std::uint64_t lines_         = 0;
+  std::uint64_t line_sums_     = 0;
+  std::uint64_t shares_        = 0;
 };
 
 }  // namespace tersum::inline v0::detail

@@ -12,6 +12,8 @@
 #include <tersum/config.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 
+#include <type_traits>
+
 namespace tersum::inline v0::detail {
 
 //! @brief True, or a sentence of the compiler that says which policy does not fit.
@@ -53,6 +55,20 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
   static_assert(scale_words<Quantizer>(Chunker::chunk_size) % 4 == 0,
                 "tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a "
                 "chunk needs 16 blocks or a multiple");
+  return true;
+}
+
+//! @brief True, or a sentence of the compiler that says why codes up and down do not go with the chunker.
+template <chunker Chunker, part_quantizer Up, part_quantizer Down>
+[[nodiscard]] constexpr bool suits_ways() noexcept
+{
+  if constexpr (has_several_bits<Chunker>() && !std::is_same_v<Up, Down>) {
+    static_assert(
+      Down::bits > Up::bits,
+      "tersum: under allocated_chunks ways<Up, Down> needs a Down with more bits: the difference is that of every chunk");
+    static_assert(Chunker::widths[Chunker::level_count - 1] + Down::bits - Up::bits <= 16,
+                  "tersum: the widest chunks of the mean would have more than 16 bits");
+  }
   return true;
 }
 

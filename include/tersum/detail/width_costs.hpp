@@ -16,6 +16,27 @@
 
 namespace tersum::inline v0::detail {
 
+//! @brief The budget pays for codes of one width up and of another down: `ways` under `allocated_chunks`.
+template <class Codec>
+inline constexpr bool allots_both_ways = []() {
+  if constexpr (scattering<Codec> && several_bits<Codec>) { return ways_differ<Codec>; }
+  return false;
+}();
+
+//! @brief The codes in which owners send the mean of chunks on a level, level 1 being the narrowest width. Where widths differ the mean
+//! has as many bits more than what ranks send on every level.
+template <class Codec, int Level>
+struct mean_level {
+  using type = typename Codec::mean_quantizer_type;
+};
+
+template <class Codec, int Level>
+requires(allots_both_ways<Codec>) struct mean_level<Codec, Level> {
+  using widest               = typename Codec::mean_quantizer_type;
+  static constexpr int wider = widest::bits - Codec::quantizer_type::bits;
+  using type = typename widest::template with_bits<Codec::chunker_type::widths[Level - 1] + wider>;
+};
+
 //! @brief Whether energies may count in units of their tensor's, if the chunker's member says so.
 template <class Codec>
 inline constexpr bool may_choose_by_tensor = []() {
@@ -35,7 +56,13 @@ template <class Codec, int Level = 1>
     if (level > Level) { return level_distortion<Codec, Level + 1>(level, world); }
   }
   constexpr int width = Codec::chunker_type::widths[Level - 1];
-  if constexpr (has_parts<Codec>) {
+  if constexpr (allots_both_ways<Codec>) {
+    // What ranks encode counts rho times, the mean energy of their gradients over n times that of their mean. It is 1 / n where
+    // they are equal, 1 where they are independent; 3 / n is in between for all numbers that matter.
+    double const up   = Codec::quantizer_type::template with_bits<width>::distortion();
+    double const down = mean_level<Codec, Level>::type::distortion();
+    return static_cast<float>(world > 3 ? up * 3.0 / world + down : up + down);
+  } else if constexpr (has_parts<Codec>) {
     // Two shots encode twice: each rank its gradient, whose errors average as the gradients do, and the owner the mean.
     // The hops of a ring encode the partial sums of 2 to n ranks besides.
     float const once = Codec::quantizer_type::template with_bits<width>::distortion();
@@ -60,6 +87,25 @@ template <class Codec>
     return codes + static_cast<std::uint32_t>(scales);
   }
   return codes;
+}
+
+//! @brief The same of the mean, where the budget pays for other codes on the way down.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t mean_level_words(int level) noexcept
+{
+  if (level == 0) { return 0; }
+  constexpr int wider = mean_level<Codec, 1>::wider;
+  return level_words<Codec>(level) + static_cast<std::uint32_t>(Codec::chunk_size / 32 * wider);
+}
+
+//! @brief Words of a chunk on a level of both ways, or of one where they do not differ.
+template <class Codec>
+[[nodiscard]] constexpr std::uint32_t paid_words(int level) noexcept
+{
+  if constexpr (allots_both_ways<Codec>) {
+    return level_words<Codec>(level) + mean_level_words<Codec>(level);
+  }
+  return level_words<Codec>(level);
 }
 
 //! @brief Words of the payload that a unit of a selection's cost stands for.
@@ -113,7 +159,7 @@ constexpr void rule_steps(selection_rule& rule,
     float worth = 0;
     for (int next = level + 1; next <= chunker::level_count; ++next) {
       float const less  = lost - level_distortion<Codec>(next, world);
-      auto const words  = static_cast<float>(level_words<Codec>(next) - level_words<Codec>(level));
+      auto const words  = static_cast<float>(paid_words<Codec>(next) - paid_words<Codec>(level));
       float const a_bit = less / (words * (32.0f / Codec::chunk_size));
       if (a_bit > worth) {
         worth = a_bit;
@@ -135,6 +181,25 @@ constexpr void rule_steps(selection_rule& rule,
   for (int l = 1; l <= chunker::level_count; ++l) {
     rule.words[l] = level_words<Codec>(l) - (has_parts<Codec> ? 1 : 0);
   }
+}
+
+//! @brief What the steps of that rule cost on the way down.
+template <class Codec>
+[[nodiscard]] constexpr mean_costs mean_costs_of(selection_rule const& rule,
+                                                 std::uint32_t capacity) noexcept
+{
+  mean_costs out{};
+  out.capacity = capacity;
+  int level    = 0;
+  for (std::uint32_t step = 0; step < rule.steps; ++step) {
+    auto const next = static_cast<int>(rule.level[step]);
+    out.cost[step]  = mean_level_words<Codec>(next) - mean_level_words<Codec>(level);
+    level           = next;
+  }
+  for (int l = 1; l <= Codec::chunker_type::level_count; ++l) {
+    out.words[l] = mean_level_words<Codec>(l) - 1;
+  }
+  return out;
 }
 
 }  // namespace tersum::inline v0::detail

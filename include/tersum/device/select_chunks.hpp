@@ -20,7 +20,8 @@
 namespace tersum::inline v0 {
 
 //! @brief What a chunk's width may be, what each step to a greater width is worth, and what all of them may cost. Made by
-//! `rule_of`, or by `plan::selection_rule` for what an exchange would choose.
+//! `rule_of`, or by `plan::selection_rule` for what an exchange would choose, but
+//! for a codec of `ways`, whose exchanges choose what the way down pays for, too.
 using chunk_rule = detail::selection_rule;
 
 //! @brief What was chosen: `count[l]` chunks on level l, 0 for those that stay, and `base[l]`, the first word of level l in a

@@ -12,8 +12,8 @@
 
 namespace tersum::inline v0 {
 
-//! @brief Two codebooks for `two_shot_codec` with `fixed_chunks`: ranks encode what they send to the owners of parts in `Up`,
-//! and owners encode the mean in `Down`.
+//! @brief Two codebooks for `two_shot_codec`: ranks encode what they send to the owners of parts in `Up`, and owners encode the mean in
+//! `Down`. Under `allocated_chunks` the mean of each chunk that travels has as many bits more as `Down` has more than `Up`.
 //!
 //! If the errors of the ranks have nothing in common the mean loses D(Up) rho + D(Down) (1 + D(Up) rho) of its energy. D is
 //! the error of a codebook, `distortion()`, and rho the mean energy of the ranks' gradients over n times that of their mean:
@@ -22,7 +22,7 @@ namespace tersum::inline v0 {
 //! .63 and .28. All ranks rotate by the same signs, so that ranks that resemble each other make similar errors, which adds to
 //! that: docs/concepts.md says how much. THC (Li et al., NSDI'24) sends indices of 4 bits up and sums of 8 bits down.
 //! @tparam Up    Such as `lloyd_max<1>`.
-//! @tparam Down  Such as `lloyd_max<3>`. Its width is another.
+//! @tparam Down  Such as `lloyd_max<3>`. Its width is another, under `allocated_chunks` a greater one.
 template <codebook Up, codebook Down>
 struct ways {
   static_assert(

@@ -39,7 +39,7 @@ inline constexpr int select_shared = (digit_count + 32 + 4) * 4;
 //! chunk, and those of further ones where their places will be. Where there are several blocks they wait for each other four or five times, so
 //! all of them must be resident, on a context with a barrier of the grid.
 //! @tparam Levels  Of the chunker, besides none.
-//! @tparam Args    Has `chunks`, how many there are, and `selection`, of `selection_args`; and there are
+//! @tparam Args    Has `chunks`, how many there are, and `selection`, of `selection_args` or what derives from it; and there are
 //!                 selection_energy(ctx, args, chunk), an integer that ascends with the chunk's energy, and
 //!                 selection_turn(args), by which ties take turns.
 template <unsigned Levels, class Args, class Context>
@@ -49,6 +49,8 @@ struct block_selection {
   static constexpr unsigned warps   = threads / 32;
   //! Whether chunks are listed by their levels.
   static constexpr bool orders = requires(Args const& a) { a.selection.order; };
+  //! Whether steps have costs of both ways. Both are searched for the steps that they pay for.
+  static constexpr bool both_ways = requires(Args const& a) { a.selection.mean; };
   static_assert(digit_count % threads == 0 && threads % 32 == 0 && threads <= 1024,
                 "tersum: cuda_tuning.select_threads must be a power of two from 32 to 1024");
 
@@ -122,6 +124,28 @@ struct block_selection {
     return ctx.template block_scan<threads>(value, total, scan_room);
   }
 
+  //! @name Of one way, or of the other where steps have costs of both
+  //! @{
+  [[nodiscard]] TERSUM_BODY std::uint32_t cost_of(std::uint32_t step,
+                                                  [[maybe_unused]] bool mean) const
+  {
+    if constexpr (both_ways) {
+      if (mean) { return args.selection.mean.cost[step]; }
+    }
+    return args.selection.rule.cost[step];
+  }
+  //! The histogram of all blocks.
+  [[nodiscard]] TERSUM_BODY std::uint32_t* histogram_of(int pass, [[maybe_unused]] bool mean) const
+  {
+    if constexpr (both_ways) {
+      if (mean) {
+        return static_cast<two_way_scratch*>(args.selection.scratch)->mean_histogram[pass];
+      }
+    }
+    return args.selection.scratch->histogram[pass];
+  }
+  //! @}
+
   //! The least key whose steps are not all paid, and what is left of the capacity for those that equal it.
   TERSUM_BODY void find_threshold()
   {
@@ -130,49 +154,74 @@ struct block_selection {
     }
     if (ctx.thread_rank() == 0) { shown[3] = 0; }
     if (!alone()) {
-      auto* const all      = reinterpret_cast<word4*>(args.selection.scratch->histogram);
+      auto* const all      = reinterpret_cast<word4*>(histogram_of(0, false));
       unsigned const first = ctx.block_rank() * threads + ctx.thread_rank();
       for (unsigned i = first; i < digit_passes * digit_count / 4;
            i += ctx.grid_blocks() * threads) {
         ctx.store_global(all + i, word4{});
+        if constexpr (both_ways) {
+          ctx.store_global(reinterpret_cast<word4*>(histogram_of(0, true)) + i, word4{});
+        }
       }
     }
     // Norms are read while others still clear their parts of the histograms.
     std::uint32_t const cleared = arrive();
+    if constexpr (!both_ways) {
+      search(cleared, false);
+      remaining = paid_ties(args.selection.rule, threshold, remaining);
+    } else {
+      paid_steps paid{};
+      TERSUM_NO_UNROLL
+      for (int way = 0; way < 2; ++way) {
+        bool const mean = way != 0;
+        if (mean) { remaining = args.selection.mean.capacity; }
+        threshold = 0;
+        search(cleared, mean);
+        std::uint32_t const cost = cost_of(tie_step(args.selection.rule, threshold), mean);
+        paid_steps const here{threshold, remaining / maximum(cost, 1u)};
+        paid = mean ? paid_by_both(paid, here) : here;
+      }
+      threshold = paid.threshold;
+      remaining = paid.ties;
+    }
+  }
+
+  //! Finds the digits, where `remaining` is the capacity.
+  TERSUM_BODY void search([[maybe_unused]] std::uint32_t cleared, [[maybe_unused]] bool mean)
+  {
     TERSUM_NO_UNROLL
     for (int pass = 0; pass < digit_passes; ++pass) {
-      count_digits(pass);
-      if (pass == 0) {
+      count_digits(pass, mean);
+      if (pass == 0 && !mean) {
         wait(cleared);
       } else {
         ctx.sync_block();
       }
       if (!alone()) {
-        add_to_all(pass);
+        add_to_all(pass, mean);
         wait(arrive());
       }
-      find_digit(pass);
+      find_digit(pass, mean);
       if (pass == 1 && shown[2] != 0) { break; }
     }
-    remaining = paid_ties(args.selection.rule, threshold, remaining);
   }
 
   //! Counts the digits of a pass, of the steps that the passes before leave open, by their costs. Chunks without energy need not
   //! be counted: nobody asks what keys of 0 cost.
-  TERSUM_BODY void count_digits(int pass)
+  TERSUM_BODY void count_digits(int pass, bool mean)
   {
     selection_rule const& rule = args.selection.rule;
     run const mine             = own_run();
     bool fine                  = false;
     for (std::uint32_t at = ctx.thread_rank(); at < mine.count; at += threads) {
-      std::uint32_t const value = pass == 0 ? read_value(mine, at) : kept_value(mine, at);
+      std::uint32_t const value = !mean && pass == 0 ? read_value(mine, at) : kept_value(mine, at);
       if (value == 0) { continue; }
       fine = fine || ((value - 1) & (coarseness() - 1)) != 0;
       TERSUM_UNROLL_TWICE
       for (std::uint32_t step = 0; step < rule.steps; ++step) {
         std::uint32_t const key = selection_key(rule, step, value);
         if (begins_with(key, threshold, pass)) {
-          ctx.atomic_add(shared + digit_of(key, pass), rule.cost[step]);
+          ctx.atomic_add(shared + digit_of(key, pass), cost_of(step, mean));
         }
       }
     }
@@ -189,9 +238,9 @@ struct block_selection {
   }
 
   //! Where all blocks count whether a value is none: the third histogram has half as many digits.
-  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks() const
+  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks(bool mean) const
   {
-    return args.selection.scratch->histogram[2] + digit_count - 1;
+    return histogram_of(2, mean) + digit_count - 1;
   }
 
   //! Whether at most one step has keys that begin with two digits; `end` becomes its third.
@@ -213,10 +262,12 @@ struct block_selection {
   //! @}
 
   //! Adds this block's histogram to that of all blocks, and clears it.
-  TERSUM_BODY void add_to_all(int pass) const
+  TERSUM_BODY void add_to_all(int pass, bool mean) const
   {
-    std::uint32_t* const all = args.selection.scratch->histogram[pass];
-    if (pass == 0 && ctx.thread_rank() == 0 && shown[3] != 0) { ctx.atomic_add(fine_blocks(), 1u); }
+    std::uint32_t* const all = histogram_of(pass, mean);
+    if (pass == 0 && ctx.thread_rank() == 0 && shown[3] != 0) {
+      ctx.atomic_add(fine_blocks(mean), 1u);
+    }
     for (unsigned i = 4 * ctx.thread_rank(); i < digit_count; i += 4 * threads) {
       auto* const own   = reinterpret_cast<word4*>(shared + i);
       word4 const costs = ctx.load(own);
@@ -230,10 +281,10 @@ struct block_selection {
   }
 
   //! Finds the digit of a pass from its histogram, and the third with the second if it can. Every block finds the same.
-  TERSUM_BODY void find_digit(int pass)
+  TERSUM_BODY void find_digit(int pass, bool mean)
   {
     unsigned const t               = ctx.thread_rank();
-    std::uint32_t* const histogram = alone() ? shared : args.selection.scratch->histogram[pass];
+    std::uint32_t* const histogram = alone() ? shared : histogram_of(pass, mean);
     std::uint32_t const top        = pass == 2 ? 1023u : 2047u;
     // Each thread has some digits next to each other, the first thread those at the top; it loads up to four of them at once.
     constexpr unsigned each = digit_count / threads, at_once = minimum(each, 4u);
@@ -242,7 +293,7 @@ struct block_selection {
     };
     std::uint32_t costs[each] = {};
     std::uint32_t own         = 0;
-    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks());
+    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks(mean));
     if (each * t <= top) {
       TERSUM_UNROLL
       for (unsigned i = 0; i < each; i += at_once) {

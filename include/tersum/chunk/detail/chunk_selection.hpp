@@ -36,13 +36,15 @@ class chunk_selection {
   //! @param histogram  `digit_count` words of scratch memory.
   //! @param places     Out: each chunk's level and number, see `place_shift`.
   //! @param least      Chunks that a further thread must have.
+  //! @param mean       What steps cost on the way down, if that differs.
   chunk_selection(int threads,
                   selection_rule const& rule,
                   std::uint64_t count,
                   std::uint32_t* histogram,
                   std::uint32_t* places,
-                  std::uint64_t least = tuning{}.cpu.least_selected)
-    : rule_(rule), count_(count), histogram_(histogram), places_(places)
+                  std::uint64_t least    = tuning{}.cpu.least_selected,
+                  mean_costs const* mean = nullptr)
+    : rule_(rule), mean_(mean), count_(count), histogram_(histogram), places_(places)
   {
     auto const wanted = static_cast<std::uint64_t>(minimum(threads, max_shares));
     shares_           = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least)));
@@ -52,8 +54,34 @@ class chunk_selection {
   template <class Energy>
   void run(Energy const& energy, selection_header& header, std::uint64_t turn = 0)
   {
+    paid_steps paid = find_threshold(energy, rule_.cost, rule_.capacity);
+    if (mean_ != nullptr) {
+      paid = paid_by_both(paid, find_threshold(energy, mean_->cost, mean_->capacity));
+    }
+    std::uint32_t const prefix = paid.threshold;
+    tie_step_                  = tie_step(rule_, prefix);
+    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
+      above_[step]      = first_value(rule_, step, std::uint64_t{prefix} + 1);
+      tie_[step]        = step == tie_step_ ? first_value(rule_, step, prefix) : above_[step];
+      level_[step + 1u] = rule_.level[step];
+    }
+    header           = {};
+    header.threshold = prefix;
+    header.ties      = paid.ties;
+    number_chunks(find_ties(header.ties, turn), header.count);
+    place_levels(rule_, header);
+  }
+
+ private:
+  //! Which steps a budget pays for, if each costs as much.
+  template <class Energy>
+  [[nodiscard]] paid_steps find_threshold(Energy const& energy,
+                                          std::uint32_t const (&cost)[max_levels],
+                                          std::uint32_t capacity)
+  {
+    cost_                   = cost;
     std::uint32_t prefix    = 0;
-    std::uint32_t remaining = rule_.capacity;
+    std::uint32_t remaining = capacity;
     for (int pass = 0; pass < digit_passes; ++pass) {
       add_histograms([&](std::uint64_t begin, std::uint64_t end, std::uint32_t* histogram) {
         if (pass == 0) {
@@ -66,20 +94,9 @@ class chunk_selection {
       while (digit > 0 && histogram_[digit] <= remaining) { remaining -= histogram_[digit--]; }
       prefix |= digit << digit_shift(pass);
     }
-    tie_step_ = tie_step(rule_, prefix);
-    for (std::uint32_t step = 0; step < rule_.steps; ++step) {
-      above_[step]      = first_value(rule_, step, std::uint64_t{prefix} + 1);
-      tie_[step]        = step == tie_step_ ? first_value(rule_, step, prefix) : above_[step];
-      level_[step + 1u] = rule_.level[step];
-    }
-    header           = {};
-    header.threshold = prefix;
-    header.ties      = paid_ties(rule_, prefix, remaining);
-    number_chunks(find_ties(header.ties, turn), header.count);
-    place_levels(rule_, header);
+    return {prefix, remaining / maximum(cost[tie_step(rule_, prefix)], 1u)};
   }
 
- private:
   //! Calls body(share, first chunk, end) for all shares, each on a thread.
   template <class Body>
   void each_share(Body const& body) const
@@ -122,7 +139,7 @@ class chunk_selection {
       if (value == 0) { continue; }
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
         std::uint32_t const key = value + (rule_.offset[step] - 1);
-        histogram[key >> digit_shift(0)] += rule_.cost[step];
+        histogram[key >> digit_shift(0)] += cost_[step];
       }
     }
   }
@@ -145,7 +162,7 @@ class chunk_selection {
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
         if (value - first[step] < width[step]) {
           std::uint32_t const key = value + (rule_.offset[step] - 1);
-          histogram[(key - prefix) >> digit_shift(pass)] += rule_.cost[step];
+          histogram[(key - prefix) >> digit_shift(pass)] += cost_[step];
         }
       }
     }
@@ -257,6 +274,8 @@ class chunk_selection {
   }
 
   selection_rule const& rule_;
+  mean_costs const* mean_;
+  std::uint32_t const* cost_ = nullptr;  // of each step, of the way that is looked at
   std::uint64_t count_;
   std::uint32_t* histogram_;
   std::uint32_t* places_;

@@ -39,6 +39,14 @@ struct selection_rule {
   std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
 };
 
+//! @brief What the steps of a rule cost on the way down, where its own costs are those of the way up: a selection that is given
+//! both takes the steps that both pay for.
+struct mean_costs {
+  std::uint32_t cost[max_levels];       //!< Of each step, in units.
+  std::uint32_t capacity;               //!< Units that all steps of all chunks may cost.
+  std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
+};
+
 //! Added to all offsets, so that no key is below zero.
 inline constexpr std::uint32_t key_bias = 1u << 29;
 
@@ -74,6 +82,20 @@ template <class Scalar>
                                                     std::uint32_t units)
 {
   return units / maximum(rule.cost[tie_step(rule, threshold)], 1u);
+}
+
+//! @brief How far a budget goes: the threshold, and the ties that are paid.
+struct paid_steps {
+  std::uint32_t threshold;
+  std::uint32_t ties;
+};
+
+//! @brief What two budgets pay for: what the smaller one of them does. The steps that a budget pays for are those of all higher
+//! thresholds, so that one of two budgets pays for no more than the other does.
+[[nodiscard]] TERSUM_INLINE paid_steps paid_by_both(paid_steps const& a, paid_steps const& b)
+{
+  if (a.threshold == b.threshold) { return {a.threshold, minimum(a.ties, b.ties)}; }
+  return a.threshold > b.threshold ? a : b;
 }
 
 //! @brief The number of the tie that comes first: that part of all ties by which `turn` times the golden ratio exceeds an
@@ -181,6 +203,11 @@ struct selection_scratch {
 };
 static_assert(sizeof(selection_scratch) % 16 == 0);
 
+//! @brief The same where steps have costs of both ways.
+struct two_way_scratch : selection_scratch {
+  std::uint32_t mean_histogram[digit_passes][digit_count];
+};
+
 //! @brief What a selection works with, in memory of the executor but for the rule.
 struct selection_args {
   selection_rule rule;
@@ -192,6 +219,11 @@ struct selection_args {
 struct ordered_selection_args : selection_args {
   std::uint32_t*
     order;  // one a chunk: the highest level first, then those on none; ascending on each
+};
+
+//! @brief The same where steps have costs of both ways. The scratch memory is a `two_way_scratch`.
+struct two_way_selection_args : ordered_selection_args {
+  mean_costs mean;
 };
 
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.

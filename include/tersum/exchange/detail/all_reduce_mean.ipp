@@ -133,8 +133,10 @@ template <class Executor, class Codec, class Element, class Reduce>
                                       Reduce& reduce)
 {
   auto const scattered     = scattered_wire(plan, workspace);
-  std::uint64_t mean_words = 0;  // as those that ranks send
-  if constexpr (ways_differ<Codec>) { mean_words = plan.mean_chunk_words(); }
+  std::uint64_t mean_words = 0;  // as those that ranks send, or more
+  if constexpr (ways_differ<Codec> && !several_bits<Codec>) {
+    mean_words = plan.mean_chunk_words();
+  }
   part_recompression<recompression<Executor, Codec, Element>> const pieces{
     minimum(plan.words_of_scales(), std::uint64_t{scattered.count}),
     plan.chunk_words(),

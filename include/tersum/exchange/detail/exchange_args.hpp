@@ -127,9 +127,12 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<orders_chunks<Codec>,
-                     ordered_selection_args,
-                     std::conditional_t<selects<Codec>, selection_args, nothing>>
+  std::conditional_t<
+    allots_both_ways<Codec>,
+    two_way_selection_args,
+    std::conditional_t<orders_chunks<Codec>,
+                       ordered_selection_args,
+                       std::conditional_t<selects<Codec>, selection_args, nothing>>>
     selection;
   std::conditional_t<
     sharding<Codec>,
@@ -283,7 +286,14 @@ template <class Codec, class Element>
   if constexpr (ways_differ<Codec>) {
     mean_map map{make_part_map(args)};
     map.part_words = args.parts.mean_words;
-    map.words[1]   = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
+    if constexpr (allots_both_ways<Codec>) {
+      TERSUM_UNROLL
+      for (int level = 1; level <= max_levels; ++level) {
+        map.words[level] = args.selection.mean.words[level];
+      }
+    } else {
+      map.words[1] = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
+    }
     return map;
   } else {
     return make_part_map(args);
@@ -291,10 +301,23 @@ template <class Codec, class Element>
 }
 
 //! @brief What says of which codes the mean is, where the ways differ.
-template <class Codec>
+template <class Codec, int Level = 1>
 struct mean_codes {
-  using quantizer_type = typename Codec::mean_quantizer_type;
+  using quantizer_type = typename mean_level<Codec, Level>::type;
 };
+
+//! @brief Calls body(what says of which codes the mean of a chunk is on its level).
+TERSUM_EXEC_CHECK_DISABLE
+template <class Codec, int Level = 1, class Body>
+TERSUM_INLINE void at_mean_level([[maybe_unused]] std::uint32_t level, Body const& body)
+{
+  if constexpr (several_bits<Codec>) {
+    if constexpr (Level < Codec::chunker_type::level_count) {
+      if (level > Level) { return at_mean_level<Codec, Level + 1>(level, body); }
+    }
+  }
+  body(mean_codes<Codec, Level>{});
+}
 
 //! @brief What says of which codes the chunks of a map are: the codec, but for `mean_map`.
 template <class Codec, class Map>
@@ -309,7 +332,7 @@ TERSUM_INLINE void at_level_of(Map const&,
                                Body const& body)
 {
   if constexpr (std::is_same_v<Map, mean_map>) {
-    body(mean_codes<Codec>{});
+    at_mean_level<Codec>(level, body);
   } else {
     at_level(codec, level, body);
   }

@@ -10,6 +10,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/width_costs.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/detail/codebook_lanes.hpp>
@@ -86,14 +87,29 @@ template <class Codec, class Quantizer>
   return 0;
 }
 
+//! @brief The same of the codes of the mean, of all levels.
+template <class Codec, int Level = 1>
+[[nodiscard]] constexpr int mean_codebook_room() noexcept
+{
+  constexpr int room = end_of_tables<Codec, typename mean_level<Codec, Level>::type>();
+  if constexpr (Level < Codec::chunker_type::level_count) {
+    return maximum(room, mean_codebook_room<Codec, Level + 1>());
+  }
+  return room;
+}
+
 //! @brief Words of shared memory for the codebooks of a codec: as many as the widest level with tables needs, or the wider
 //! of two ways.
 template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
-  if constexpr (ways_differ<Codec>) {
+  if constexpr (ways_differ<Codec> && !several_bits<Codec>) {
     return maximum(end_of_tables<Codec, typename Codec::quantizer_type>(),
                    end_of_tables<Codec, typename Codec::mean_quantizer_type>());
+  }
+  if constexpr (allots_both_ways<Codec> && Level == 0) {
+    return maximum(codebook_room<Codec, Codec::chunker_type::level_count>(),
+                   mean_codebook_room<Codec>());
   }
   constexpr int level = [] {
     if constexpr (Level > 0) { return Level; }
@@ -127,6 +143,19 @@ TERSUM_BODY void fill_codebook(Context const& ctx, std::uint32_t* tables)
   }
 }
 
+//! @brief Whether chunks of some level are sent in codes of so many bits.
+template <class Codec, int Bits>
+inline constexpr bool sends_in = []() {
+  if constexpr (!several_bits<Codec>) {
+    return Codec::quantizer_type::bits == Bits;
+  } else {
+    for (int const width : Codec::chunker_type::widths) {
+      if (width == Bits) { return true; }
+    }
+    return false;
+  }
+}();
+
 //! @brief Copies the tables of the codebooks of all levels to shared memory, if they have any. All threads of the block must
 //! call; ends with a barrier.
 template <class Codec, int Level = 1, class Context>
@@ -136,7 +165,8 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   if constexpr (has_codebooks<Codec>) {
     fill_codebook<Codec, quantizer>(ctx, tables);
     if constexpr (ways_differ<Codec>) {
-      fill_codebook<Codec, typename Codec::mean_quantizer_type>(ctx, tables);
+      using mean = typename mean_level<Codec, Level>::type;
+      if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
     }
     if constexpr (several_bits<Codec>) {
       if constexpr (Level < Codec::chunker_type::level_count) {

@@ -33,6 +33,15 @@ void find_mean_energies(int threads, exchange_args<Codec, Element> const& args)
   });
 }
 
+//! What steps cost on the way down, if that differs.
+template <class Codec, class Element>
+[[nodiscard]] mean_costs const* mean_costs_in(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (allots_both_ways<Codec>) { return &args.selection.mean; }
+  return nullptr;
+}
+
 //! @brief Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
 template <class Codec, class Element>
 void choose_chunks(int threads,
@@ -56,7 +65,8 @@ void choose_chunks(int threads,
                   args.chunks,
                   selection.scratch->histogram[0],
                   selection.places,
-                  numbers.least_selected}
+                  numbers.least_selected,
+                  mean_costs_in(args)}
     .run(energy, selection.scratch->header, selection_turn(args));
   if constexpr (!has_parts<Codec>) {
     std::uint64_t const words =
