@@ -199,9 +199,9 @@ class window_reader {
     std::uint64_t const signs = few >> orders.runs;
     std::uint64_t const ones  = signs >> 1;
     auto const longer         = static_cast<std::uint32_t>(std::countr_zero(ones | last_bit));
-    std::uint32_t const bits  = (longer + orders.magnitudes) & 31u;  // as in `exponential`
+    std::uint32_t const bits  = longer + orders.magnitudes;
     std::uint32_t const taken = many + orders.runs + longer + bits + 3;
-    if (taken > window) { return false; }
+    if (taken > window || bits > 31) { return false; }
     std::uint32_t const highest = 1u << bits;
     auto const rest             = static_cast<std::uint32_t>(ones >> longer >> 1);
     zeros = (many << orders.runs) + (static_cast<std::uint32_t>(few) & ((1u << orders.runs) - 1));

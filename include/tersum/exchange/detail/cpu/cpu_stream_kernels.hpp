@@ -18,7 +18,9 @@
 #include <tersum/quantize/rice_codes.hpp>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tersum::inline v0::detail {
 
@@ -186,62 +188,64 @@ struct read_item {
   float* sums;
 };
 
-//! @brief Adds the values of codes to sums.
-struct add_code {
+//! @brief A chunk of which codes are read and added to sums.
+template <int Size>
+struct chunk_in_turn {
+  chunk_reader<Size> in;
   float* sums;
   float step;
 
-  TERSUM_HOST_INLINE void operator()(std::uint32_t place,
-                                     std::uint32_t code,
-                                     std::uint32_t sign) const
+  template <bool InRuns>
+  TERSUM_HOST_INLINE void add_next()
   {
-    float const size = value_of_code(host_machine{}, code, step);
-    sums[place]      = host_machine::add(sums[place], bits_float(float_bits(size) ^ sign));
+    in.template read<InRuns>([&](std::uint32_t place, std::uint32_t code, std::uint32_t sign) {
+      float const size = value_of_code(host_machine{}, code, step);
+      sums[place]      = host_machine::add(sums[place], bits_float(float_bits(size) ^ sign));
+    });
   }
+  TERSUM_HOST_INLINE void add_next() { in.in_runs() ? add_next<true>() : add_next<false>(); }
 };
 
-template <bool InRuns, int Size>
-void add_rest(chunk_reader<Size> in, add_code add)
-{
-  while (in.more()) { in.template read<InRuns>(add); }
-}
-
-template <bool InRuns, int Size>
-void add_in_turns(chunk_reader<Size> first,
-                  add_code add_to_first,
-                  chunk_reader<Size> second,
-                  add_code add_to_second)
-{
-  while (first.more() && second.more()) {
-    first.template read<InRuns>(add_to_first);
-    second.template read<InRuns>(add_to_second);
-  }
-  add_rest<InRuns>(first, add_to_first);
-  add_rest<InRuns>(second, add_to_second);
-}
-
-//! @brief Adds the values of two chunks' codes to their sums, if they can be read in turns: where a code begins is known when
+//! @brief Adds the values of the codes of chunks to their sums. Two chunks are read in turns: where a code begins is known when
 //! the one before has been read, and so one chunk alone would keep the processor waiting.
 //! @param steps  Of codes, and of those that are finer.
+//! @param items  Of the same message.
 template <int Size>
-void add_two_chunks(std::uint32_t const* words,
-                    std::uint64_t count,
-                    float const (&steps)[2],
-                    read_item const (&items)[2])
+void add_chunks(std::uint32_t const* words,
+                std::uint64_t count,
+                float const (&steps)[2],
+                std::span<read_item const> items)
 {
   window_reader::room rooms[2];
-  chunk_reader<Size> first{words, count, items[0].from, items[0].bits, rooms[0]};
-  chunk_reader<Size> second{words, count, items[1].from, items[1].bits, rooms[1]};
-  add_code const to_first{items[0].sums, steps[first.finer() ? 1 : 0]};
-  add_code const to_second{items[1].sums, steps[second.finer() ? 1 : 0]};
-  if (first.in_runs() && second.in_runs()) {
-    add_in_turns<true>(first, to_first, second, to_second);
-  } else if (!first.in_runs() && !second.in_runs()) {
-    add_in_turns<false>(first, to_first, second, to_second);
-  } else {
-    first.in_runs() ? add_rest<true>(first, to_first) : add_rest<false>(first, to_first);
-    second.in_runs() ? add_rest<true>(second, to_second) : add_rest<false>(second, to_second);
+  std::size_t next = 0;
+  auto const begin = [&](window_reader::room& room) -> chunk_in_turn<Size> {
+    read_item const item = next < items.size() ? items[next] : read_item{};
+    ++next;
+    chunk_reader<Size> const in{words, count, item.from, item.bits, room};
+    return {in, item.sums, steps[in.finer() ? 1 : 0]};
+  };
+  chunk_in_turn<Size> first = begin(rooms[0]), second = begin(rooms[1]);
+  for (;;) {
+    if (first.in.in_runs() && second.in.in_runs()) {
+      while (first.in.more() && second.in.more()) {
+        first.template add_next<true>();
+        second.template add_next<true>();
+      }
+    } else {
+      while (first.in.more() && second.in.more()) {
+        first.add_next();
+        second.add_next();
+      }
+    }
+    if (next >= items.size()) { break; }
+    if (first.in.more()) {
+      second = begin(rooms[1]);
+    } else {
+      first = begin(rooms[0]);
+    }
   }
+  while (first.in.more()) { first.add_next(); }
+  while (second.in.more()) { second.add_next(); }
 }
 
 }  // namespace tersum::inline v0::detail

@@ -102,10 +102,10 @@ class cpu_streams {
   void add() const
   {
     std::uint32_t const streams = span_.set.streams;
-    std::uint64_t const pairs   = (std::uint64_t{span_.set.chunks_of(0)} + 1) / 2;
-    parallel_for(threads_, pairs * streams, [&](std::uint64_t pair) {
-      add_two(static_cast<std::uint32_t>(pair % streams),
-              static_cast<std::uint32_t>(pair / streams * 2));
+    std::uint64_t const groups  = (span_.set.chunks_of(0) + group - 1) / group;
+    parallel_for(threads_, groups * streams, [&](std::uint64_t i) {
+      add_group(static_cast<std::uint32_t>(i % streams),
+                static_cast<std::uint32_t>(i / streams) * group);
     });
   }
 
@@ -126,6 +126,8 @@ class cpu_streams {
  private:
   static constexpr host_machine machine{};
   static constexpr int size = Codec::chunk_size;
+  //! Chunks that a thread adds at once: their sums stay in its cache.
+  static constexpr std::uint32_t group = 16;
 
   [[nodiscard]] float* values(std::uint32_t stream, std::uint32_t index) const
   {
@@ -306,33 +308,35 @@ class cpu_streams {
     return finite;
   }
 
-  //! What `add_chunk` does, of a chunk and, if there is one, of the next.
-  void add_two(std::uint32_t stream, std::uint32_t index) const
+  //! What `add_chunk` does, of up to `group` chunks of a stream from this one on.
+  void add_group(std::uint32_t stream, std::uint32_t begin) const
   {
     std::uint32_t const chunks = span_.set.chunks_of(stream);
-    std::uint32_t const count  = std::min(chunks - std::min(index, chunks), 2u);
+    std::uint32_t const count  = std::min(chunks - std::min(begin, chunks), group);
     float const share          = machine.divide(1.0f, static_cast<float>(span_.set.copies));
-    bool finite[2]             = {true, true};
+    read_item items[group];
+    bool finite[group];
     for (std::uint32_t i = 0; i < count; ++i) {
-      std::fill_n(values(stream, index + i), size, 0.0f);
+      items[i].sums = values(stream, begin + i);
+      finite[i]     = true;
+      std::fill_n(items[i].sums, size, 0.0f);
     }
     for (std::uint32_t copy = 0; copy < span_.set.copies; ++copy) {
       std::uint32_t const part         = stream * span_.set.copies + copy;
       std::uint32_t const* const words = span_.part(part);
-      read_item items[2]               = {};
       for (std::uint32_t i = 0; i < count; ++i) {
-        std::uint32_t const length = machine.load(span_.length(part, index + i));
-        if (length == stream_set::not_finite) { finite[i] = false; }
-        items[i] = {.from = *span_.bits(part, index + i),
-                    .bits = finite[i] ? length : 0u,
-                    .sums = values(stream, index + i)};
+        std::uint32_t const length = machine.load(span_.length(part, begin + i));
+        finite[i]                  = finite[i] && length != stream_set::not_finite;
+        items[i].from              = *span_.bits(part, begin + i);
+        items[i].bits              = finite[i] ? length : 0u;
       }
       float const steps[2] = {machine.multiply(bits_float(words[0]), share),
                               machine.multiply(bits_float(words[1]), share)};
-      add_two_chunks<size>(words + span_.set.head, span_.set.words - span_.set.head, steps, items);
+      add_chunks<size>(
+        words + span_.set.head, span_.set.words - span_.set.head, steps, {items, count});
     }
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (!finite[i]) { std::fill_n(values(stream, index + i), size, bits_float(0x7fffffffu)); }
+      if (!finite[i]) { std::fill_n(items[i].sums, size, bits_float(0x7fffffffu)); }
     }
   }
 
