@@ -69,6 +69,16 @@ void find_sent(
   TERSUM_DISPATCH(set, true, find_sent<Size>(values, inverse, step, sent));
 }
 
+//! @brief The places of codes that are not zero, in order. Returns how many there are.
+//! @param places  Has room for sixteen behind them.
+template <int Size>
+[[nodiscard]] std::uint32_t find_places(instruction_set set,
+                                        step_codes<Size> const& codes,
+                                        std::uint32_t* places)
+{
+  TERSUM_DISPATCH(set, true, find_places<Size>(codes, places));
+}
+
 #undef TERSUM_DISPATCH
 #undef TERSUM_SIMD_SOURCE
 
@@ -111,13 +121,13 @@ void write_chunk(instruction_set set,
       out.code(codes.magnitudes[place], minus(place), orders.magnitudes);
     }
   } else {
-    std::uint32_t begin = 0;
-    for (std::uint32_t i = 0; i < size; i += 64) {
-      for (std::uint64_t some = codes.some[i / 64]; some != 0; some &= some - 1) {
-        std::uint32_t const place = i + static_cast<std::uint32_t>(std::countr_zero(some));
-        out.run_and_code(place - begin, codes.magnitudes[place], minus(place), orders);
-        begin = place + 1;
-      }
+    std::uint32_t places[size + 16];
+    std::uint32_t const count = find_places(set, codes, places);
+    std::uint32_t begin       = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t const place = places[i];
+      out.run_and_code(place - begin, codes.magnitudes[place], minus(place), orders);
+      begin = place + 1;
     }
   }
   out.finish(words, room);

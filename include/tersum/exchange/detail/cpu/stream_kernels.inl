@@ -156,19 +156,44 @@ TERSUM_SIMD std::uint32_t sum_of_logarithms(step_codes<Size> const& codes,
   return sum_of_lanes(sum) - zeros * exponent - some * 127;
 }
 
+//! @brief The places of codes that are not zero, in order. Returns how many there are.
+//! @param places  Has room for a vector behind them.
+template <int Size>
+TERSUM_TARGET inline std::uint32_t find_places(step_codes<Size> const& codes, std::uint32_t* places)
+{
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(Size); i += 64) {
+    std::uint64_t some = codes.some[i / 64];
+#if TERSUM_SIMD_WIDTH == 16
+    TERSUM_UNROLL
+    for (std::uint32_t j = 0; j < 64; j += 16) {
+      auto const of_lanes = static_cast<__mmask16>(some >> j);
+      store(places + count,
+            (words)_mm512_maskz_compress_epi32(of_lanes, (__m512i)(lane_index() + (i + j))));
+      count += static_cast<std::uint32_t>(__builtin_popcount(of_lanes));
+    }
+#else
+    for (; some != 0; some &= some - 1) {
+      places[count++] = i + static_cast<std::uint32_t>(__builtin_ctzll(some));
+    }
+#endif
+  }
+  return count;
+}
+
 //! @brief The sum of the lengths of runs of zeros before codes, each without its lowest `order` bits.
 template <int Size>
 TERSUM_SIMD std::uint32_t sum_of_runs(step_codes<Size> const& codes, std::uint32_t order)
 {
-  std::uint32_t sum = 0, begin = 0;
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(Size); i += 64) {
-    for (std::uint64_t some = codes.some[i / 64]; some != 0; some &= some - 1) {
-      std::uint32_t const place = i + static_cast<std::uint32_t>(__builtin_ctzll(some));
-      sum += (place - begin) >> order;
-      begin = place + 1;
-    }
+  std::uint32_t ends[1 + Size + width];  // one of a run before the first
+  ends[0]                   = ~0u;
+  std::uint32_t const count = find_places(codes, ends + 1);
+  store(ends + 1 + count, lane_index() + (ends[count] + 1));  // runs of no zeros
+  words sum{};
+  for (std::uint32_t i = 0; i < count; i += static_cast<std::uint32_t>(width)) {
+    sum += (load_words(ends + 1 + i) - load_words(ends + i) - 1u) >> order;
   }
-  return sum;
+  return sum_of_lanes(sum);
 }
 
 //! @brief Bits of a chunk whose codes are not all zero: what the functions of rice_codes.hpp add up to.
