@@ -170,17 +170,15 @@ class cpu_streams {
   }
   //! @}
 
-  //! Calls body(index) for the chunks of a stream, in stretches that begin as long as `wanted()` says so.
-  template <class Wanted, class Body>
-  void each_stretch(std::uint32_t stream, Wanted const& wanted, Body const& body) const
+  //! Calls body(begin, end) for stretches of the chunks of a stream.
+  template <class Body>
+  void each_stretch(std::uint32_t stream, Body const& body) const
   {
     constexpr std::uint64_t stretch = 64;
     std::uint64_t const chunks      = span_.set.chunks_of(stream);
-    parallel_for(threads_, (chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
-      if (!wanted()) { return; }
-      for (auto i = part * stretch; i < std::min(chunks, (part + 1) * stretch); ++i) {
-        body(static_cast<std::uint32_t>(i));
-      }
+    parallel_for(threads_, (chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
+      body(static_cast<std::uint32_t>(i * stretch),
+           static_cast<std::uint32_t>(std::min(chunks, (i + 1) * stretch)));
     });
   }
 
@@ -189,9 +187,13 @@ class cpu_streams {
   {
     std::uint64_t all   = 0;
     float const inverse = inverse_of(step);
-    auto const wanted = [&] { return __atomic_load_n(&all, __ATOMIC_RELAXED) <= span_.set.bits(); };
-    each_stretch(stream, wanted, [&](std::uint32_t index) {
-      __atomic_fetch_add(&all, try_step(stream, index, inverse), __ATOMIC_RELAXED);
+    each_stretch(stream, [&](std::uint32_t begin, std::uint32_t end) {
+      if (__atomic_load_n(&all, __ATOMIC_RELAXED) > span_.set.bits()) { return; }
+      std::uint64_t sum = 0;
+      for (std::uint32_t index = begin; index < end; ++index) {
+        sum += try_step(stream, index, inverse);
+      }
+      __atomic_fetch_add(&all, sum, __ATOMIC_RELAXED);
     });
     return all <= span_.set.bits();
   }
@@ -199,14 +201,13 @@ class cpu_streams {
   //! Keeps the lengths of the step that was tried last.
   void keep_lengths(std::uint32_t stream) const
   {
-    each_stretch(
-      stream,
-      [] { return true; },
-      [&](std::uint32_t index) {
+    each_stretch(stream, [&](std::uint32_t begin, std::uint32_t end) {
+      for (std::uint32_t index = begin; index < end; ++index) {
         std::uint32_t const length =
           is_finite_chunk(stream, index) ? tried_length(stream, index) : stream_set::not_finite;
         machine.store(span_.length(stream, index), static_cast<std::uint16_t>(length));
-      });
+      }
+    });
   }
 
   //! The finest step whose codes fit, as `stream_search` says, and the lengths of chunks with it.
