@@ -304,10 +304,9 @@ void check_windows(std::vector<std::uint32_t> const& words,
 }
 
 template <int Size>
-void check_chunk(std::mt19937& random, double filled, int power)
+void check_chunk(std::mt19937& random, std::vector<float> values)
 {
   detail::host_machine const machine;
-  auto values = make_chunk<Size>(random, filled, power);
   detail::chunk_values<false, Size> const chunk{values.data(), 0};
   std::uint32_t const peak = detail::peak_of(machine, chunk);
   for (float const share : {2.0f, 1.5f, .4f, .1f, 1e-2f, 1e-3f, 1e-5f, 3e-8f, 4e-9f}) {
@@ -437,10 +436,18 @@ TEST_CASE("[entropy] chunks as the CPU codes them have the bits that code after 
     for (int const power : {0, 1, 3, 9}) {
       CAPTURE(filled);
       CAPTURE(power);
-      check_chunk<128>(random, filled, power);
-      check_chunk<512>(random, filled, power);
-      check_chunk<1024>(random, filled, power);
+      check_chunk<128>(random, make_chunk<128>(random, filled, power));
+      check_chunk<512>(random, make_chunk<512>(random, filled, power));
+      check_chunk<1024>(random, make_chunk<1024>(random, filled, power));
     }
+  }
+  // Of all lengths up to those that no window holds: a code behind more and more zeros, which is longer than all others.
+  for (std::size_t zeros = 0; zeros < 80; ++zeros) {
+    CAPTURE(zeros);
+    auto values = make_chunk<512>(random, 1, 1);
+    std::fill(values.begin() + 200, values.end(), 0.0f);
+    values[200 + zeros] = 1e5f;
+    check_chunk<512>(random, values);
   }
 }
 
