@@ -27,8 +27,10 @@ namespace tersum::inline v0::detail {
 //! @brief Magnitudes of the codes of a chunk, and a bit for each that is not zero.
 template <int Size>
 struct step_codes {
-  alignas(64) std::uint32_t magnitudes[Size];
-  std::uint64_t some[Size / 64];
+  static constexpr auto size = static_cast<std::size_t>(Size);
+
+  alignas(64) std::uint32_t magnitudes[size];
+  std::uint64_t some[size / 64];
 };
 
 #define TERSUM_SIMD_SOURCE <tersum/exchange/detail/cpu/stream_kernels.inl>
@@ -63,8 +65,7 @@ template <int Size>
 //! @brief sent[i] is what the code of values[i] stands for, which is finite.
 //! @param inverse  One over the step; 0 with step 0.
 template <int Size>
-void find_sent(
-  instruction_set set, float const* values, float inverse, float step, float (&sent)[Size])
+void find_sent(instruction_set set, float const* values, float inverse, float step, float* sent)
 {
   TERSUM_DISPATCH(set, true, find_sent<Size>(values, inverse, step, sent));
 }

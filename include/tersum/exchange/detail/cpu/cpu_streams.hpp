@@ -86,7 +86,7 @@ class cpu_streams {
       float const step          = sent ? bits_float(span_.part(stream)[finer ? 1 : 0]) : 0.0f;
       std::uint32_t const draw  = draw_of_kept(args_, chunk, args_.rank);
       float const* const all    = values(stream, index);
-      float own[size];
+      float own[span_type::size];
       find_sent<size>(instructions_, all, inverse_of(step), step, own);
       for (std::uint32_t i = 0; i < entry.length; ++i) {
         kept_type& kept    = args_.residual[entry.offset + i];

@@ -185,7 +185,8 @@ TERSUM_TARGET inline std::uint32_t find_places(step_codes<Size> const& codes, st
 template <int Size>
 TERSUM_SIMD std::uint32_t sum_of_runs(step_codes<Size> const& codes, std::uint32_t order)
 {
-  std::uint32_t ends[1 + Size + width];  // one of a run before the first
+  std::uint32_t ends[step_codes<Size>::size + static_cast<std::size_t>(width) +
+                     1];  // one of a run before the first
   ends[0]                   = ~0u;
   std::uint32_t const count = find_places(codes, ends + 1);
   store(ends + 1 + count, lane_index() + (ends[count] + 1));  // runs of no zeros
