@@ -11,6 +11,8 @@
 #include "support/sample_gradients.hpp"
 
 #include <tersum/block/detail/host_machine.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stream_kernels.hpp>
+#include <tersum/exchange/detail/stream_codes.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/bit_streams.hpp>
 #include <tersum/quantize/rice_codes.hpp>
@@ -24,6 +26,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace tersum;
@@ -246,6 +249,99 @@ struct means {
   }
 };
 
+// Values of which a share is zero, with tails of two weights.
+template <int Size>
+std::vector<float> make_chunk(std::mt19937& random, double filled, int power)
+{
+  std::normal_distribution<float> normal;
+  std::vector<float> out(Size);
+  for (float& value : out) {
+    float const draw = normal(random);
+    value = 1e-3f * std::pow(std::abs(draw), static_cast<float>(power)) * (draw < 0 ? -1.0f : 1.0f);
+    if (static_cast<double>(random()) >= filled * 4294967296.0) { value = draw < 0 ? -0.0f : 0.0f; }
+  }
+  return out;
+}
+
+// Sums of two chunks of the same words, by code after code as kernels read them.
+template <int Size>
+std::vector<float> plain_sums(std::vector<std::uint32_t> const& words,
+                              float const (&steps)[2],
+                              std::uint32_t from,
+                              std::uint32_t bits)
+{
+  detail::host_machine const machine;
+  std::vector<float> sums(Size);
+  if (bits == 0) { return sums; }
+  detail::read_codes<Size>(machine,
+                           words.data(),
+                           words.size(),
+                           from,
+                           bits,
+                           [&](std::uint32_t place, std::uint32_t code, bool minus, bool finer) {
+                             float const size =
+                               detail::value_of_code(machine, code, steps[finer ? 1 : 0]);
+                             sums[place] += minus ? -size : size;
+                           });
+  return sums;
+}
+
+// Chunks of these first bits and lengths, which the CPU reads in turns.
+template <int Size>
+void check_windows(std::vector<std::uint32_t> const& words,
+                   std::vector<std::pair<std::uint32_t, std::uint32_t>> const& chunks)
+{
+  float const steps[2] = {.5f, .25f};
+  std::vector<std::vector<float>> sums(chunks.size(), std::vector<float>(Size));
+  std::vector<detail::read_item> items;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    items.push_back({chunks[i].first, chunks[i].second, sums[i].data()});
+  }
+  detail::add_chunks<Size>(words.data(), words.size(), steps, items);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    REQUIRE(sums[i] == plain_sums<Size>(words, steps, chunks[i].first, chunks[i].second));
+  }
+}
+
+template <int Size>
+void check_chunk(std::mt19937& random, std::vector<float> values)
+{
+  detail::host_machine const machine;
+  detail::chunk_values<false, Size> const chunk{values.data(), 0};
+  std::uint32_t const peak = detail::peak_of(machine, chunk);
+  for (float const share : {2.0f, 1.5f, .4f, .1f, 1e-2f, 1e-3f, 1e-5f, 3e-8f, 4e-9f}) {
+    float const step    = share * detail::bits_float(peak) + 1e-30f;
+    float const inverse = 1 / step;
+    auto const coded    = detail::code_chunk(machine, chunk, peak, step);
+    auto const bits     = detail::bits_of(machine, chunk, coded);
+    auto const from     = static_cast<std::uint32_t>(random() % 100);
+    std::vector<std::uint32_t> plain((from + bits) / 32 + 2), words;
+    if (bits > 0) { detail::write_codes(machine, chunk, coded, false, plain.data(), from); }
+    CAPTURE(share);
+    for (auto const set :
+         {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+      if (set > best_instruction_set()) { continue; }
+      CAPTURE(static_cast<int>(set));
+      REQUIRE(detail::find_peak<Size>(set, values.data()) == peak);
+      REQUIRE(detail::bits_of_chunk<Size>(set, values.data(), peak | 0xffffu, inverse) == bits);
+      words.assign(plain.size(), 0);
+      if (bits > 0) {
+        detail::write_chunk<Size>(set, values.data(), inverse, false, words.data(), from);
+      }
+      REQUIRE(words == plain);
+      float sent[Size];
+      detail::find_sent<Size>(set, values.data(), inverse, step, sent);
+      for (std::size_t i = 0; i < Size; ++i) {
+        float const size =
+          detail::value_of_code(machine, code_magnitude(machine, values[i], inverse), step);
+        REQUIRE(detail::float_bits(sent[i]) == detail::float_bits(std::copysign(size, values[i])));
+      }
+    }
+    check_windows<Size>(plain, {{from, bits}});
+    check_windows<Size>(plain, {{from, bits}, {0, 0}, {from, bits}});
+  }
+}
+
 template <class Codec>
 void check_exchange(Codec const& codec, gradients const& in)
 {
@@ -330,6 +426,51 @@ TEST_CASE("[entropy] numbers come back under every order, and take the bits that
     }
     CHECK(!in.more());
     CHECK(plain.at == from + bits);
+  }
+}
+
+TEST_CASE("[entropy] chunks as the CPU codes them have the bits that code after code has")
+{
+  std::mt19937 random(12);
+  for (double const filled : {0., .004, .02, .1, .3, .6, 1.}) {
+    for (int const power : {0, 1, 3, 9}) {
+      CAPTURE(filled);
+      CAPTURE(power);
+      check_chunk<128>(random, make_chunk<128>(random, filled, power));
+      check_chunk<512>(random, make_chunk<512>(random, filled, power));
+      check_chunk<1024>(random, make_chunk<1024>(random, filled, power));
+    }
+  }
+  // Of all lengths up to those that no window holds: a code behind more and more zeros, which is longer than all others.
+  for (std::size_t zeros = 0; zeros < 80; ++zeros) {
+    CAPTURE(zeros);
+    auto values = make_chunk<512>(random, 1, 1);
+    std::fill(values.begin() + 200, values.end(), 0.0f);
+    values[200 + zeros] = 1e5f;
+    check_chunk<512>(random, values);
+  }
+}
+
+TEST_CASE(
+  "[entropy] of words that were disturbed the CPU reads the same in windows as code after code")
+{
+  std::mt19937 random(13);
+  for (int round = 0; round < 2000; ++round) {
+    // Sparse ones, so that there are long runs; lengths and places beyond the end.
+    std::vector<std::uint32_t> words(1 + random() % 60);
+    auto const thin = static_cast<unsigned>(random() % 6);
+    for (std::uint32_t& word : words) {
+      word = static_cast<std::uint32_t>(random());
+      for (unsigned i = 0; i < thin; ++i) { word &= static_cast<std::uint32_t>(random()); }
+    }
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> chunks(random() % 6);
+    for (auto& [from, bits] : chunks) {
+      from = static_cast<std::uint32_t>(random() % 2200);
+      bits = static_cast<std::uint32_t>(random() % (round % 9 == 0 ? 65535 : 900));
+    }
+    CAPTURE(round);
+    check_windows<128>(words, chunks);
+    check_windows<512>(words, chunks);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/types.hpp>
 
+#include <bit>
 #include <cstdint>
 
 namespace tersum::inline v0 {
@@ -48,6 +49,15 @@ struct magnitude_counts {
   std::uint64_t const limit = 31 * (2 * sum + count);
   std::uint64_t reach       = std::uint64_t{count} * 129;
   std::uint32_t order       = 0;
+#if !defined(__CUDA_ARCH__)
+  // The loop would stop here at the earliest.
+  auto const longer =
+    static_cast<int>(std::bit_width(limit)) - static_cast<int>(std::bit_width(reach));
+  if (longer > 0) {
+    order = static_cast<std::uint32_t>(longer > 30 ? 30 : longer);
+    reach <<= order;
+  }
+#endif
   while (reach <= limit && order < 30) {
     reach *= 2;
     ++order;

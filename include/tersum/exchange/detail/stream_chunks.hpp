@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of streams in an exchange: from the gradient, to the residual, and from the streams of all ranks to the mean. Threads
-//! of the CPU and of kernels call the same functions.
+//! Chunks of streams in an exchange: from the gradient, to the residual, and from the streams of all ranks to the mean, as
+//! threads of kernels have them. On the CPU `cpu/cpu_streams.hpp` does the same.
 
 #pragma once
 

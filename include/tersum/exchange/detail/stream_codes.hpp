@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of an `entropy_codec` one by one: their values, the bits of their codes under a step, and the streams of these. The
-//! same functions are called by threads of the CPU and of kernels.
+//! Chunks of an `entropy_codec` one by one: their values, the bits of their codes under a step, and the streams of these,
+//! value after value. The CPU does the same with vectors, in `cpu/cpu_stream_kernels.hpp`.
 
 #pragma once
 

@@ -9,6 +9,7 @@
 #include <tersum/block/detail/host_machine.hpp>
 #include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stream_kernels.hpp>
 #include <tersum/exchange/detail/stream_chunks.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/stages.hpp>
@@ -19,7 +20,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Streams on `threads` threads. A chunk is coded again for each step that is tried; the sums of bits are integers, so
+//! @brief Streams on `threads` threads. The bits of a chunk are counted for each step that is tried; their sums are integers, so
 //! the order of threads is not seen.
 template <class Codec, class Element>
 class cpu_streams {
@@ -30,7 +31,7 @@ class cpu_streams {
               stream_set const& set,
               std::uint32_t* words,
               bool of_mean = false)
-    : threads_{work.threads}, args_{work.args},
+    : threads_{work.threads}, instructions_{work.instructions}, args_{work.args},
       span_{set, work.plan.memory_of_streams(work.args.parts.gathered, of_mean), words}
   {
   }
@@ -38,10 +39,20 @@ class cpu_streams {
   //! The gradient, with what was kept.
   void fill() const
   {
+    [[maybe_unused]] float const weight = weight_of_kept(args_);
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
-      for (std::uint32_t quad = 0; quad < quads; ++quad) {
-        fill_quad(machine, args_, span_, stream, index, quad);
+      chunk_entry const entry   = args_.table[span_.set.chunk(stream, index)];
+      Element const* const from = args_.gradient + entry.offset;
+      float* const to           = values(stream, index);
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        to[i] = to_float(from[i]);
+        if constexpr (feeds_back<Codec>) {
+          float const kept = to_float(args_.residual[entry.offset + i]);
+          to[i] =
+            args_.codec.feedback.before(machine, to[i], weighed<Codec>(machine, weight, kept));
+        }
       }
+      std::fill(to + entry.length, to + size, 0.0f);
     });
   }
 
@@ -49,7 +60,7 @@ class cpu_streams {
   void encode() const
   {
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
-      *span_.bits(stream, index) = peak_of(machine, span_.values(stream, index));
+      *span_.bits(stream, index) = find_peak<size>(instructions_, values(stream, index));
     });
     for (std::uint32_t stream = 0; stream < span_.set.streams; ++stream) { encode(stream); }
   }
@@ -57,25 +68,32 @@ class cpu_streams {
   //! Where the bits of all chunks begin; whether a value was not finite.
   void find_chunks() const
   {
-    for (std::uint32_t part = 0; part < span_.set.streams * span_.set.copies; ++part) {
-      std::uint32_t next = 0;
-      for (std::uint32_t index = 0; index < span_.set.chunks_of(part / span_.set.copies); ++index) {
-        std::uint32_t const length = machine.load(span_.length(part, index));
-        *span_.bits(part, index)   = next;
-        if (length == stream_set::not_finite) {
-          raise_flag(args_);
-        } else {
-          next += length;
-        }
-      }
-    }
+    parallel_for(threads_, span_.set.streams * span_.set.copies, [&](std::uint64_t part) {
+      if (!find_places(static_cast<std::uint32_t>(part))) { raise_flag(args_); }
+    });
   }
 
+  //! What the codes lost, to the residual.
   void keep() const
   {
+    using kept_type    = residual_element<Codec>;
+    float const weight = weight_of_kept(args_);
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
-      for (std::uint32_t quad = 0; quad < quads; ++quad) {
-        keep_quad(machine, args_, span_, stream, index, quad);
+      std::uint64_t const chunk = span_.set.chunk(stream, index);
+      chunk_entry const entry   = args_.table[chunk];
+      bool const finer          = has_finer_step(machine, args_, span_, stream, index);
+      bool const sent           = machine.load(span_.length(stream, index)) != 0;
+      float const step          = sent ? bits_float(span_.part(stream)[finer ? 1 : 0]) : 0.0f;
+      std::uint32_t const draw  = draw_of_kept(args_, chunk, args_.rank);
+      float const* const all    = values(stream, index);
+      float own[span_type::size];
+      find_sent<size>(instructions_, all, inverse_of(step), step, own);
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        kept_type& kept    = args_.residual[entry.offset + i];
+        float const before = weighed<Codec>(machine, weight, to_float(kept));
+        float const lost   = machine.subtract(all[i], own[i]);
+        float const next   = args_.codec.feedback.after(machine, all[i], lost, before);
+        kept               = kept_value<kept_type>(next, draw + i * draw_stride);
       }
     });
   }
@@ -83,8 +101,11 @@ class cpu_streams {
   //! Streams to sums.
   void add() const
   {
-    each_chunk([&](std::uint32_t stream, std::uint32_t index) {
-      add_chunk<Codec::chunk_size>(machine, span_, stream, index);
+    std::uint32_t const streams = span_.set.streams;
+    std::uint64_t const groups  = (span_.set.chunks_of(0) + group - 1) / group;
+    parallel_for(threads_, groups * streams, [&](std::uint64_t i) {
+      add_group(static_cast<std::uint32_t>(i % streams),
+                static_cast<std::uint32_t>(i / streams) * group);
     });
   }
 
@@ -92,15 +113,30 @@ class cpu_streams {
   void give_back() const
   {
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
-      for (std::uint32_t quad = 0; quad < quads; ++quad) {
-        return_quad(machine, args_, span_, stream, index, quad);
+      chunk_entry const entry = args_.table[span_.set.chunk(stream, index)];
+      float const* const from = values(stream, index);
+      Element* const to       = args_.gradient + entry.offset;
+      if (find_peak<size>(instructions_, from) >= 0x7f800000u) { raise_flag(args_); }
+      for (std::uint32_t i = 0; i < entry.length; ++i) {
+        to[i] = finite_from_float<Element>(from[i]);
       }
     });
   }
 
  private:
   static constexpr host_machine machine{};
-  static constexpr std::uint32_t quads = span_type::size / 4;
+  static constexpr int size = Codec::chunk_size;
+  //! Chunks that a thread adds at once: their sums stay in its cache.
+  static constexpr std::uint32_t group = 16;
+
+  [[nodiscard]] float* values(std::uint32_t stream, std::uint32_t index) const
+  {
+    return span_.values(stream, index).first;
+  }
+  [[nodiscard]] static float inverse_of(float step)
+  {
+    return step > 0.0f ? machine.divide(1.0f, step) : 0.0f;
+  }
 
   template <class Body>
   void each_chunk(Body const& body) const
@@ -112,84 +148,117 @@ class cpu_streams {
     });
   }
 
+  //! @name What is known of a chunk while its step is sought
+  //! The upper half of its word is that of its largest magnitude, the lower half its bits under the step that was tried last.
+  //! @{
+  [[nodiscard]] bool is_finite_chunk(std::uint32_t stream, std::uint32_t index) const
+  {
+    return *span_.bits(stream, index) < 0x7f800000u;
+  }
+  [[nodiscard]] std::uint32_t tried_length(std::uint32_t stream, std::uint32_t index) const
+  {
+    return *span_.bits(stream, index) & 0xffffu;
+  }
+  //! Bits under the step with this inverse.
+  std::uint32_t try_step(std::uint32_t stream, std::uint32_t index, float inverse) const
+  {
+    std::uint32_t& word      = *span_.bits(stream, index);
+    std::uint32_t const peak = word | 0xffffu;
+    word                     = peak ^ 0xffffu;
+    word |= bits_of_chunk<size>(instructions_, values(stream, index), peak, inverse);
+    return word & 0xffffu;
+  }
+  //! @}
+
+  //! Calls body(begin, end) for stretches of the chunks of a stream.
+  template <class Body>
+  void each_stretch(std::uint32_t stream, Body const& body) const
+  {
+    constexpr std::uint64_t stretch = 64;
+    std::uint64_t const chunks      = span_.set.chunks_of(stream);
+    parallel_for(threads_, (chunks + stretch - 1) / stretch, [&](std::uint64_t i) {
+      body(static_cast<std::uint32_t>(i * stretch),
+           static_cast<std::uint32_t>(std::min(chunks, (i + 1) * stretch)));
+    });
+  }
+
   //! Whether the bits of a stream with a step fit. Where they do not, the rest is not counted.
   [[nodiscard]] bool fits_with(std::uint32_t stream, float step) const
   {
-    std::uint64_t all               = 0;
-    constexpr std::uint64_t stretch = 64;
-    std::uint64_t const chunks      = span_.set.chunks_of(stream);
-    parallel_for(threads_, (chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
+    std::uint64_t all   = 0;
+    float const inverse = inverse_of(step);
+    each_stretch(stream, [&](std::uint32_t begin, std::uint32_t end) {
       if (__atomic_load_n(&all, __ATOMIC_RELAXED) > span_.set.bits()) { return; }
       std::uint64_t sum = 0;
-      for (auto i = part * stretch; i < std::min(chunks, (part + 1) * stretch); ++i) {
-        auto const index = static_cast<std::uint32_t>(i);
-        auto const chunk = span_.values(stream, index);
-        sum +=
-          bits_of(machine, chunk, code_chunk(machine, chunk, *span_.bits(stream, index), step));
+      for (std::uint32_t index = begin; index < end; ++index) {
+        sum += try_step(stream, index, inverse);
       }
       __atomic_fetch_add(&all, sum, __ATOMIC_RELAXED);
     });
     return all <= span_.set.bits();
   }
 
-  //! The finest step whose codes fit, as `stream_search` says.
+  //! Keeps the lengths of the step that was tried last.
+  void keep_lengths(std::uint32_t stream) const
+  {
+    each_stretch(stream, [&](std::uint32_t begin, std::uint32_t end) {
+      for (std::uint32_t index = begin; index < end; ++index) {
+        std::uint32_t const length =
+          is_finite_chunk(stream, index) ? tried_length(stream, index) : stream_set::not_finite;
+        machine.store(span_.length(stream, index), static_cast<std::uint16_t>(length));
+      }
+    });
+  }
+
+  //! The finest step whose codes fit, as `stream_search` says, and the lengths of chunks with it.
   void find_step(std::uint32_t stream, stream_search& search) const
   {
-    std::uint32_t peak = 0;
+    search.peak = 0;
     for (std::uint32_t index = 0; index < span_.set.chunks_of(stream); ++index) {
-      std::uint32_t const own = *span_.bits(stream, index);
-      if (own < 0x7f800000u) { peak = std::max(peak, own); }
+      std::uint32_t& word = *span_.bits(stream, index);
+      if (word < 0x7f800000u) { search.peak = std::max(search.peak, word); }
+      word = word >> 16 << 16;
     }
-    std::uint32_t number = 0;
+    keep_lengths(stream);
+    search.number = 0;
     for (std::uint32_t half_of = stream_search::numbers / 2; half_of > 0; half_of /= 2) {
-      float const step = step_of_number(machine, peak, number + half_of);
-      if (step > 0.0f && fits_with(stream, step)) { number += half_of; }
+      float const step = step_of_number(machine, search.peak, search.number + half_of);
+      if (step > 0.0f && fits_with(stream, step)) {
+        search.number += half_of;
+        keep_lengths(stream);
+      }
     }
-    search.peak   = peak;
-    search.number = number;
   }
 
   void encode(std::uint32_t stream) const
   {
-    stream_search& search = span_.memory.searches[stream];
-    find_step(stream, search);
-    float const steps[2]       = {step_of_number(machine, search.peak, search.number),
-                                  step_of_number(machine, search.peak, search.number + 1)};
+    stream_search& search      = span_.memory.searches[stream];
     std::uint32_t* const words = span_.part(stream);
-    std::uint32_t const chunks = span_.set.chunks_of(stream);
     std::fill_n(words, span_.set.words, 0u);
-    words[0] = float_bits(steps[0]);
-    words[1] = float_bits(steps[1]);
-    parallel_for(threads_, chunks, [&](std::uint64_t i) {
-      auto const index         = static_cast<std::uint32_t>(i);
-      auto const chunk         = span_.values(stream, index);
-      std::uint32_t const peak = *span_.bits(stream, index);
-      auto const length        = [&](float step) {
-        return bits_of(machine, chunk, code_chunk(machine, chunk, peak, step));
-      };
-      auto const coarse = peak < 0x7f800000u ? length(steps[0]) : stream_set::not_finite;
-      machine.store(span_.length(stream, index), static_cast<std::uint16_t>(coarse));
-      *span_.bits(stream, index) = length(steps[1]);
-    });
-    take_finer(stream, search, steps[1] > 0.0f);
-    parallel_for(threads_, chunks, [&](std::uint64_t i) {
+    find_step(stream, search);
+    float const steps[2] = {step_of_number(machine, search.peak, search.number),
+                            step_of_number(machine, search.peak, search.number + 1)};
+    words[0]             = float_bits(steps[0]);
+    words[1]             = float_bits(steps[1]);
+    take_finer(stream, search, inverse_of(steps[1]));
+    find_places(stream);
+    parallel_for(threads_, span_.set.chunks_of(stream), [&](std::uint64_t i) {
       auto const index           = static_cast<std::uint32_t>(i);
       std::uint32_t const length = machine.load(span_.length(stream, index));
       if (length == 0 || length == stream_set::not_finite) { return; }
-      auto const chunk = span_.values(stream, index);
       bool const finer = has_finer_step(machine, args_, span_, stream, index);
-      write_codes(machine,
-                  chunk,
-                  code_chunk(machine, chunk, machine.divide(1.0f, steps[finer ? 1 : 0])),
-                  finer,
-                  words + span_.set.head,
-                  *span_.bits(stream, index));
+      write_chunk<size>(instructions_,
+                        values(stream, index),
+                        inverse_of(steps[finer ? 1 : 0]),
+                        finer,
+                        words + span_.set.head,
+                        *span_.bits(stream, index));
     });
   }
 
-  //! Gives chunks the finer step, one after the other in their turn, until one has no room. Then `bits` says where the bits of
-  //! chunks begin instead of how many the finer step takes.
-  void take_finer(std::uint32_t stream, stream_search& search, bool is_step) const
+  //! Gives chunks the finer step, one after the other in their turn, until one has no room.
+  //! @param inverse  One over that step; 0 if there is none.
+  void take_finer(std::uint32_t stream, stream_search& search, float inverse) const
   {
     std::uint32_t const chunks = span_.set.chunks_of(stream);
     std::uint64_t used         = 0;
@@ -199,27 +268,81 @@ class cpu_streams {
       used += length == stream_set::not_finite ? 0u : length;
       if (span_.set.turn(stream, index, args_.header->step) == 0) { first = index; }
     }
-    search.finer = 0;
-    while (is_step && search.finer < chunks) {
-      std::uint32_t const index  = (first + search.finer) % chunks;
-      std::uint32_t const length = machine.load(span_.length(stream, index));
-      if (length != stream_set::not_finite) {
-        std::uint32_t const next = *span_.bits(stream, index);
-        if (used - length + next > span_.set.bits()) { break; }
-        used = used - length + next;
-        machine.store(span_.length(stream, index), static_cast<std::uint16_t>(next));
+    auto const in_turn = [&](std::uint64_t turn) {
+      return static_cast<std::uint32_t>((first + turn) % chunks);
+    };
+    // How many threads try it before it is known where the room ends.
+    std::uint32_t const at_once = threads_ > 1 ? 64 * static_cast<std::uint32_t>(threads_) : 1;
+    search.finer                = 0;
+    for (std::uint32_t tried = 0; inverse > 0.0f && search.finer < chunks; ++search.finer) {
+      if (search.finer == tried) {
+        std::uint32_t const more = std::min(at_once, chunks - tried);
+        parallel_for(
+          threads_, more, [&](std::uint64_t i) { try_step(stream, in_turn(tried + i), inverse); });
+        tried += more;
       }
-      ++search.finer;
+      std::uint32_t const index = in_turn(search.finer);
+      if (!is_finite_chunk(stream, index)) { continue; }
+      std::uint32_t const next     = tried_length(stream, index);
+      std::uint64_t const all_with = used - machine.load(span_.length(stream, index)) + next;
+      if (all_with > span_.set.bits()) { break; }
+      used = all_with;
+      machine.store(span_.length(stream, index), static_cast<std::uint16_t>(next));
     }
-    std::uint32_t from = 0;
-    for (std::uint32_t index = 0; index < chunks; ++index) {
-      std::uint32_t const length = machine.load(span_.length(stream, index));
-      *span_.bits(stream, index) = from;
-      from += length == stream_set::not_finite ? 0u : length;
+  }
+
+  //! Where the bits of the chunks of a part begin.
+  //! @return  Whether all values are finite.
+  bool find_places(std::uint32_t part) const
+  {
+    bool finite        = true;
+    std::uint32_t next = 0;
+    for (std::uint32_t index = 0; index < span_.set.chunks_of(part / span_.set.copies); ++index) {
+      std::uint32_t const length = machine.load(span_.length(part, index));
+      *span_.bits(part, index)   = next;
+      if (length == stream_set::not_finite) {
+        finite = false;
+      } else {
+        next += length;
+      }
+    }
+    return finite;
+  }
+
+  //! What `add_chunk` does, of up to `group` chunks of a stream from this one on.
+  void add_group(std::uint32_t stream, std::uint32_t begin) const
+  {
+    std::uint32_t const chunks = span_.set.chunks_of(stream);
+    std::uint32_t const count  = std::min(chunks - std::min(begin, chunks), group);
+    float const share          = machine.divide(1.0f, static_cast<float>(span_.set.copies));
+    read_item items[group];
+    bool finite[group];
+    for (std::uint32_t i = 0; i < count; ++i) {
+      items[i].sums = values(stream, begin + i);
+      finite[i]     = true;
+      std::fill_n(items[i].sums, size, 0.0f);
+    }
+    for (std::uint32_t copy = 0; copy < span_.set.copies; ++copy) {
+      std::uint32_t const part         = stream * span_.set.copies + copy;
+      std::uint32_t const* const words = span_.part(part);
+      for (std::uint32_t i = 0; i < count; ++i) {
+        std::uint32_t const length = machine.load(span_.length(part, begin + i));
+        finite[i]                  = finite[i] && length != stream_set::not_finite;
+        items[i].from              = *span_.bits(part, begin + i);
+        items[i].bits              = finite[i] ? length : 0u;
+      }
+      float const steps[2] = {machine.multiply(bits_float(words[0]), share),
+                              machine.multiply(bits_float(words[1]), share)};
+      add_chunks<size>(
+        words + span_.set.head, span_.set.words - span_.set.head, steps, {items, count});
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!finite[i]) { std::fill_n(items[i].sums, size, bits_float(0x7fffffffu)); }
     }
   }
 
   int threads_;
+  instruction_set instructions_;
   exchange_args<Codec, Element> const& args_;
   span_type span_;
 };
