@@ -68,15 +68,16 @@ struct cuda_tuning {
   //! @name Blocks that share a multiprocessor at least, which bounds their registers
   //! The most for which nothing spills on any architecture (docs/developer/codegen.md).
   //! @{
-  int select_blocks           = 4;  //!< Of a selection, of one width,
-  int select_blocks_of_widths = 3;  //!< and of several.
-  int encode_blocks_of_widths = 9;  //!< Codes of several widths: encoding
-  int decode_blocks_of_widths = 9;  //!< and, of parts, decoding.
-  int owner_blocks            = 8;  //!< What the owners of parts keep, without a metric.
-  int product_blocks          = 3;  //!< Low rank: products with a factor,
-  int factor_blocks           = 2;  //!< orthonormal columns,
-  int rebuild_blocks          = 4;  //!< the mean and what it leaves,
-  int small_blocks            = 8;  //!< and what only copies.
+  int select_blocks           = 4;   //!< Of a selection, of one width,
+  int select_blocks_of_widths = 3;   //!< and of several.
+  int encode_blocks_of_widths = 9;   //!< Codes of several widths: encoding
+  int decode_blocks_of_widths = 9;   //!< and decoding; sums by butterflies, of one width, too;
+  int decode_blocks           = 10;  //!< decoding whole chunks of parts, of up to 4 bits.
+  int owner_blocks            = 8;   //!< What the owners of parts keep, without a metric.
+  int product_blocks          = 3;   //!< Low rank: products with a factor,
+  int factor_blocks           = 2;   //!< orthonormal columns,
+  int rebuild_blocks          = 4;   //!< the mean and what it leaves,
+  int small_blocks            = 8;   //!< and what only copies.
   //! @}
 };
 

@@ -9,7 +9,6 @@
 #if !defined(__CUDACC__)
 #error "tersum/block/cuda_context.cuh needs nvcc; include <tersum/tersum.hpp> from other compilers"
 #endif
-
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #error "tersum: kernels need sm_80 or later"
 #endif
@@ -17,6 +16,7 @@
 #include <tersum/block/block_context.hpp>
 #include <tersum/block/detail/cuda_floats.cuh>
 #include <tersum/block/detail/cuda_grid.cuh>
+#include <tersum/block/detail/cuda_rows.cuh>
 #include <tersum/config.hpp>
 #include <tersum/types.hpp>
 
@@ -26,7 +26,7 @@
 namespace tersum::inline v0 {
 
 //! @brief This thread of a CUDA kernel; every member is one or two instructions. tests/support/emulator.hpp is its host twin.
-struct cuda_context : detail::cuda_floats, detail::cuda_grid {
+struct cuda_context : detail::cuda_floats, detail::cuda_grid, detail::cuda_rows {
   __device__ __forceinline__ unsigned thread_rank() const { return threadIdx.x; }
   __device__ __forceinline__ unsigned block_threads() const { return blockDim.x; }
   __device__ __forceinline__ std::uint32_t block_rank() const { return blockIdx.x; }

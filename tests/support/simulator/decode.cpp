@@ -192,6 +192,9 @@ class decoder {
     text            = text.substr(1, text.size() - 2);
     auto const plus = text.find('+');
     if (plus != std::string_view::npos) {
+      if (std::count(to.what->form.begin(), to.what->form.end(), 'a') > 1) {
+        fail("an offset where there are several addresses");
+      }
       std::uint64_t offset = 0;
       if (!parse_number(text.substr(plus + 1), offset)) { fail(text, " is not an address"); }
       to.offset = static_cast<std::int64_t>(offset);
@@ -265,6 +268,7 @@ class decoder {
         i.destinations = i.operands;
       }
     }
+    result_.copies_shared = result_.copies_shared || opcode.starts_with("cp.async.bulk.global.");
     if (what.bytes != 0 && (what.where == space::shared || what.where == space::generic)) {
       result_.shared_granule = std::min<unsigned>(result_.shared_granule, what.bytes);
     }

@@ -21,7 +21,8 @@ class grid_run {
     : shape_{shape}, state_{kernel,
                             parameters,
                             shared_memory{kernel.static_shared + shape.dynamic_shared,
-                                          kernel.shared_granule}}
+                                          kernel.shared_granule,
+                                          kernel.copies_shared}}
   {
     state_.overlaps             = shape.overlaps;
     std::uint32_t const threads = shape.block[0] * shape.block[1] * shape.block[2];

@@ -7,6 +7,7 @@
 #include "fault.hpp"
 #include "memory.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <mutex>
@@ -19,6 +20,8 @@ namespace {
 constexpr std::align_val_t alignment{256};
 
 constexpr unsigned warp_of(unsigned thread) { return thread / 32; }
+
+constexpr std::size_t most_threads = 1024;  // of a block
 
 }  // namespace
 
@@ -107,10 +110,11 @@ std::uint64_t global_memory::behind_mapping(std::uint64_t address) const
   return found->second + (address & 0xffffffff);
 }
 
-shared_memory::shared_memory(std::size_t bytes, unsigned granule)
+shared_memory::shared_memory(std::size_t bytes, unsigned granule, bool copied)
   : data_(bytes, std::byte{0xCD}),
-    records_((bytes + granule - 1) / granule), shift_{
-                                                 static_cast<unsigned>(std::countr_zero(granule))}
+    records_((bytes + granule - 1) / granule), shift_{static_cast<unsigned>(
+                                                 std::countr_zero(granule))},
+    hidden_(copied ? most_threads : 0)
 {
 }
 
@@ -150,8 +154,15 @@ void shared_memory::write(std::uint64_t address, std::size_t bytes, access_time 
 {
   std::uint64_t const begin = (address - first) >> shift_;
   std::uint64_t const end   = (address - first + bytes - 1) >> shift_;
+  for (copy const& c : copies_) {
+    if (address < c.address + c.bytes && c.address < address + bytes) {
+      fail("writes shared memory that a copy of thread ", c.thread, " still reads");
+    }
+  }
   for (std::uint64_t i = begin; i <= end; ++i) {
     record& r = records_[i];
+    r.shown   = false;
+    if (!hidden_.empty()) { hidden_[when.thread].push_back(static_cast<std::uint32_t>(i)); }
     if (update && r.write_epoch < first_epoch_) {
       fail("updates shared memory that nobody has written");
     }
@@ -172,6 +183,49 @@ void shared_memory::write(std::uint64_t address, std::size_t bytes, access_time 
     r.writer      = when.thread;
     r.updated     = update;
   }
+}
+
+void shared_memory::show(access_time when)
+{
+  if (hidden_.empty()) { return; }
+  for (std::uint32_t const i : hidden_[when.thread]) {
+    record& r = records_[i];
+    if (r.writer != when.thread) { continue; }
+    r.shown      = true;
+    r.show_epoch = when.epoch;
+    r.show_turn  = when.turn;
+  }
+  hidden_[when.thread].clear();
+}
+
+void shared_memory::begin_copy(std::uint64_t address, std::size_t bytes, access_time when)
+{
+  read(address, bytes, when);
+  std::uint64_t const begin = (address - first) >> shift_;
+  std::uint64_t const end   = (address - first + bytes - 1) >> shift_;
+  for (std::uint64_t i = begin; i <= end; ++i) {
+    record const& r = records_[i];
+    if (!r.shown) {
+      fail("copies shared memory that thread ",
+           r.writer,
+           " wrote with no fence of the proxy behind it");
+    }
+    bool const same_warp = warp_of(r.writer) == warp_of(when.thread);
+    if (r.show_epoch == when.epoch && r.writer != when.thread &&
+        (!same_warp || r.show_turn == when.turn)) {
+      fail("copies shared memory, with no barrier behind the fence of thread ", r.writer);
+    }
+  }
+  copies_.push_back({address, bytes, when.thread});
+}
+
+void shared_memory::end_copy(std::uint64_t address, std::size_t bytes, access_time when)
+{
+  auto const at = std::find_if(copies_.begin(), copies_.end(), [&](copy const& c) {
+    return c.address == address && c.bytes == bytes && c.thread == when.thread;
+  });
+  copies_.erase(at);
+  read(address, bytes, when);
 }
 
 }  // namespace tersum::simulator

@@ -124,10 +124,15 @@ class shared_memory {
   static constexpr std::uint64_t first = 1024;
 
   //! @param granule  bytes of the narrowest access, a power of two: races are looked for in such pieces
-  shared_memory(std::size_t bytes, unsigned granule);
+  //! @param copied   Whether there are bulk copies out of it.
+  shared_memory(std::size_t bytes, unsigned granule, bool copied);
 
   //! Another block: nothing of it is written yet.
-  void begin_block(std::uint32_t epoch) { first_epoch_ = epoch; }
+  void begin_block(std::uint32_t epoch)
+  {
+    first_epoch_ = epoch;
+    for (auto& granules : hidden_) { granules.clear(); }
+  }
 
   [[nodiscard]] std::byte* data(std::uint64_t address) { return data_.data() + (address - first); }
   [[nodiscard]] std::size_t size() const { return data_.size(); }
@@ -143,6 +148,17 @@ class shared_memory {
   //! other, and find something written.
   void write(std::uint64_t address, std::size_t bytes, access_time when, bool update = false);
 
+  //! @name Bulk copies, which read through another proxy
+  //! @{
+
+  //! What a thread has written so far is there for copies that begin behind a barrier.
+  void show(access_time when);
+
+  //! Throws `fault` where a copy that this thread issues would read what it must not. It reads until it ends.
+  void begin_copy(std::uint64_t address, std::size_t bytes, access_time when);
+  void end_copy(std::uint64_t address, std::size_t bytes, access_time when);
+  //! @}
+
  private:
   // What was last done to one granule.
   struct record {
@@ -150,12 +166,22 @@ class shared_memory {
     std::uint32_t read_epoch = 0, read_turn = 0;
     std::uint16_t writer = 0, reader = 0;
     bool updated = false, lanes_read = false, warps_read = false;  // several of them
+    bool shown               = false;  // what was written, by the writer
+    std::uint32_t show_epoch = 0, show_turn = 0;
+  };
+  struct copy {
+    std::uint64_t address;
+    std::size_t bytes;
+    std::uint16_t thread;
   };
 
   std::vector<std::byte> data_;
   std::vector<record> records_;
   unsigned shift_;
   std::uint32_t first_epoch_ = 1;
+  std::vector<copy> copies_;
+  // Granules that each thread has written since it last showed any.
+  std::vector<std::vector<std::uint32_t>> hidden_;
 };
 
 }  // namespace tersum::simulator

@@ -77,6 +77,24 @@ void compare_and_swap(warp& w, instruction const& i, lane_set active)
   });
 }
 
+// [to], [from], bytes
+void copy_out(warp& w, instruction const& i, lane_set active)
+{
+  for_lanes(active, [&](unsigned l) {
+    w.copy_out(l, w.lanes(i.slots[0])[l], w.lanes(i.slots[1])[l], w.lanes(i.slots[2])[l]);
+  });
+}
+
+void commit_copies(warp& w, instruction const&, lane_set active) { w.commit_copies(active); }
+
+// How many groups may go on.
+void end_copies(warp& w, instruction const& i, lane_set active)
+{
+  for_lanes(active, [&](unsigned l) { w.end_copies(l, w.lanes(i.slots[0])[l]); });
+}
+
+void show_shared(warp& w, instruction const&, lane_set active) { w.show_shared(active); }
+
 template <std::uint64_t Window, int Sign>
 std::uint64_t moved(std::uint64_t address)
 {
@@ -181,6 +199,11 @@ void add_memory_operations(operation_table& t)
   add_update<[](float a, float b) { return a + b; }, float>(t, ".add.f32");
   add_bit_updates<std::uint32_t>(t, "b32");
   add_bit_updates<std::uint64_t>(t, "b64");
+  t["fence.proxy.async.shared::cta"]               = {.run = &show_shared, .form = ""};
+  t["cp.async.bulk.commit_group"]                  = {.run = &commit_copies, .form = ""};
+  t["cp.async.bulk.wait_group.read"]               = {.run = &end_copies, .form = "s"};
+  t["cp.async.bulk.global.shared::cta.bulk_group"] = {
+    .run = &copy_out, .form = "aas", .where = space::global};
   add_window<0>(t, "global");
   add_window<0>(t, "const");
   add_window<shared_window>(t, "shared");

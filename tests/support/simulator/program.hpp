@@ -108,7 +108,8 @@ struct program {
   std::uint64_t parameter_bytes = 0;
   std::uint64_t static_shared   = 0;  //!< bytes
   std::uint64_t local_bytes     = 0;  //!< of a thread
-  unsigned shared_granule = 16;  //!< bytes of the narrowest access that may go to shared memory
+  unsigned shared_granule = 16;     //!< bytes of the narrowest access that may go to shared memory
+  bool copies_shared      = false;  //!< Whether it has bulk copies out of shared memory.
   std::vector<std::string> contractions{};  //!< what find_contractions said
 };
 

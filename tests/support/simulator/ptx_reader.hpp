@@ -50,9 +50,14 @@ class reader {
   {
     skip_spaces();
     std::size_t end = at_;
-    while (end < text_.size() && !is_space(text_[end]) &&
-           std::string_view{"(){}[]<>;:,=\""}.find(text_[end]) == std::string_view::npos) {
-      ++end;
+    auto const is   = [&](std::size_t at, std::string_view signs) {
+      return at < text_.size() && signs.find(text_[at]) != std::string_view::npos;
+    };
+    while (end < text_.size() && !is_space(text_[end])) {
+      std::size_t const colons =
+        is(end, ":") && is(end + 1, ":") ? 2 : 0;  // of a state space in an opcode
+      if (colons == 0 && is(end, "(){}[]<>;:,=\"")) { break; }
+      end += std::max<std::size_t>(colons, 1);
     }
     return text_.substr(at_, end == at_ && at_ < text_.size() ? 1 : end - at_);
   }

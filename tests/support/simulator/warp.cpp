@@ -21,6 +21,8 @@ std::string describe(lane_set lanes)
   return out.str();
 }
 
+constexpr std::uint64_t bulk_unit = 16;  // bytes
+
 }  // namespace
 
 warp::warp(launch_state& home, std::uint32_t index, std::uint32_t threads)
@@ -43,6 +45,7 @@ void warp::begin()
   turn_    = ++home_.turns;
   left_    = ~std::uint64_t{0};
   std::fill(local_written_.begin(), local_written_.end(), std::uint8_t{0});
+  copies_.clear();
 }
 
 std::string warp::place() const
@@ -166,6 +169,7 @@ void warp::step(group& g)
       }
       break;
     case flow::leave:
+      finish_copies(active);
       leave(active);
       g.lanes &= ~active;
       break;
@@ -265,6 +269,91 @@ bool warp::looked_in_vain(instruction const& i)
   return !news;
 }
 
+access_time warp::now(unsigned lane) const
+{
+  return {home_.epoch, turn_, static_cast<std::uint16_t>(index_ * warp_lanes + lane)};
+}
+
+void warp::show_shared(lane_set active)
+{
+  for_lanes(active, [&](unsigned l) { home_.shared.show(now(l)); });
+}
+
+void warp::copy_out(unsigned lane, std::uint64_t to, std::uint64_t from, std::uint64_t bytes)
+{
+  lane_ = static_cast<int>(lane);
+  if (to % bulk_unit != 0 || from % bulk_unit != 0 || bytes % bulk_unit != 0) {
+    fail("copies ",
+         bytes,
+         " bytes from ",
+         from,
+         " to ",
+         to,
+         ", which are not all multiples of ",
+         bulk_unit);
+  }
+  if (bytes == 0 || !home_.shared.holds(from, bytes)) {
+    fail("copies ",
+         bytes,
+         " bytes of shared memory at ",
+         static_cast<std::int64_t>(from - shared_memory::first),
+         "; the block has ",
+         home_.shared.size());
+  }
+  home_.shared.begin_copy(from, bytes, now(lane));
+  if (copies_.empty()) { copies_.resize(warp_lanes); }
+  copies_[lane].open.push_back({current_, to, from, bytes});
+}
+
+void warp::commit_copies(lane_set active)
+{
+  if (copies_.empty()) { copies_.resize(warp_lanes); }
+  for_lanes(active, [&](unsigned l) {
+    copies_[l].groups.push_back(std::move(copies_[l].open));
+    copies_[l].open.clear();
+  });
+}
+
+void warp::end_copies(unsigned lane, std::uint64_t left)
+{
+  lane_ = static_cast<int>(lane);
+  if (copies_.empty()) { return; }
+  auto& [open, groups, read] = copies_[lane];
+  while (groups.size() > left) {
+    for (bulk_copy& copy : groups.front()) {
+      std::byte const* const row = home_.shared.data(copy.from);
+      copy.row.assign(row, row + copy.bytes);
+      home_.shared.end_copy(copy.from, copy.bytes, now(lane));
+      read.push_back(std::move(copy));
+    }
+    groups.erase(groups.begin());
+  }
+}
+
+void warp::finish_copies(lane_set lanes)
+{
+  if (copies_.empty()) { return; }
+  for_lanes(lanes, [&](unsigned l) {
+    lane_                      = static_cast<int>(l);
+    auto& [open, groups, read] = copies_[l];
+    bool const reads =
+      std::any_of(groups.begin(), groups.end(), [](auto const& group) { return !group.empty(); });
+    if (!open.empty() || reads) { fail("ends while its copies may still read shared memory"); }
+    for (bulk_copy const& copy : read) {
+      for (std::uint64_t at = 0; at < copy.bytes; at += bulk_unit) {
+        std::memcpy(reach(*copy.issued, l, copy.to + at, bulk_unit, access::write),
+                    copy.row.data() + at,
+                    bulk_unit);
+        // As many bytes as a warp stores in a request.
+        bool const request = (at + bulk_unit) % (warp_lanes * bulk_unit) == 0;
+        if (home_.traffic != nullptr && request) { home_.traffic->end_statement(); }
+      }
+      if (home_.traffic != nullptr) { home_.traffic->end_statement(); }
+    }
+    read.clear();
+  });
+}
+
 std::byte* warp::reach(
   instruction const& i, unsigned lane, std::uint64_t address, std::size_t bytes, access how)
 {
@@ -291,12 +380,10 @@ std::byte* warp::reach(
              "; the block has ",
              home_.shared.size());
       }
-      access_time const now{
-        home_.epoch, turn_, static_cast<std::uint16_t>(index_ * warp_lanes + lane)};
       if (how == access::read) {
-        home_.shared.read(address, bytes, now);
+        home_.shared.read(address, bytes, now(lane));
       } else {
-        home_.shared.write(address, bytes, now, how == access::update);
+        home_.shared.write(address, bytes, now(lane), how == access::update);
       }
       if (home_.order != nullptr) { touch(i, address, home_.shared.data(address), bytes, how); }
       if (home_.traffic != nullptr) { home_.traffic->reach_shared(lane, address, bytes); }

@@ -88,6 +88,16 @@ class warp {
 
   void fence(instruction const& i, lane_set active);
 
+  //! @name Bulk copies of a lane
+  //! Out of shared memory, which they read until `end_copies`. They write when the thread ends: it has no way to know before.
+  //! @{
+  void copy_out(unsigned lane, std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
+  void commit_copies(lane_set active);
+  //! All but the last groups of copies have read, so many of them.
+  void end_copies(unsigned lane, std::uint64_t left);
+  void show_shared(lane_set active);
+  //! @}
+
   //! These wait for the end of the kernel before, which has come: but they have to ask.
   void wait_for_kernel_before(lane_set active) { waited_ |= active; }
 
@@ -115,6 +125,20 @@ class warp {
              std::size_t bytes,
              access how);
   bool looked_in_vain(instruction const& i);
+  [[nodiscard]] access_time now(unsigned lane) const;
+  void finish_copies(lane_set lanes);
+
+  // What a copy has read, once it has.
+  struct bulk_copy {
+    instruction const* issued;
+    std::uint64_t to, from, bytes;
+    std::vector<std::byte> row{};
+  };
+  struct lane_copies {
+    std::vector<bulk_copy> open{};                 // in no group yet
+    std::vector<std::vector<bulk_copy>> groups{};  // that may still read
+    std::vector<bulk_copy> read{};
+  };
 
   launch_state& home_;
   std::uint32_t index_;
@@ -127,6 +151,7 @@ class warp {
   std::uint32_t turn_   = 0;  // begins with each barrier of the warp
   std::vector<std::byte> local_;
   std::vector<std::uint8_t> local_written_;
+  std::vector<lane_copies> copies_;  // of each lane, where there are any
   instruction const* current_ = nullptr;
   int lane_                   = -1;
   // Of pieces: what is left of one; what an instruction found where it may wait, and what it found before.

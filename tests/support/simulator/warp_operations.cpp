@@ -119,6 +119,16 @@ void wait_for_kernel_before(warp& w, instruction const&, lane_set active)
 // The next kernel begins when this one has ended, as it may.
 void let_next_begin(warp&, instruction const&, lane_set) {}
 
+// Which lane it is is not said: here the last one.
+void elect(warp& w, instruction const& i, lane_set active)
+{
+  auto const elected = 31U - static_cast<unsigned>(std::countl_zero(active));
+  for_lanes(active, [&](unsigned l) {
+    w.lanes(i.slots[0])[l] = elected;
+    w.lanes(i.slots[1])[l] = l == elected;
+  });
+}
+
 void trap(warp&, instruction const&, lane_set) { fail("the kernel gives up"); }
 
 template <class T>
@@ -157,6 +167,7 @@ void add_warp_operations(operation_table& t)
                                  "fence.acq_rel.sys"}) {
     t[name] = {.run = &fence, .form = ""};
   }
+  t["elect.sync"] = {.run = &elect, .form = "pm", .then = flow::warp_exchange};
   auto const exchange =
     [&](std::string const& name, std::string_view form, handler run, std::uint8_t count = 1) {
       t[name] = {.run = run, .form = form, .then = flow::warp_exchange, .count = count};

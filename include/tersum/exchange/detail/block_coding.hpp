@@ -163,6 +163,25 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
   }
 }
 
+//! @brief Whether the thread that stores what decoding has counted has the row of the chunk copied, too. Counts are summed before the
+//! butterflies then, while threads hold little.
+template <bool Edge, class Codec, class Element, class Context>
+inline constexpr bool ends_with_row =
+  saturates<Codec>&& own_chunk<Codec>::in_warp && !decodes_on_tiles<Codec> &&
+  stores_rows<Edge, Codec, Element, Context>;
+
+//! @brief Sums over the chunk of what its threads have counted, on thread 0, and where chunks lie in warps on all of them.
+template <class Codec, class Context>
+TERSUM_BODY void sum_counts(Context const& ctx,
+                            own_chunk<Codec> const& mine,
+                            float* storage,
+                            [[maybe_unused]] std::uint32_t& squares,
+                            std::uint32_t& at_limit)
+{
+  at_limit = chunk_sum(ctx, at_limit, mine, storage);
+  if constexpr (tracks<Codec>) { squares = chunk_sum(ctx, squares, mine, storage); }
+}
+
 //! @brief Decodes a thread's coordinates of a chunk by butterflies and an exchange through shared memory.
 template <bool Edge, class Codec, class Element, class Context>
 TERSUM_BODY void decode_coordinates(Context const& ctx,
@@ -187,6 +206,9 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
       });
     }
     codes.inspect<Codec>(ctx, squares, at_limit);
+    if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+      sum_counts(ctx, mine, storage, squares, at_limit);
+    }
     codes.to_floats(ctx, v);
     // As below: up to 256 coordinates no sum of the offsets, or of less, is beyond 2^24, so that all of them are exact.
     constexpr bool gathers = Codec::rotates_chunks && Codec::chunk_size <= 256;
@@ -210,6 +232,9 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
                       words,
                       squares,
                       at_limit);
+    if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+      sum_counts(ctx, mine, storage, squares, at_limit);
+    }
     values::unpack(ctx, words, v);
     // Narrow lanes keep their offset through the inverse transform, which adds it up in the coordinates whose index bits
     // of the remaining butterflies are all zero. Index bits 3 and up number threads; bits 0 to 2 and the two highest
@@ -245,14 +270,22 @@ TERSUM_BODY void decode_coordinates(Context const& ctx,
       : 0;
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
-    v[i] =
-      Context::multiply(v[i], Context::from_bits(step_bits ^ ((word << (31 - i)) & 0x80000000u)));
+    if constexpr (flips_by_predicates<Edge, Codec>) {
+      v[i] = Context::multiply(flip_sign(v[i], word, i), Context::from_bits(step_bits));
+    } else {
+      v[i] =
+        Context::multiply(v[i], Context::from_bits(step_bits ^ ((word << (31 - i)) & 0x80000000u)));
+    }
   }
   if constexpr (Codec::rotates_all) {
     store_coordinates<false>(ctx, args.rotated, mine, v);
   } else {
     leave_metric<Edge>(ctx, args, mine, v);
-    store_coordinates<Edge>(ctx, args.gradient, mine, v);
+    if constexpr (ends_with_row<Edge, Codec, Element, Context>) {
+      put_row(ctx, mine, storage, v);
+    } else {
+      store_row<Edge>(ctx, args.gradient, mine, storage, v);
+    }
   }
 }
 
@@ -290,10 +323,16 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
   }
 
   if constexpr (saturates<Codec>) {
-    hadamard::synchronize(ctx);
-    at_limit = chunk_sum(ctx, at_limit, mine, storage);
-    if constexpr (tracks<Codec>) { squares = chunk_sum(ctx, squares, mine, storage); }
-    if (mine.active && mine.thread == 0) {
+    constexpr bool row = ends_with_row<Edge, Codec, Element, Context>;
+    bool stores        = mine.active && mine.thread == 0;
+    if constexpr (row) {
+      stores = has_row(ctx, mine);
+    } else {
+      hadamard::synchronize(ctx);
+      sum_counts(ctx, mine, storage, squares, at_limit);
+    }
+    if (stores) {
+      if constexpr (row) { copy_row(ctx, args.gradient, mine, storage); }
       if constexpr (delays<Codec>) {
         if (ctx.load(flag_of(args, mine.chunk)) != 0) {
           raise_flag(args);
@@ -303,6 +342,7 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
       }
       ctx.store(&args.steps[mine.chunk].saturated, at_limit);
       if constexpr (tracks<Codec>) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
+      if constexpr (row) { ctx.end_rows(); }
     }
   }
 }

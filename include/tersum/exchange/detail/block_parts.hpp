@@ -134,11 +134,13 @@ struct own_part {
   }
 
   //! Values in wire order to the loaded arrangement: back to the basis of the gradient.
+  //! @tparam ByPredicates  See `block_hadamard::apply_signs`.
+  template <bool ByPredicates = false>
   TERSUM_BODY void rotate_back(float (&v)[32]) const
   {
     if constexpr (rotates) {
       hadamard::to_loaded(ctx, v, storage, mine.thread, mine.first);
-      finish_backward(ctx, args, mine, storage, v);
+      finish_backward<ByPredicates>(ctx, args, mine, storage, v);
       TERSUM_UNROLL
       for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(v[i], unit); }
     }

@@ -281,11 +281,11 @@ TERSUM_BODY void decode_parts(Context const& ctx,
       own.add(own.part_of(args.parts.gathered, static_cast<std::uint64_t>(rank)), share, v);
     }
   }
-  own.rotate_back(v);
+  own.template rotate_back<flips_by_predicates<Edge, Codec>>(v);
   if constexpr (codes_differences<Codec>) {
     // A difference that is not finite leaves what all ranks hold as it was.
     bool const moves = scale > 0.0f && is_finite(scale);
-    if constexpr (Edge) {
+    if constexpr (Edge || own_chunk<Codec>::threads < 32) {  // others of the warp go on to barriers
       own.mine.active = own.mine.active && moves;
     } else if (!moves) {
       return;
@@ -297,7 +297,7 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
   }
   leave_metric<Edge>(ctx, args, own.mine, v);
-  store_coordinates<Edge>(ctx, args.gradient, own.mine, v);
+  store_row<Edge>(ctx, args.gradient, own.mine, own.storage, v);
 }
 
 }  // namespace tersum::inline v0::detail

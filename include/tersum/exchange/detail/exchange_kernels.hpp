@@ -60,14 +60,19 @@ struct kernel_of_parts : kernel_of_chunks {
   static constexpr int shared = two_shot_grid<Codec>.shared;
 };
 
+//! @brief Whether blocks on chunks of the gradient may have a bound. In a metric threads need more registers than that leaves.
+template <class Codec>
+inline constexpr bool may_be_bounded =
+  own_chunk<Codec>::in_warp && !in_metric<Codec> &&
+  (codebook<typename Codec::quantizer_type> || on_grid<typename Codec::quantizer_type>);
+
 //! @brief A kernel on chunks of the gradient. If their codes have several widths at least `Blocks` blocks share a multiprocessor. In
 //! a metric, or with feedback, threads need more registers than that leaves.
 template <class Kernel, int cuda_tuning::*Blocks>
 struct kernel_of_widths : Kernel {
   template <class Codec>
   static constexpr bool bounded =
-    several_bits<Codec>&& own_chunk<Codec>::in_warp && !feeds_back<Codec> && !in_metric<Codec> &&
-    (codebook<typename Codec::quantizer_type> || on_grid<typename Codec::quantizer_type>);
+    several_bits<Codec> && !feeds_back<Codec> && may_be_bounded<Codec>;
   template <class Codec, tuning Tuning = tuning{}>
   static constexpr int blocks = bounded<Codec> ? Tuning.cuda.*Blocks : 0;
 };
@@ -129,8 +134,14 @@ struct encode_kernel : first_chunk,
   TERSUM_RUNS(encode_chunks<Edge>(ctx, args, first))
 };
 
+//! What counts and decodes by butterflies would otherwise take more registers.
 template <bool Edge>
 struct decode_kernel : first_chunk, kernel_of_chunks {
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks =
+    !Edge && saturates<Codec> && may_be_bounded<Codec> && !decodes_on_tiles<Codec>
+      ? Tuning.cuda.decode_blocks_of_widths
+      : 0;
   TERSUM_RUNS(decode_chunks<Edge>(ctx, args, first))
 };
 
@@ -147,9 +158,15 @@ struct keep_residual_kernel : first_chunk, kernel_of_parts {
 };
 
 template <bool Edge>
-struct decode_parts_kernel
-  : first_chunk,
-    kernel_of_widths<kernel_of_parts, &cuda_tuning::decode_blocks_of_widths> {
+struct decode_parts_kernel : first_chunk, kernel_of_parts {
+  using widths = kernel_of_widths<kernel_of_parts, &cuda_tuning::decode_blocks_of_widths>;
+  //! Codes of more bits, and shorter chunks, would spill.
+  template <class Codec>
+  static constexpr bool bounded = !Edge && !several_bits<Codec> && may_be_bounded<Codec> &&
+                                  Codec::chunk_size == 1024 && Codec::quantizer_type::bits <= 4;
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks =
+    bounded<Codec> ? Tuning.cuda.decode_blocks : widths::template blocks<Codec, Tuning>;
   TERSUM_RUNS(decode_parts<Edge>(ctx, args, first))
 };
 //! @}

@@ -658,7 +658,7 @@ struct byte_codes {
     std::uint32_t reached       = 0;  // a bit for each code
     TERSUM_UNROLL
     for (int i = 0; i < 8; ++i) {
-      std::uint32_t const minus = (~bytes[i] >> 7) & ones;
+      std::uint32_t const minus = ~(bytes[i] >> 7) & ones;
       std::uint32_t const mask  = (minus << 8) - minus;
       std::uint32_t const size  = (bytes[i] ^ signs ^ mask) + minus;
       reached                   = reached >> 1 | ((size + to_sign) & signs);
