@@ -172,7 +172,7 @@ void add_metric(fingerprint_hash& hash, Metric const& metric)
       for (std::uint64_t const steps : {0u, 20u, 1000u}) {
         hash.add(metric.follow(9.0, 7.0f, 2, steps));
       }
-      hash.add(metric.scale(host_group{}, 3.0f, 7.0f, 5.0f));
+      hash.add(host_group::multiply(3.0f, metric.share(host_group{}, 7.0f, 5.0f)));
     }
     if constexpr (has_update<Metric>) {
       for (float const steps : {0.0f, 1e6f}) {
