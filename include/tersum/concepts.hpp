@@ -127,8 +127,7 @@ template <class T> concept has_owners_only   = requires { requires T::owners_onl
 template <class T> concept has_stored_residual = requires { typename T::stored_residual; }; //!< Optional: in what the state keeps what is kept: float, as without it, bfloat16 or byte_blocks, to which it is rounded at random.
 template <class T> concept has_one_step      = requires { requires T::one_step; };  //!< Optional, true: what is kept serves this exchange only and lies in the workspace.
 template <class T> concept has_scaled        = requires { typename std::bool_constant<T::scaled>; };     //!< Whether the state keeps a scale of each coordinate, zero at first; if so, the next is asked for.
-template <class T> concept has_least         = requires(T const m, float v) {
-  { m.least(detail::any_group{}, v) } -> std::same_as<float>; };       //!< least(arithmetic, largest scale of a chunk): what smaller ones are raised to; above 0, and not above the largest.
+template <class T> concept has_least         = requires(T const m, float v) { { m.least(detail::any_group{}, v) } -> std::same_as<float>; }; //!< least(arithmetic, largest scale of a chunk): what smaller ones are raised to; above 0, and not above the largest.
 template <class T> concept has_update        = requires(T const m, float v) {
   { m.update(detail::any_group{}, v, v, v) } -> std::same_as<float>; }; //!< Optional: update(arithmetic, decoded mean / scale, scale, steps of training before this one): the scale of the next step. Without it the caller writes scales.
 template <class T> concept has_steps_averaged = requires(T const m, float v) {
@@ -145,6 +144,7 @@ template <class T> concept has_tables        = requires {
 template <class T> concept has_levels_of     = requires(T const b, float v, std::uint32_t code) {
   { b.encode(v) } -> std::same_as<std::uint32_t>;             //!< encode(value in root mean squares of the chunk): its code.
   { b.decode(code) } -> std::same_as<float>; };               //!< The level of a code, in the same units.
+template <class T> concept has_ends          = requires { { T::levels() } -> std::convertible_to<float const*>; { T::ends() } -> std::convertible_to<float const*>; }; //!< Optional, beside `encode` and `decode`: `levels`, the 2^bits levels in the order of their codes, and `ends`, 2^bits - 1 ends of cells, ascending, of which a value's code counts those that it is not below; both constant expressions. Vectors then search and look up.
 template <class T> concept has_lines         = requires { typename T::lines; };      //!< Optional: `lines`, by which `encode` and `decode` go as those of `lloyd_max<12>` do; vectors then do, too.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.

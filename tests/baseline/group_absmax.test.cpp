@@ -8,15 +8,20 @@
 #include "support/loopback_run.hpp"
 #include "support/sanitized.hpp"
 
+#include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/baseline/normal_float.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -208,6 +213,66 @@ void check_payload()
       double const gap     = (level<Quantizer>(below + 1) - level<Quantizer>(below)) * scales[i];
       double const allowed = Quantizer::unbiased ? gap : gap / 2;
       CHECK(std::abs(said[i] - value) <= allowed * (1 + 1e-3) + 3e-6 * scales[i]);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE(
+  "[group_absmax] vectors round as `round` does, about every place where its result changes",
+  Quantizer,
+  group_absmax<4, 64, normal_levels, byte_scale, no_dither>,
+  group_absmax<7, 64, normal_levels, byte_scale, no_dither>,
+  group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>,
+  mx_quantizer<e4m3_levels>,
+  group_absmax<8, 64, natural_levels, byte_scale, no_dither>,
+  nvfp4_quantizer)
+{
+  constexpr int size = 512;
+  using codes        = detail::chunk_codes<Quantizer, size>;
+  float const scaled = Quantizer::scale::decode(Quantizer::scale::encode(1));
+  float const to_one = static_cast<float>(detail::block_one) / scaled;
+  auto const fine_of = [&](float value) {
+    return std::min(static_cast<std::uint32_t>(value * to_one), detail::block_one);
+  };
+  auto const round = [](std::uint32_t fine) {
+    return Quantizer::round(fine, 256, Quantizer::mark.data());
+  };
+  std::vector<float> values;
+  for (int i = 0; i + 1 < Quantizer::magnitudes; ++i) {
+    auto const u         = static_cast<std::size_t>(i);
+    std::uint32_t middle = (Quantizer::mark[u] + Quantizer::mark[u + 1]) / 2;
+    for (std::uint32_t const at : {Quantizer::mark[u + 1], middle}) {
+      for (std::uint32_t fine = at > 2 ? at - 2 : 0; fine <= at + 2; ++fine) {
+        auto const value = static_cast<float>(fine) / to_one;
+        if (value <= 1) { values.push_back(value); }
+      }
+    }
+  }
+  for (instruction_set const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    CAPTURE(static_cast<int>(set));
+    if (!cpu_executor{.threads = 1, .instructions = set}.check().ok()) { continue; }
+    // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
+    std::array<float, size> in;
+    for (std::size_t next = 0; next < values.size();) {
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
+        in[i]            = first ? 1.0f : values[std::min(next, values.size() - 1)];
+        if (i % 3 == 1) { in[i] = -in[i]; }
+        next += first ? 0 : 1;
+      }
+      std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
+      CHECK(codes::template encode<no_dither>(set, {}, 0, in.data(), words.data()) == 1);
+      int wrong = 0;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        // A group of 32 positions has eight coordinates of each quarter.
+        std::size_t const within   = i % (size / 4);
+        std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
+        std::uint32_t const code   = tests::code_at(words.data(), Quantizer::bits, position);
+        std::uint32_t const sign   = std::signbit(in[i]) ? 1u << (Quantizer::bits - 1) : 0u;
+        wrong += code != (round(fine_of(std::abs(in[i]))) | sign) ? 1 : 0;
+      }
+      CHECK(wrong == 0);
     }
   }
 }

@@ -81,8 +81,8 @@ struct plain_quantizer {
   }
 };
 
-template <table_codebook Codebook>
-struct plain_codebook {
+template <codebook Codebook>
+requires(has_levels_of<Codebook>) struct plain_codebook {
   static constexpr int bits      = Codebook::bits;
   static constexpr bool unbiased = Codebook::unbiased;
 

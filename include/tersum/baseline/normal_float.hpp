@@ -53,7 +53,7 @@ inline constexpr normal_float_table<Bits> normal_float_ends = [] {
 //! @brief The codebook NF<Bits>: of normal values each level is taken about equally often, and zero is one of them.
 //!
 //! Codes number the levels in ascending order. There is one level more above zero than below, so the codebook is not
-//! symmetric and has the plain form alone; `two_shot_codec`, `gathered_codec` and `sharded_codec` take it for rotated
+//! symmetric; vectors find codes by `ends`. `two_shot_codec`, `gathered_codec` and `sharded_codec` take it for rotated
 //! chunks, with a scale for each chunk as that of `lloyd_max`. In the paper the largest magnitude of a block of 64
 //! has the last level; a rotated chunk has no block, so here the last level is where the error of normal values is least,
 //! at `largest` root mean squares. Frequent levels are not the levels of least error: `lloyd_max` has them.
@@ -68,6 +68,20 @@ struct normal_float {
 
   //! Root mean squares from zero to the last level.
   static constexpr float largest = detail::normal_float_largest[Bits - 2];
+
+  //! @name Tables
+  //! @{
+  //! The levels of all codes, ascending, in root mean squares.
+  [[nodiscard]] static constexpr float const* levels() noexcept
+  {
+    return detail::normal_float_in_rms<Bits>.value;
+  }
+  //! Where their cells end, 2^Bits - 1 ends: midway to the next level, to which such a value belongs.
+  [[nodiscard]] static constexpr float const* ends() noexcept
+  {
+    return detail::normal_float_ends<Bits>.value;
+  }
+  //! @}
 
   //! @brief The code of one value, in root mean squares: that of the nearest level.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t encode(float value) const noexcept
@@ -102,7 +116,8 @@ struct normal_float {
   }
 };
 
-static_assert(codebook<normal_float<4>>, "tersum: must model tersum::codebook");
+static_assert(codebook<normal_float<4>> && has_ends<normal_float<4>>,
+              "tersum: must model tersum::codebook");
 
 //! @brief Levels of `group_absmax`: NF<bits>'s levels below zero, and the same above it.
 //!

@@ -50,6 +50,32 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
   }
 }
 
+//! @brief The same without dither, of magnitudes that may have a fraction: how many of `ups` they reach.
+template <class Quantizer, int Step = 1>
+TERSUM_SIMD words ups_below(floats magnitude, words number = words{})
+{
+  using tree = mark_tree<Quantizer>;
+  if constexpr (width == 4 && tree::count <= 16) {
+    TERSUM_UNROLL
+    for (unsigned i = 0; i + 1 < tree::count; ++i) {
+      number -= (words)(magnitude >= broadcast(static_cast<float>(tree::ups[i])));
+    }
+    return number;
+  } else if constexpr (Step == tree::count) {
+    return number;
+  } else {
+    floats const up = look_up<Step>(tree::up_nodes.data() + Step, number);
+    return ups_below<Quantizer, 2 * Step>(magnitude, number + number - (words)(magnitude >= up));
+  }
+}
+
+//! @brief The larger ones of bits.
+TERSUM_SIMD integers larger(integers a, floats b)
+{
+  auto const bits = (integers)to_bits(b);
+  return bits > a ? bits : a;
+}
+
 //! @brief The bits of the largest magnitude; NaN is above infinity.
 template <int Count>
 TERSUM_SIMD std::uint32_t largest_of(float const* values)
@@ -59,9 +85,11 @@ TERSUM_SIMD std::uint32_t largest_of(float const* values)
     integers const size = (integers)(to_bits(load(values + i)) & 0x7fffffffu);
     largest             = size > largest ? size : largest;
   }
-  std::int32_t result = 0;
-  for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }
-  return static_cast<std::uint32_t>(result);
+  largest = larger(largest, exchange<1>(from_bits((words)largest)));
+  largest = larger(largest, exchange<2>(from_bits((words)largest)));
+  if constexpr (width >= 8) { largest = larger(largest, exchange<4>(from_bits((words)largest))); }
+  if constexpr (width == 16) { largest = larger(largest, exchange<8>(from_bits((words)largest))); }
+  return static_cast<std::uint32_t>(largest[0]);
 }
 
 typedef std::uint8_t bytes __attribute__((vector_size(TERSUM_SIMD_WIDTH)));
@@ -82,9 +110,9 @@ TERSUM_SIMD words load_bytes(std::uint8_t const* from)
 #endif
 }
 
-//! @brief Packs eight codes, which are a byte each, into `Bits` bytes.
-template <int Bits>
-TERSUM_SIMD std::uint64_t pack_bytes(std::uint64_t codes)
+//! @brief Packs eight codes, which are a byte each, into `Bits` bytes; in every lane of 64 bits, if there are several.
+template <int Bits, class Eight>
+TERSUM_SIMD Eight pack_bytes(Eight codes)
 {
   codes = (codes & 0x00ff00ff00ff00ffu) | (codes >> 8 & 0x00ff00ff00ff00ffu) << Bits;
   codes = (codes & 0x0000ffff0000ffffu) | (codes >> 16 & 0x0000ffff0000ffffu) << 2 * Bits;
@@ -102,6 +130,40 @@ TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
   constexpr std::uint64_t mid = ((std::uint64_t{1} << 2 * Bits) - 1) * 0x0000000100000001u;
   std::uint64_t const pairs   = (halves & mid) | (halves >> 2 * Bits & mid) << 16;
   return (pairs & two) | (pairs >> Bits & two) << 8;
+}
+
+//! @brief Packs the codes of a chunk, which are a byte each in its own order.
+template <int Bits, int Size>
+TERSUM_SIMD void pack_chunk(std::uint8_t const* codes, std::uint32_t* to)
+{
+  if constexpr (Bits == 4 && Size / 4 % (8 * width) == 0) {
+    // Eight codes are a word. Those of the four quarters take turns.
+    for (int first = 0; first < Size / 4; first += 8 * width) {
+      words packed[4];
+      TERSUM_UNROLL
+      for (int quarter = 0; quarter < 4; ++quarter) {
+        longs low, high;
+        __builtin_memcpy(&low, codes + quarter * (Size / 4) + first, sizeof(low));
+        __builtin_memcpy(&high, codes + quarter * (Size / 4) + first + sizeof(low), sizeof(high));
+        packed[quarter] = even((words)pack_bytes<Bits>(low), (words)pack_bytes<Bits>(high));
+      }
+      zip(packed);
+      TERSUM_UNROLL
+      for (int w = 0; w < 4; ++w) { store(to + first / 2 + w * width, packed[w]); }
+    }
+  } else {
+    auto* packed = reinterpret_cast<std::uint8_t*>(to);
+    for (int first = 0; first < Size / 4; first += 8) {
+      TERSUM_UNROLL
+      for (int quarter = 0; quarter < 4; ++quarter) {
+        std::uint64_t eight;
+        __builtin_memcpy(&eight, codes + quarter * (Size / 4) + first, sizeof(eight));
+        eight = pack_bytes<Bits>(eight);
+        __builtin_memcpy(packed, &eight, Bits);
+        packed += Bits;
+      }
+    }
+  }
 }
 
 //! @brief Draws the dither of a chunk's values, one byte for each.
@@ -137,42 +199,48 @@ TERSUM_TARGET float encode_blocks(float const* values,
   using scale        = typename Quantizer::scale;
   constexpr int bits = Quantizer::bits;
   for (std::uint32_t i = 0; i < code_words<Quantizer>(Size); ++i) { to[i] = 0; }
-  float const whole = bits_float(largest_of<Size>(values));
+  // What blocks have one of takes few instructions that wait for each other, so all blocks do it at the same time.
+  constexpr int blocks = Size / Quantizer::block;
+  std::uint32_t most[extent(blocks)];
+  std::uint32_t most_of_all = 0;
+  for (int b = 0; b < blocks; ++b) {
+    most[b]     = largest_of<Quantizer::block>(values + b * Quantizer::block);
+    most_of_all = maximum(most_of_all, most[b]);
+  }
+  float const whole = bits_float(most_of_all);
   if (!is_finite(whole)) { return bits_float(0x7fffffffu); }
   if (whole < 0x1p-100f) { return 0.0f; }
+  float inverses[extent(blocks)];
+  for (int b = 0; b < blocks; ++b) {
+    int shift                = 0;
+    int const word           = scale_place<Quantizer, Size>(b * Quantizer::block, shift);
+    std::uint32_t const code = scale::encode(bits_float(most[b]) / whole);
+    to[word] |= code << shift;
+    float const scaled = scale::decode(code) * whole;
+    inverses[b]        = scaled >= least_block ? static_cast<float>(block_one) / scaled : 0.0f;
+  }
   std::uint8_t codes[extent(Size)];
   for (int first = 0; first < Size; first += Quantizer::block) {
-    int shift                = 0;
-    int const word           = scale_place<Quantizer, Size>(first, shift);
-    float const most         = bits_float(largest_of<Quantizer::block>(values + first));
-    std::uint32_t const code = scale::encode(most / whole);
-    to[word] |= code << shift;
-    float const scaled  = scale::decode(code) * whole;
-    float const inverse = scaled >= least_block ? static_cast<float>(block_one) / scaled : 0.0f;
+    floats const inverse = broadcast(inverses[first / Quantizer::block]);
     for (int i = first; i < first + Quantizer::block; i += width) {
-      words const value        = to_bits(load(values + i));
-      floats const size        = from_bits(value & 0x7fffffffu) * broadcast(inverse);
-      integers const magnitude = __builtin_convertvector(size, integers);
-      integers const one       = (integers)broadcast(block_one);
-      words threshold          = broadcast(256u);
-      if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + i) * 2 + 1; }
-      words const number =
-        round_lanes<Quantizer>(magnitude < one ? magnitude : one, (integers)threshold);
+      words const value = to_bits(load(values + i));
+      floats const size = from_bits(value & 0x7fffffffu) * inverse;
+      words number;
+      if constexpr (counts_ups<Quantizer>) {
+        floats const one = broadcast(static_cast<float>(block_one));
+        number           = ups_below<Quantizer>(size < one ? size : one);
+      } else {
+        integers const magnitude = __builtin_convertvector(size, integers);
+        integers const one       = (integers)broadcast(block_one);
+        words threshold          = broadcast(256u);
+        if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + i) * 2 + 1; }
+        number = round_lanes<Quantizer>(magnitude < one ? magnitude : one, (integers)threshold);
+      }
       bytes const out = __builtin_convertvector(number | (value >> 31) << (bits - 1), bytes);
       __builtin_memcpy(codes + i, &out, sizeof(out));
     }
   }
-  auto* packed = reinterpret_cast<std::uint8_t*>(to);
-  for (int first = 0; first < Size / 4; first += 8) {
-    TERSUM_UNROLL
-    for (int quarter = 0; quarter < 4; ++quarter) {
-      std::uint64_t eight;
-      __builtin_memcpy(&eight, codes + quarter * (Size / 4) + first, sizeof(eight));
-      eight = pack_bytes<bits>(eight);
-      __builtin_memcpy(packed, &eight, bits);
-      packed += bits;
-    }
-  }
+  pack_chunk<bits, Size>(codes, to);
   return whole;
 }
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/detail/bits.hpp>
 
 #include <array>
@@ -30,6 +31,31 @@ struct mark_tree {
     return out;
   }();
 
+  //! For each level but the last the least magnitude above it that is rounded up without dither. `round` counts those that a
+  //! magnitude reaches.
+  static constexpr std::array<std::uint32_t, extent(count)> ups = [] {
+    std::array<std::uint32_t, extent(count)> out{};
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint32_t const next = Quantizer::mark[i + 1];
+      out[i]                   = minimum((Quantizer::mark[i] + next) / 2 + 1, next);
+    }
+    return out;
+  }();
+
+  //! Whether that is all of `round`: no magnitude is nearer to what follows the last level.
+  static constexpr bool counts_ups = Quantizer::dither::rounds == 0 && ups[count - 1] > block_one;
+
+  //! These in the order of `nodes`.
+  static constexpr std::array<float, extent(count)> up_nodes = [] {
+    std::array<float, extent(count)> out{};
+    for (std::size_t step = 1; step < count; step *= 2) {
+      for (std::size_t i = 0; i < step; ++i) {
+        out[step + i] = static_cast<float>(ups[(2 * i + 1) * count / (2 * step) - 1]);
+      }
+    }
+    return out;
+  }();
+
   //! All marks but the last, ascending.
   static constexpr std::array<float, extent(count)> marks = [] {
     std::array<float, extent(count)> out{};
@@ -46,5 +72,12 @@ struct mark_tree {
     return out;
   }();
 };
+
+//! @brief Whether a quantizer's codes are found by `ups` alone.
+template <class Quantizer>
+inline constexpr bool counts_ups = [] {
+  if constexpr (!Quantizer::uniform) { return mark_tree<Quantizer>::counts_ups; }
+  return false;
+}();
 
 }  // namespace tersum::inline v0::detail

@@ -191,6 +191,36 @@ TERSUM_SIMD words cell_of(floats magnitude)
   return cell;
 }
 
+//! @brief The results of the steps of a binary search from `Step` on, behind those of the steps before, which `code` holds.
+template <class Quantizer, int Step>
+TERSUM_SIMD words search_ends(floats value, words code)
+{
+  if constexpr (Step < Quantizer::bits) {
+    // The ends of a step lie together, so that long vectors permute them in registers.
+    constexpr int count = 1 << Step;
+    floats const end    = look_up<count>(end_tree<Quantizer>.data() + count, code);
+    return search_ends<Quantizer, Step + 1>(value, code + code - (words)(value >= end));
+  }
+  return code;
+}
+
+//! @brief The code of a value, in root mean squares: how many ends of cells it is not below.
+template <class Quantizer>
+TERSUM_SIMD words code_by_ends(floats value)
+{
+  constexpr int bits = Quantizer::bits;
+  words code{};
+  if constexpr (width == 4 && bits <= 4) {
+    TERSUM_UNROLL
+    for (int k = 0; k + 1 < 1 << bits; ++k) {
+      code -= (words)(value >= broadcast(Quantizer::ends()[k]));
+    }
+    return code;
+  }
+  code -= (words)(value >= broadcast(end_tree<Quantizer>[1]));
+  return search_ends<Quantizer, 1>(value, code);
+}
+
 //! @brief The sums of squares of the groups of a chunk, added up.
 template <int Size>
 TERSUM_SIMD float square_rows(float const* rows)
@@ -237,6 +267,55 @@ TERSUM_SIMD floats level_on_lines(floats place)
 }
 //! @}
 
+//! @brief The codes of a row. `scale` is one over the root mean square. Adds values times their levels to `product`.
+template <class Quantizer>
+TERSUM_SIMD words code_row(floats value, floats scale, floats& product)
+{
+  constexpr int bits = Quantizer::bits;
+  if constexpr (by_ends<Quantizer>) {
+    words const code = code_by_ends<Quantizer>(value * scale);
+    product          = fma(value, look_up<1 << bits>(Quantizer::levels(), code), product);
+    return code;
+  } else {
+    words const v          = to_bits(value);
+    floats const magnitude = from_bits(v & 0x7fffffffu);
+    words number;
+    floats level;
+    if constexpr (has_lines<Quantizer>) {
+      using lines        = typename Quantizer::lines;
+      floats const place = place_on_lines<lines>(magnitude * scale);
+      number             = to_bits(place) - lines::first_place;
+      level              = level_on_lines<lines>(place);
+    } else {
+      number = cell_of<Quantizer>(magnitude * scale);
+      level  = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
+    }
+    product = fma(magnitude, level, product);
+    return number | (v >> 31) << (bits - 1);
+  }
+}
+
+//! @brief The levels of codes, which lie in the low bits.
+template <class Quantizer>
+TERSUM_SIMD floats level_row(words code)
+{
+  constexpr int bits = Quantizer::bits;
+  if constexpr (by_ends<Quantizer>) {
+    return look_up<1 << bits>(Quantizer::levels(), code & ((1u << bits) - 1u));
+  } else {
+    words const number = code & ((1u << (bits - 1)) - 1u);
+    floats level;
+    if constexpr (has_lines<Quantizer>) {
+      using lines = typename Quantizer::lines;
+      level       = level_on_lines<lines>(from_bits(number + lines::first_place));
+    } else {
+      level = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
+    }
+    words const sign = code >> (bits - 1) << 31;
+    return from_bits(to_bits(level) ^ sign);
+  }
+}
+
 //! @brief Encodes rows. Returns the chunk's scale, |v|^2 / <v, levels>, with which the estimate is unbiased. If the energy
 //! is next to nothing the scale is zero, if it is not finite NaN; the codes are then zeros.
 template <class Quantizer, int Size>
@@ -259,21 +338,7 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
       words codes[32];
       floats product{};
       for (int k = 0; k < 32; ++k) {
-        words const v          = to_bits(load(first + k * stride));
-        floats const magnitude = from_bits(v & 0x7fffffffu);
-        words number;
-        floats level;
-        if constexpr (has_lines<Quantizer>) {
-          using lines        = typename Quantizer::lines;
-          floats const place = place_on_lines<lines>(magnitude * scale);
-          number             = to_bits(place) - lines::first_place;
-          level              = level_on_lines<lines>(place);
-        } else {
-          number = cell_of<Quantizer>(magnitude * scale);
-          level  = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
-        }
-        product  = fma(magnitude, level, product);
-        codes[k] = number | (v >> 31) << (bits - 1);
+        codes[k] = code_row<Quantizer>(load(first + k * stride), scale, product);
       }
       words packed[extent(bits)] = {};
       TERSUM_UNROLL
@@ -313,16 +378,7 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
         if (shift + bits > 32) { codes[k] |= packed[word + 1] << (32 - shift); }
       }
       for (int k = 0; k < 32; ++k) {
-        words const number = codes[k] & ((1u << (bits - 1)) - 1u);
-        floats level;
-        if constexpr (has_lines<Quantizer>) {
-          using lines = typename Quantizer::lines;
-          level       = level_on_lines<lines>(from_bits(number + lines::first_place));
-        } else {
-          level = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
-        }
-        words const sign    = codes[k] >> (bits - 1) << 31;
-        floats const value  = from_bits(to_bits(level) ^ sign);
+        floats const value  = level_row<Quantizer>(codes[k]);
         floats const before = load(fresh ? zeros : first + k * stride);
         if constexpr (Rounded) {
           store(first + k * stride, fma(value, broadcast(scale), floats{}) + before);

@@ -16,6 +16,7 @@
 #include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/end_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>

@@ -33,9 +33,14 @@ struct chunk_codes {
     "tersum: include tersum/baseline/group_absmax.hpp, which has the kernels of quantizers of groups");
 };
 
+//! @brief Whether a codebook has, beside its plain form or in its place, one that vectors compute.
+template <class Quantizer>
+inline constexpr bool has_vectors =
+  table_codebook<Quantizer> || has_lines<Quantizer> || has_ends<Quantizer>;
+
 //! @brief The plain form: one value after the other, in the order of the wire.
 template <codebook Quantizer, int Size>
-requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) struct chunk_codes<Quantizer, Size> {
+requires(!has_vectors<Quantizer>) struct chunk_codes<Quantizer, Size> {
   static constexpr int bits = Quantizer::bits;
 
   template <class Dither>
@@ -77,7 +82,7 @@ requires(!table_codebook<Quantizer> && !has_lines<Quantizer>) struct chunk_codes
 
 //! @brief Tables, which vectors look up, or lines.
 template <codebook Quantizer, int Size>
-requires(table_codebook<Quantizer> || has_lines<Quantizer>) struct chunk_codes<Quantizer, Size> {
+requires(has_vectors<Quantizer>) struct chunk_codes<Quantizer, Size> {
   template <class Dither>
   [[nodiscard]] static float encode(
     instruction_set set, dither_key const&, std::uint64_t, float const* rows, std::uint32_t* to)

@@ -99,7 +99,11 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
           set_, args_.header->sign_key, chunk, rotated, rows);
       });
     } else {
-      for (int i = 0; i < size; ++i) { rows[i] = to_float(from[i]); }
+      constexpr int line = 16;
+      for (int first = 0; first < size; first += line) {
+        fetch_beyond<false>(from + first);
+        for (int i = first; i < first + line; ++i) { rows[i] = to_float(from[i]); }
+      }
     }
   }
 
