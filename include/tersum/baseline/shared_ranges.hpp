@@ -35,9 +35,8 @@ struct mean_magnitude_range {
                                                  float const (&x)[Size],
                                                  float (&)[Size]) const
   {
-    return g.sum(static_cast<int>(Size), [&](int i) {
-      return detail::bits_float(detail::float_bits(x[i]) & 0x7fffffffu);
-    });
+    return g.sum(static_cast<int>(Size),
+                 [&](int i) { return detail::bits_float(detail::float_bits(x[i]) & 0x7fffffffu); });
   }
   //! The range of one rank, in units of the gradient.
   [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,
