@@ -133,10 +133,10 @@ template <class T> concept has_update        = requires(T const m, float v) {
 template <class T> concept has_steps_averaged = requires(T const m, float v) {
   { m.steps_averaged(v) } -> std::same_as<float>; };          //!< Optional, steps_averaged(steps before): `update` is that of `kept_diagonal`, which CPU vectors do.
 template <class T> concept has_stored_scale  = requires { typename T::stored_scale; }; //!< Optional: in what the state keeps scales: float, as without it, or bfloat16, to which new scales are rounded at random.
-template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) {
-  { q.encode(v, v, r) } -> std::integral; };                  //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
+template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) { { q.encode(v, v, r) } -> std::integral; }; //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
 template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.
 template <class T> concept has_table         = requires { typename T::table; T::table::lowest; };         //!< Optional: `table`, the `lookup_table` to whose values `encode` rounds as `lookup_quantizer` does; kernels then look up.
+template <class T> concept has_rounds_to     = requires { T::rounds_to.front(); T::rounds_to.back(); };      //!< Optional: `rounds_to`, a constant array of the magnitudes of codes, ascending from 0 to max_level, to which `encode` rounds with 8 fraction_bits as `natural_quantizer` does; CPU vectors then do, too.
 template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
 template <class T> concept has_tables        = requires {
   { T::levels() } -> std::convertible_to<float const*>;       //!< The `magnitudes` levels of one sign, in root mean squares of the chunk, ascending.

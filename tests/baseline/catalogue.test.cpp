@@ -758,6 +758,7 @@ TEST_CASE_TEMPLATE("[catalogue] codes that are powers of two",
   constexpr int most       = Quantizer::max_level;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   Quantizer const quantizer{};
+  tests::check_rounds_to(quantizer);
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     for (float const large : {infinity, 1e38F, 256.0F * most, 256.0F * most + 1}) {
       REQUIRE(quantizer.encode(large, 1.0F, byte) == most);

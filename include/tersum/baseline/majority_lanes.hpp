@@ -41,17 +41,13 @@ struct majority_lanes : guard_lanes<LaneBits> {
   [[nodiscard]] TERSUM_HOST_DEVICE static constexpr std::uint32_t outcome(
     std::uint32_t word, std::uint32_t unanimous) noexcept
   {
-    using lanes          = packed_codes<LaneBits>;
-    std::uint32_t result = 0;
-    TERSUM_UNROLL
-    for (int k = 0; k < lanes::lanes; ++k) {
-      std::uint32_t const votes = (word >> (LaneBits * k)) & lanes::full;
-      std::uint32_t const won   = votes > unanimous   ? 2 * unanimous
-                                  : votes < unanimous ? 0
-                                                      : unanimous;
-      result |= won << (LaneBits * k);
-    }
-    return result;
+    // Half of the values of a lane lie below its highest bit. Adding as much as there is from a number of votes to that bit tells of
+    // all lanes at once whether they have so many; no lane carries, because it holds twice `unanimous`.
+    using lanes                  = packed_codes<LaneBits>;
+    constexpr std::uint32_t half = 1u << (LaneBits - 1);
+    std::uint32_t const least    = (word + lanes::ones * (half - unanimous)) & lanes::signs;
+    std::uint32_t const more     = (word + lanes::ones * (half - 1 - unanimous)) & lanes::signs;
+    return ((least >> (LaneBits - 1)) + (more >> (LaneBits - 1))) * unanimous;
   }
 };
 

@@ -12,6 +12,8 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/uniform_grid.hpp>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0 {
@@ -36,6 +38,15 @@ struct natural_quantizer {
   static constexpr int max_level     = 1 << (Levels - 1);  //!< Codes lie in +-max_level.
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
+
+  //! Magnitudes of codes: 0, 1, 2, 4 up to max_level.
+  static constexpr std::array<std::int32_t, Levels + 1> rounds_to = [] {
+    std::array<std::int32_t, Levels + 1> magnitudes{};
+    for (int level = 0; level < Levels; ++level) {
+      magnitudes[static_cast<std::size_t>(level) + 1] = 1 << level;
+    }
+    return magnitudes;
+  }();
 
   //! @brief The code of one value. `scale` is 256 over the step, which is the range over max_level; `random` a byte.
   [[nodiscard]] TERSUM_HOST_DEVICE std::int32_t encode(float value,

@@ -9,6 +9,7 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/range/square_norm.hpp>
 #include <tersum/reduce/native.hpp>
@@ -34,7 +35,8 @@ struct mean_magnitude_range {
                                                  float const (&x)[Size],
                                                  float (&)[Size]) const
   {
-    return g.sum(static_cast<int>(Size), [&](int i) { return x[i] < 0 ? -x[i] : x[i]; });
+    return g.sum(static_cast<int>(Size),
+                 [&](int i) { return detail::bits_float(detail::float_bits(x[i]) & 0x7fffffffu); });
   }
   //! The range of one rank, in units of the gradient.
   [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed,

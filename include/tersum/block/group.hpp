@@ -96,10 +96,14 @@ class host_group {
   {
     using value = std::remove_cvref_t<decltype(term(0))>;
     value sums[detail::group_lanes]{};
-    for (int i = 0; i < count; ++i) {
-      value& lane = sums[i % detail::group_lanes];
-      lane        = add(lane, term(i));
+    // A loop over sums within one over terms: that one becomes vectors.
+    int const whole = count / detail::group_lanes * detail::group_lanes;
+    for (int first = 0; first < whole; first += detail::group_lanes) {
+      for (int lane = 0; lane < detail::group_lanes; ++lane) {
+        sums[lane] = add(sums[lane], term(first + lane));
+      }
     }
+    for (int i = whole; i < count; ++i) { sums[i - whole] = add(sums[i - whole], term(i)); }
     for (int half_of = detail::group_lanes / 2; half_of > 0; half_of /= 2) {
       for (int i = 0; i < half_of; ++i) { sums[i] = add(sums[i], sums[i + half_of]); }
     }

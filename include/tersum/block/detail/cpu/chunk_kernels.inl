@@ -300,15 +300,42 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const code = low + (up & gap) - limit;
     integers const sign = (integers)to_bits(v) >> 31;
     return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
-  } else {
-    words codes;
-    for (int lane = 0; lane < width; ++lane) {
-      auto const code = quantizer.encode(v[lane], scale, random[lane]);
-      assert(is_code<Quantizer>(code) &&
-             "tersum: encode of a quantizer returned a code beyond its max_level");
-      codes[lane] = static_cast<std::uint32_t>(code + limit) << code_shift<Quantizer>;
+  } else if constexpr (has_rounds_to<Quantizer>) {
+    // As natural_quantizer::encode.
+    constexpr auto& to  = Quantizer::rounds_to;
+    integers const size = (integers)(to_bits(v) & 0x7fffffffu);
+    integers const places =
+      (integers)(rounded_bits<0>(from_bits((words)size), scale) - 0x4b400000u);
+    integers const highest = (integers)broadcast(256u * limit);
+    integers const below   = places < highest ? places : highest;
+    integers const number  = below > 0 ? below : integers{};  // negative where zero meets infinity
+    integers const x       = size > 0x7f800000 ? integers{} : number;
+    integers low           = {};
+    integers gap           = (integers)broadcast(static_cast<std::uint32_t>(to[1]));
+    TERSUM_UNROLL
+    for (std::size_t k = 1; k + 1 < to.size(); ++k) {
+      auto const above = x >= 256 * to[k];
+      low              = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k])) : low;
+      gap = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k + 1] - to[k])) : gap;
     }
-    return codes;
+    integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
+    integers const code = low + (up & gap);
+    integers const sign = (integers)to_bits(v) >> 31;
+    return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
+  } else {
+    // Arrays, not elements of vectors, and no branch: so compilers make vectors of the loop again.
+    float values[width];
+    std::uint32_t bytes[width], fields[width];
+    store(values, v);
+    store(bytes, random);
+    [[maybe_unused]] bool within = true;
+    for (int lane = 0; lane < width; ++lane) {
+      auto const code = quantizer.encode(values[lane], scale, bytes[lane]);
+      within          = within & is_code<Quantizer>(code);
+      fields[lane]    = static_cast<std::uint32_t>(code + limit) << code_shift<Quantizer>;
+    }
+    assert(within && "tersum: encode of a quantizer returned a code beyond its max_level");
+    return load_words(fields);
   }
 }
 

@@ -372,6 +372,16 @@ TERSUM_SIMD void store_values(multiplied<Element, Scale, Keeps> const& at, float
   }
 }
 
+//! @brief to[i] = from[i] for whole vectors.
+template <chunk_pointer From>
+TERSUM_TARGET inline void load_whole(From from, float* to, int count)
+{
+  for (int i = 0; i < count; i += width) {
+    fetch_beyond<false>(from + i);
+    store(to + i, load_values(from + i));
+  }
+}
+
 //! @brief to[i] = values[i], rounded as a mean is, for whole vectors.
 template <chunk_pointer To>
 TERSUM_TARGET inline void store_whole(float const* values, To to, int count)

@@ -251,6 +251,13 @@ void multiply_by_scales(instruction_set set,
   TERSUM_DISPATCH(set, true, multiply_by_scales(from, scales, least, to, count));
 }
 
+//! @brief to[i] = from[i] for a whole chunk.
+template <chunk_pointer From>
+void load_whole(instruction_set set, From from, float* to, int count)
+{
+  TERSUM_DISPATCH(set, true, load_whole(from, to, count));
+}
+
 //! @brief to[i] = values[i] for a whole chunk.
 template <chunk_pointer To>
 void store_whole(instruction_set set, float const* values, To to, int count)

@@ -112,9 +112,9 @@ template <class Codec, class Element>
 template <class From>
 float cpu_measure<Codec, Element>::measure_plainly(std::uint64_t chunk, From from) const
 {
-  float x[extent(size)];
+  alignas(64) float x[extent(size)];
   float scratch[extent(size)];
-  for (int i = 0; i < size; ++i) { x[i] = to_float(from[i]); }
+  load_whole(set_, from, x, size);
   if constexpr (Codec::range_type::measures_rotated && !Codec::rotates_all) {
     args_.codec.rotator.forward(
       host_group{}, x, scratch, rotation_key{args_.header->sign_key, chunk});

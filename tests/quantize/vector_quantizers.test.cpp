@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What vectors make of a quantizer, code by code, against its plain form where chunks lie as the wire format says.
+
+#include "conformance/quantizer_conformance.hpp"
+
+#include <tersum/baseline/natural_quantizer.hpp>
+#include <tersum/baseline/sign_quantizer.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
+#include <tersum/chunk/chunk_order.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/execute/instruction_set.hpp>
+#include <tersum/quantize/detail/coding.hpp>
+#include <tersum/quantize/dither.hpp>
+#include <tersum/reduce/guard_lanes.hpp>
+#include <tersum/reduce/saturating_sum.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+using namespace tersum;
+
+namespace {
+
+// A quantizer of a user: rounds the magnitude down at a threshold, and has branches.
+struct dead_zone {
+  using dither                       = independent;
+  static constexpr int bits          = 3;
+  static constexpr int max_level     = 2;
+  static constexpr int fraction_bits = 8;
+  static constexpr bool unbiased     = false;
+
+  [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
+  {
+    float const place = value * scale;
+    if (place > 384.0f) { return 2; }
+    if (place < -384.0f) { return -2; }
+    if (place > static_cast<float>(random + 64)) { return 1; }
+    return place < -static_cast<float>(random + 64) ? -1 : 0;
+  }
+};
+
+// A quantizer of a user: three magnitudes at unequal distances, to which vectors round as the plain form does.
+struct three_magnitudes {
+  using dither                       = stratified;
+  static constexpr int bits          = 4;
+  static constexpr int max_level     = 7;
+  static constexpr int fraction_bits = 8;
+  static constexpr bool unbiased     = true;
+
+  static constexpr std::array<std::int32_t, 4> rounds_to = {0, 2, 3, 7};
+
+  [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
+  {
+    // In double, which holds every number here.
+    double const exact =
+      std::nearbyint(static_cast<double>(std::fabs(value)) * static_cast<double>(scale));
+    double const place = exact < 256 * 7.0 ? exact : exact >= 256 * 7.0 ? 256 * 7.0 : 0;  // NaN: 0
+    int low = 0, gap = 2;
+    if (place >= 256 * 2.0) { low = 2, gap = 1; }
+    if (place >= 256 * 3.0) { low = 3, gap = 4; }
+    int const code =
+      (2 * random + 1) * static_cast<unsigned>(gap) < 2 * place - 512 * low ? low + gap : low;
+    return std::signbit(value) ? -code : code;
+  }
+};
+
+// Values with scale 2^k, whose products are the places that matter: both zeros, NaN, ties of 1/256, what lies beside 2^-20, levels.
+template <class Quantizer>
+std::vector<float> awkward_values(std::size_t count, float scale, std::uint32_t seed)
+{
+  constexpr float unit     = static_cast<float>(1 << Quantizer::fraction_bits);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> places;
+  for (float const place : {0.0f, 0x1p-20f, 0x1p-21f, 0.5f, 1.5f, 2.5f, 0x1p-149f, 0x1p20f}) {
+    places.insert(places.end(),
+                  {std::nextafter(place, -infinity), place, std::nextafter(place, infinity)});
+  }
+  places.push_back(detail::bits_float(0x7fc00000u));
+  places.push_back(detail::bits_float(0x7f812345u));
+  for (int level = 0; level <= Quantizer::max_level; ++level) {
+    for (int part = -1; part <= 2; ++part) {
+      places.push_back(unit * static_cast<float>(level) + static_cast<float>(part) / 2);
+    }
+  }
+  std::mt19937 random(seed);
+  std::vector<float> values;
+  while (values.size() < count) {
+    // Half of them anywhere within the grid and somewhat beyond.
+    float const place = random() % 2 == 0 ? places[random() % places.size()]
+                                          : std::ldexp(static_cast<float>(random() % 65536), -14) *
+                                              unit * static_cast<float>(Quantizer::max_level) / 3;
+    float const value = place / scale;
+    values.push_back(random() % 2 == 0 ? -value : value);
+  }
+  return values;
+}
+
+// The code at a position of the wire, by the formulas of docs/wire_format.md.
+template <class Coding>
+std::int32_t code_in_wire(std::uint32_t const* words, int position)
+{
+  using lanes                 = typename Coding::lanes;
+  auto const word             = words[position / lanes::lanes];
+  int const lane              = position % lanes::lanes;
+  std::uint32_t const in_lane = (word >> (lanes::bits * lane)) & lanes::full;
+  if (Coding::reducer_type::biased) {
+    return static_cast<std::int32_t>(in_lane) - Coding::quantizer_type::max_level;
+  }
+  return lanes::get(word, lane);
+}
+
+template <class Quantizer, class Reducer, int Size>
+void compare_codes()
+{
+  using coding = detail::coding<Size, Quantizer, Reducer>;
+  using dither = typename Quantizer::dither;
+  dither_key const key{.seed = 77, .step = 3, .rank = 5};
+  for (int set = 0; set <= static_cast<int>(best_instruction_set()); ++set) {
+    CAPTURE(set);
+    int wrong = 0, others = 0;
+    for (std::uint64_t chunk = 0; chunk < 8; ++chunk) {
+      float const scale = std::ldexp(1.0f, static_cast<int>(5 * chunk) - 20);
+      auto const values = awkward_values<Quantizer>(Size, scale, static_cast<std::uint32_t>(chunk));
+      detail::chunk_source<float> const source{values.data(), nullptr};
+      std::vector<std::uint32_t> words(Size / coding::lanes::lanes);
+      detail::encode_chunk(static_cast<instruction_set>(set),
+                           coding{},
+                           key,
+                           0,
+                           chunk,
+                           scale,
+                           values.data(),
+                           source,
+                           words.data(),
+                           nullptr);
+      for (int position = 0; position < Size; ++position) {
+        float const value =
+          values[static_cast<std::size_t>(chunk_order<Size>::coordinate(position))];
+        std::uint32_t byte = 0;
+        if constexpr (dither::rounds > 0) {
+          byte = dither_byte<dither>(chunk * Size + static_cast<unsigned>(position), key);
+        }
+        auto const want = static_cast<std::int32_t>(Quantizer{}.encode(value, scale, byte));
+        wrong += code_in_wire<coding>(words.data(), position) == want ? 0 : 1;
+        others +=
+          want != 0 && want != Quantizer::max_level && want != -Quantizer::max_level ? 1 : 0;
+      }
+    }
+    CHECK(wrong == 0);
+    CHECK((others > 0) == (Quantizer::max_level > 1));
+  }
+}
+
+TEST_CASE("[quantize] signs in vectors are those of the plain form")
+{
+  compare_codes<sign_quantizer, guard_lanes<4>, 1024>();
+  compare_codes<sign_quantizer, widening_sum<2, 8>, 128>();
+}
+
+TEST_CASE("[quantize] powers of two in vectors are those of the plain form")
+{
+  compare_codes<natural_quantizer<4>, widening_sum<5, 8>, 1024>();
+  compare_codes<natural_quantizer<2, stratified>, saturating_sum<4>, 256>();
+  compare_codes<natural_quantizer<7>, guard_lanes<16>, 512>();
+}
+
+TEST_CASE("[quantize] quantizers of one's own make the codes of their plain form in vectors")
+{
+  tests::check_rounds_to<three_magnitudes>();
+  compare_codes<dead_zone, saturating_sum<4>, 512>();
+  compare_codes<three_magnitudes, widening_sum<4, 8>, 256>();
+}
+
+}  // namespace
