@@ -629,6 +629,85 @@ TEST_CASE(
   for (std::size_t i = 128; i < in.size(); ++i) { REQUIRE(huge.out[i] == in[i]); }
 }
 
+// What is derived from a quantizer may say something else than it, so it has no vectors.
+template <class Quantizer>
+struct without_vectors : Quantizer {
+};
+
+// Awkward groups: zeros of both signs alone, beside values of one sign, and all over; one sign; values whose sums are not finite or
+// which are next to nothing.
+std::vector<float> awkward_chunk(std::size_t size, int kind, std::mt19937_64& random)
+{
+  std::normal_distribution<float> normal;
+  std::vector<float> in(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    float const value = normal(random), zero = random() % 2 == 0 ? 0.0F : -0.0F;
+    switch (kind) {
+      case 0: in[i] = value; break;
+      case 1: in[i] = i / 16 % 2 == 0 ? value : zero; break;
+      case 2: in[i] = value > 0.3F ? value : zero; break;
+      case 3: in[i] = value < -0.3F ? value : zero; break;
+      case 4: in[i] = i / 32 % 2 == 0 ? std::abs(value) : -std::abs(value); break;
+      case 5: in[i] = std::copysign(std::numeric_limits<float>::max(), value); break;
+      case 6: in[i] = value * (i / 16 % 3 == 0 ? 1e-36F : 1.0F); break;
+      case 7: in[i] = value * 1e-33F; break;
+      case 8: in[i] = zero; break;
+      default: in[i] = i % 97 == 3 ? value * 1e37F : value; break;
+    }
+  }
+  if (kind == 10) { in[size - 5] = std::numeric_limits<float>::infinity(); }
+  if (kind == 11) { in[size / 2] = std::numeric_limits<float>::quiet_NaN(); }
+  return in;
+}
+
+template <class Quantizer, int Size>
+void check_vectors()
+{
+  using plain    = detail::chunk_codes<without_vectors<Quantizer>, Size>;
+  using vectors  = detail::chunk_codes<Quantizer, Size>;
+  using dither   = typename Quantizer::dither;
+  using words    = std::array<std::uint32_t, detail::code_words<Quantizer>(Size)>;
+  auto const low = instruction_set::baseline;
+  CAPTURE(Quantizer::bits);
+  CAPTURE(Quantizer::block);
+  std::mt19937_64 random(11);
+  for (int kind = 0; kind < 12; ++kind) {
+    CAPTURE(kind);
+    std::vector<float> const in = awkward_chunk(Size, kind, random);
+    std::vector<float> start(Size);
+    for (std::size_t i = 0; i < Size; ++i) { start[i] = i % 3 == 0 ? -0.0F : 1e-3F; }
+    words want;
+    float const scale = plain::template encode<dither>(low, {.seed = 7}, 5, in.data(), want.data());
+    for (auto const set : {low, instruction_set::avx2, instruction_set::avx512}) {
+      if (set > best_instruction_set()) { continue; }
+      CAPTURE(set);
+      words got;
+      got.fill(0x5a5a5a5a);
+      float const said =
+        vectors::template encode<dither>(set, {.seed = 7}, 5, in.data(), got.data());
+      REQUIRE(detail::float_bits(said) == detail::float_bits(scale));
+      REQUIRE(got == want);
+      for (bool const fresh : {true, false}) {
+        std::vector<float> sum = start, expected = start;
+        plain::template add<>(low, want.data(), scale * .3F, expected.data(), fresh);
+        vectors::template add<>(set, want.data(), scale * .3F, sum.data(), fresh);
+        REQUIRE(std::ranges::equal(sum, expected, {}, detail::float_bits, detail::float_bits));
+      }
+    }
+  }
+}
+
+TEST_CASE("[catalogue] vectors of groups with two ends give the bits of the plain form")
+{
+  check_vectors<group_minmax<8, 128>, 2048>();
+  check_vectors<group_minmax<5, 64, no_dither>, 512>();
+  check_vectors<group_minmax<3, 16, stratified>, 128>();
+  check_vectors<group_minmax<1, 32>, 128>();
+  check_vectors<group_two_means<128>, 2048>();
+  check_vectors<group_two_means<16>, 128>();
+  check_vectors<group_two_means<64>, 256>();
+}
+
 // --- Sums of signs, of ternary codes, of levels by the norm
 
 TEST_CASE("[catalogue] laws of the quantizer of signs")
