@@ -154,15 +154,14 @@ TERSUM_TARGET float encode_affine(float const* values,
       floats const inverse = broadcast(lines[group].inverse);
       floats const most    = broadcast(256.0f * Quantizer::last);
       for (int i = group * block; i < (group + 1) * block; i += width) {
+        fetch_beyond<false>(values + i);
         floats place = fma(load(values + i) - begin, inverse, broadcast(0.5f));
         place        = place > floats{} ? place : floats{};  // of infinity times zero, too
         place        = place < most ? place : most;
         words up     = broadcast(128u);
         if constexpr (Quantizer::dither::rounds > 0) { up = load_bytes(random + i); }
-        integers const code =
-          (integers)((words) __builtin_convertvector(place, integers) + up) >> 8;
-        integers const last = (integers)broadcast(static_cast<std::uint32_t>(Quantizer::last));
-        store_bytes(codes + i, (words)(code < last ? code : last));
+        // The place is 256 times the last code at most, so that no byte lifts it beyond that code.
+        store_bytes(codes + i, ((words) __builtin_convertvector(place, integers) + up) >> 8);
       }
     }
     pack_codes<bits, Size>(codes, to);

@@ -42,8 +42,8 @@ template <class Quantizer, class Arithmetic>
 {
   float const above = Arithmetic::subtract(value, line.begin);
   float const place = Arithmetic::fma(above, line.inverse, 0.5f);
-  // Means are no ends, so that values may lie far beyond them.
-  return static_cast<std::int32_t>(minimum(maximum(place, 0.0f), 256.0f * Quantizer::last));
+  // Means are no ends, so that values may lie far beyond them. Infinity times zero gets the first code.
+  return static_cast<std::int32_t>(minimum(maximum(0.0f, place), 256.0f * Quantizer::last));
 }
 
 template <class Arithmetic>
