@@ -20,6 +20,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <numbers>
@@ -627,6 +628,92 @@ TEST_CASE(
   in[3]           = std::numeric_limits<float>::max();
   auto const huge = code<quantizer>(in);
   for (std::size_t i = 128; i < in.size(); ++i) { REQUIRE(huge.out[i] == in[i]); }
+}
+
+// What is derived from a quantizer may say something else than it, so it has no vectors.
+template <class Quantizer>
+struct without_vectors : Quantizer {
+};
+
+// Awkward groups: zeros of both signs alone, beside values of one sign, and all over; one sign; values whose sums are not finite or
+// which are next to nothing. Of the last two, the mean of 128 is halfway between two bfloat16, and above it if small values are added
+// to each other before they are added to a large one: none of eight in order, but those of different eights.
+std::vector<float> awkward_chunk(std::size_t size, int kind, std::mt19937_64& random)
+{
+  std::normal_distribution<float> normal;
+  std::vector<float> in(size);
+  for (std::size_t i = 0; i < size; ++i) {
+    float const value = normal(random), zero = random() % 2 == 0 ? 0.0F : -0.0F;
+    switch (kind) {
+      case 0: in[i] = value; break;
+      case 1: in[i] = i / 16 % 2 == 0 ? value : zero; break;
+      case 2: in[i] = value > 0.3F ? value : zero; break;
+      case 3: in[i] = value < -0.3F ? value : zero; break;
+      case 4: in[i] = i / 32 % 2 == 0 ? std::abs(value) : -std::abs(value); break;
+      case 5: in[i] = std::copysign(std::numeric_limits<float>::max(), value); break;
+      case 6: in[i] = value * (i / 16 % 3 == 0 ? 1e-36F : 1.0F); break;
+      case 7: in[i] = value * 1e-33F; break;
+      case 8: in[i] = zero; break;
+      case 12: in[i] = i % 8 == 0 ? 0x1.01p0F : 0x1p-25F; break;
+      case 13: in[i] = i % 8 != 0 ? 0.0F : i % 128 == 0 ? 0x1.01p0F : 0x1p-25F; break;
+      default: in[i] = i % 97 == 3 ? value * 1e37F : value; break;
+    }
+  }
+  if (kind == 10) { in[size - 5] = std::numeric_limits<float>::infinity(); }
+  if (kind >= 12) { in[size - 1] = -2; }
+  if (kind == 11) { in[size / 2] = std::numeric_limits<float>::quiet_NaN(); }
+  return in;
+}
+
+template <class Quantizer, int Size>
+void check_vectors()
+{
+  using plain    = detail::chunk_codes<without_vectors<Quantizer>, Size>;
+  using vectors  = detail::chunk_codes<Quantizer, Size>;
+  using dither   = typename Quantizer::dither;
+  using words    = std::array<std::uint32_t, detail::code_words<Quantizer>(Size)>;
+  auto const low = instruction_set::baseline;
+  CAPTURE(Quantizer::bits);
+  CAPTURE(Quantizer::block);
+  std::mt19937_64 random(11);
+  for (int kind = 0; kind < 14; ++kind) {
+    CAPTURE(kind);
+    std::vector<float> const in = awkward_chunk(Size, kind, random);
+    std::vector<float> start(Size);
+    for (std::size_t i = 0; i < Size; ++i) { start[i] = i % 3 == 0 ? -0.0F : 1e-3F; }
+    words want;
+    float const scale = plain::template encode<dither>(low, {.seed = 7}, 5, in.data(), want.data());
+    for (auto const set : {low, instruction_set::avx2, instruction_set::avx512}) {
+      if (set > best_instruction_set()) { continue; }
+      CAPTURE(set);
+      words got;
+      got.fill(0x5a5a5a5a);
+      float const said =
+        vectors::template encode<dither>(set, {.seed = 7}, 5, in.data(), got.data());
+      REQUIRE(detail::float_bits(said) == detail::float_bits(scale));
+      REQUIRE(got == want);
+      // Ends that no encoder writes: -0 and -1, so that code 0 is -0.
+      words sent                                                  = want;
+      sent[static_cast<std::size_t>(Size / 32 * Quantizer::bits)] = 0xbf808000u;
+      for (bool const fresh : {true, false}) {
+        std::vector<float> sum = start, expected = start;
+        plain::template add<>(low, sent.data(), scale * .3F, expected.data(), fresh);
+        vectors::template add<>(set, sent.data(), scale * .3F, sum.data(), fresh);
+        REQUIRE(std::memcmp(sum.data(), expected.data(), Size * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("[catalogue] vectors of groups with two ends give the bits of the plain form")
+{
+  check_vectors<group_minmax<8, 128>, 2048>();
+  check_vectors<group_minmax<5, 64, no_dither>, 512>();
+  check_vectors<group_minmax<3, 16, stratified>, 128>();
+  check_vectors<group_minmax<1, 32>, 128>();
+  check_vectors<group_two_means<128>, 2048>();
+  check_vectors<group_two_means<16>, 128>();
+  check_vectors<group_two_means<64>, 256>();
 }
 
 // --- Sums of signs, of ternary codes, of levels by the norm

@@ -110,10 +110,32 @@ TERSUM_SIMD words load_bytes(std::uint8_t const* from)
 #endif
 }
 
+//! @brief Stores numbers below 256 as one byte each.
+TERSUM_SIMD void store_bytes(std::uint8_t* to, words v)
+{
+  // g++ 12 narrows vectors to bytes element by element.
+#if TERSUM_SIMD_WIDTH == 16
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)v));
+#elif TERSUM_SIMD_WIDTH == 8
+  __m128i const shorts =
+    _mm_packus_epi32(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(shorts, shorts));
+#elif defined(__SSE2__)
+  __m128i const shorts = _mm_packs_epi32((__m128i)v, (__m128i)v);
+  int const out        = _mm_cvtsi128_si32(_mm_packus_epi16(shorts, shorts));
+  __builtin_memcpy(to, &out, sizeof(out));
+#else
+  bytes const out = __builtin_convertvector(v, bytes);
+  __builtin_memcpy(to, &out, sizeof(out));
+#endif
+}
+
 //! @brief Packs eight codes, which are a byte each, into `Bits` bytes; in every lane of 64 bits, if there are several.
 template <int Bits, class Eight>
 TERSUM_SIMD Eight pack_bytes(Eight codes)
 {
+  // Byte i goes up by 56 - 7 i bits, and no two of the products meet.
+  if constexpr (Bits == 1) { return codes * 0x0102040810204080u >> 56; }
   codes = (codes & 0x00ff00ff00ff00ffu) | (codes >> 8 & 0x00ff00ff00ff00ffu) << Bits;
   codes = (codes & 0x0000ffff0000ffffu) | (codes >> 16 & 0x0000ffff0000ffffu) << 2 * Bits;
   return (codes & 0xffffffffu) | codes >> 32 << 4 * Bits;
@@ -132,9 +154,9 @@ TERSUM_SIMD std::uint64_t unpack_bytes(std::uint64_t packed)
   return (pairs & two) | (pairs >> Bits & two) << 8;
 }
 
-//! @brief Packs the codes of a chunk, which are a byte each in its own order.
+//! @brief Packs the codes of a chunk, which are a byte each in the order of the gradient, in that of the wire.
 template <int Bits, int Size>
-TERSUM_SIMD void pack_chunk(std::uint8_t const* codes, std::uint32_t* to)
+TERSUM_SIMD void pack_codes(std::uint8_t const* codes, std::uint32_t* to)
 {
   if constexpr (Bits == 4 && Size / 4 % (8 * width) == 0) {
     // Eight codes are a word. Those of the four quarters take turns.
@@ -162,6 +184,23 @@ TERSUM_SIMD void pack_chunk(std::uint8_t const* codes, std::uint32_t* to)
         __builtin_memcpy(packed, &eight, Bits);
         packed += Bits;
       }
+    }
+  }
+}
+
+//! @brief The inverse of that.
+template <int Bits, int Size>
+TERSUM_SIMD void unpack_codes(std::uint32_t const* from, std::uint8_t* codes)
+{
+  auto const* packed = reinterpret_cast<std::uint8_t const*>(from);
+  for (int first = 0; first < Size / 4; first += 8) {
+    TERSUM_UNROLL
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      std::uint64_t eight = 0;
+      __builtin_memcpy(&eight, packed, Bits);
+      eight = unpack_bytes<Bits>(eight);
+      __builtin_memcpy(codes + quarter * (Size / 4) + first, &eight, sizeof(eight));
+      packed += Bits;
     }
   }
 }
@@ -236,11 +275,10 @@ TERSUM_TARGET float encode_blocks(float const* values,
         if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + i) * 2 + 1; }
         number = round_lanes<Quantizer>(magnitude < one ? magnitude : one, (integers)threshold);
       }
-      bytes const out = __builtin_convertvector(number | (value >> 31) << (bits - 1), bytes);
-      __builtin_memcpy(codes + i, &out, sizeof(out));
+      store_bytes(codes + i, number | (value >> 31) << (bits - 1));
     }
   }
-  pack_chunk<bits, Size>(codes, to);
+  pack_codes<bits, Size>(codes, to);
   return whole;
 }
 
@@ -251,17 +289,7 @@ TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* val
 {
   constexpr int bits = Quantizer::bits;
   std::uint8_t codes[extent(Size)];
-  auto const* packed = reinterpret_cast<std::uint8_t const*>(from);
-  for (int first = 0; first < Size / 4; first += 8) {
-    TERSUM_UNROLL
-    for (int quarter = 0; quarter < 4; ++quarter) {
-      std::uint64_t eight = 0;
-      __builtin_memcpy(&eight, packed, bits);
-      eight = unpack_bytes<bits>(eight);
-      __builtin_memcpy(codes + quarter * (Size / 4) + first, &eight, sizeof(eight));
-      packed += bits;
-    }
-  }
+  unpack_codes<bits, Size>(from, codes);
   for (int first = 0; first < Size; first += Quantizer::block) {
     int shift                    = 0;
     int const word               = scale_place<Quantizer, Size>(first, shift);

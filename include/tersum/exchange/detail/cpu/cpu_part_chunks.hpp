@@ -142,6 +142,24 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
     });
   }
 
+  //! Writes a chunk of the gradient: in place where no rotation and no conversion makes rows of it.
+  template <class From>
+  void quantize_from(map_type const& map,
+                     part_place const& place,
+                     std::uint64_t chunk,
+                     From from,
+                     std::uint32_t* words) const
+  {
+    if constexpr (std::is_same_v<From, float const*> && !Codec::rotates_chunks &&
+                  !Codec::rotates_in_memory) {
+      quantize<dither>(map, place, chunk, key_of(args_), from, 1.0f, words);
+    } else {
+      alignas(64) float rows[size];
+      to_rows(chunk, from, rows);
+      quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, words);
+    }
+  }
+
   //! Adds `factor` times the decoded chunk of a part to the rows. If the rows are `fresh` it overwrites them.
   template <class Map>
   void add_estimate(Map const& map,
@@ -212,10 +230,7 @@ void cpu_part_chunks<Codec, Element>::encode_parts(map_type const& map) const
     part_place const place = find_part(args_, map, chunk);
     if (place.level == 0) { return; }
     with_values(chunk, [&](auto from) {
-      alignas(64) float rows[size];
-      to_rows(chunk, from, rows);
-      std::uint32_t* const part = args_.payload + map.begin(place.part);
-      quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, part);
+      quantize_from(map, place, chunk, from, args_.payload + map.begin(place.part));
     });
   });
 }
