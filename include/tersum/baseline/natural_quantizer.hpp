@@ -40,8 +40,8 @@ struct natural_quantizer {
   static constexpr bool unbiased     = true;
 
   //! Magnitudes of codes: 0, 1, 2, 4 up to max_level.
-  static constexpr std::array<std::int32_t, Levels + 1> rounds_to = [] {
-    std::array<std::int32_t, Levels + 1> magnitudes{};
+  static constexpr auto rounds_to = [] {
+    std::array<std::int32_t, detail::extent(Levels + 1)> magnitudes{};
     for (int level = 0; level < Levels; ++level) {
       magnitudes[static_cast<std::size_t>(level) + 1] = 1 << level;
     }
