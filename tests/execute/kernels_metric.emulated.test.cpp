@@ -88,7 +88,7 @@ TEST_CASE("[execute] rows and columns have the same bytes in kernels")
   // All chunks but the last ones are regular. Four neighbours lie in a row of some matrices only.
   std::vector<tensor> tensors;
   std::uint64_t end = 0;
-  for (std::uint64_t const columns : {1, 3, 4, 12, 13, 100, 255, 1030, 1500}) {
+  for (std::uint64_t const columns : {1u, 3u, 4u, 12u, 13u, 100u, 255u, 1030u, 1500u}) {
     tensors.push_back({.rows = 1540 / columns / 4 * 4 + 4, .columns = columns, .offset = end});
     end += tensors.back().size();
   }
@@ -145,7 +145,7 @@ TEST_CASE("[execute] tiles add up rows and columns as lines do, in one read")
 {
   detail::line_piece piece{};
   piece.first_sum = 3;
-  for (std::uint64_t const columns : {9, 64, 77, 100, 256, 300}) {
+  for (std::uint64_t const columns : {9u, 64u, 77u, 100u, 256u, 300u}) {
     piece.columns = columns;
     for (std::uint64_t const skip : {std::uint64_t{0}, columns - 1, columns / 2 / 4 * 4}) {
       piece.skip   = skip;
