@@ -10,6 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>

@@ -13,6 +13,7 @@
 #include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_publish.hpp>
 #include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>

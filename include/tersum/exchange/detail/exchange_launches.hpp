@@ -10,6 +10,7 @@
 #pragma once
 
 #include <tersum/codec.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
