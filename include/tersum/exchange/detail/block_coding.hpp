@@ -18,6 +18,9 @@
 #include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
+#include <tersum/quantize/detail/block_decode.hpp>
+#include <tersum/quantize/detail/block_encode.hpp>
+#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
 #include <tersum/random/sign_bits.hpp>

@@ -18,6 +18,7 @@
 #include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
+#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>
