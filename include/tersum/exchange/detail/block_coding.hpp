@@ -8,6 +8,7 @@
 
 #include <tersum/block/block_norm.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
@@ -23,6 +24,7 @@
 #include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/fragment_hadamard.hpp>
 

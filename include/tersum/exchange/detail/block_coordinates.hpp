@@ -15,6 +15,7 @@
 #include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/feedback/detail/byte_block.hpp>
 
 #include <cstdint>

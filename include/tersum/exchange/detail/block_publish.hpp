@@ -12,6 +12,7 @@
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/block_residuals.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>

@@ -11,6 +11,7 @@
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/tuning.hpp>
 

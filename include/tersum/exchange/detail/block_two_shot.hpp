@@ -17,7 +17,12 @@
 #include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/block_rows.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/rotate/detail/fragment_hadamard.hpp>
 #include <tersum/tuning.hpp>
 

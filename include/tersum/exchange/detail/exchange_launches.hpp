@@ -11,7 +11,9 @@
 
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>

@@ -9,6 +9,7 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_products.hpp>
