@@ -7,7 +7,9 @@
 #include "support/emulator.hpp"
 #include "support/mismatches.hpp"
 
-#include <tersum/quantize/detail/block_words.hpp>
+#include <tersum/quantize/detail/block_decode.hpp>
+#include <tersum/quantize/detail/block_encode.hpp>
+#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>

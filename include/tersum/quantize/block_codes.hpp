@@ -11,6 +11,8 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/quantize/detail/block_decode.hpp>
+#include <tersum/quantize/detail/block_encode.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>

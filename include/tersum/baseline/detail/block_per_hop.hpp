@@ -12,6 +12,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/quantize/dither.hpp>

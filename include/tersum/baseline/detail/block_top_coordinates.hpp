@@ -8,8 +8,11 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 

@@ -6,7 +6,7 @@
 
 #include <tersum/baseline/detail/block_full_hadamard.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/tuning.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/tuning.hpp>
 

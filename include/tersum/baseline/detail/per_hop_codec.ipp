@@ -6,7 +6,7 @@
 
 #include <tersum/baseline/detail/exchange_tiles.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 
 #include <algorithm>
 #include <cstdint>

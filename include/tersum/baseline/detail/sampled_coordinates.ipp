@@ -6,10 +6,12 @@
 
 #include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/tuning.hpp>
 

@@ -6,10 +6,14 @@
 
 #include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
 
 #include <algorithm>

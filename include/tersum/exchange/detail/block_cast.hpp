@@ -8,9 +8,15 @@
 
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/eight_values.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/metric/detail/scales.hpp>
+#include <tersum/state.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>
 

@@ -7,11 +7,24 @@
 #pragma once
 
 #include <tersum/block/block_norm.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/codec.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_metric.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
+#include <tersum/exchange/detail/block_residuals.hpp>
+#include <tersum/exchange/detail/block_rotation.hpp>
+#include <tersum/exchange/detail/block_rows.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/steps.hpp>
+#include <tersum/quantize/detail/block_decode.hpp>
+#include <tersum/quantize/detail/block_encode.hpp>
+#include <tersum/quantize/detail/block_round.hpp>
 #include <tersum/quantize/detail/block_words.hpp>
 #include <tersum/quantize/detail/fragment_decode.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/rotate/detail/fragment_hadamard.hpp>
 

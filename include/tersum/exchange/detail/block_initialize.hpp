@@ -8,6 +8,7 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/random/sign_bits.hpp>
 
 #include <cstdint>

@@ -8,16 +8,25 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
+#include <tersum/block/block_norm.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/block/detail/lane_row.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_kept.hpp>
+#include <tersum/exchange/detail/block_metric.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
+#include <tersum/exchange/detail/block_rotation.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/dither.hpp>

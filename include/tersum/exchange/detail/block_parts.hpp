@@ -8,10 +8,20 @@
 #pragma once
 
 #include <tersum/block/block_group.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/width_costs.hpp>
+#include <tersum/exchange/detail/block_kept.hpp>
+#include <tersum/exchange/detail/block_metric.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_part_codes.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/block_rotation.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/quantize/detail/block_codebook.hpp>
+#include <tersum/quantize/dither.hpp>
 
 #include <cstdint>
 #include <type_traits>

@@ -6,8 +6,13 @@
 
 #pragma once
 
+#include <tersum/block/block_load.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/block_residuals.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/tuning.hpp>
 #include <tersum/types.hpp>

@@ -6,7 +6,12 @@
 
 #pragma once
 
+#include <tersum/block/block_load.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_metric.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/shard_map.hpp>
 #include <tersum/tuning.hpp>
 

@@ -7,12 +7,16 @@
 #pragma once
 
 #include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/block_coding.hpp>
 #include <tersum/exchange/detail/block_measure.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/random/sign_bits.hpp>
+#include <tersum/range/chunk_step.hpp>
 #include <tersum/tuning.hpp>
 
 #include <cstdint>

@@ -6,10 +6,23 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_metric.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/block_publish.hpp>
-#include <tersum/exchange/detail/block_values.hpp>
+#include <tersum/exchange/detail/block_residuals.hpp>
+#include <tersum/exchange/detail/block_rotation.hpp>
+#include <tersum/exchange/detail/block_rows.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/rotate/detail/fragment_hadamard.hpp>
 #include <tersum/tuning.hpp>
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tersum/exchange/detail/block_line_squares.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/exchange/detail/line_items.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>

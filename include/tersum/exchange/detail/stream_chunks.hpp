@@ -11,7 +11,9 @@
 #include <tersum/detail/streams.hpp>
 #include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/stream_codes.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/types.hpp>
 

@@ -9,7 +9,7 @@
 #include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/detail/block_streams.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>

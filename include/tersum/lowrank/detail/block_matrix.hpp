@@ -10,6 +10,7 @@
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/types.hpp>

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 

@@ -8,6 +8,7 @@
 
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>

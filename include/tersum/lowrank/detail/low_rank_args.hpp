@@ -8,6 +8,7 @@
 
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

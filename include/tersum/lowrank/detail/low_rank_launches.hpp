@@ -8,7 +8,8 @@
 
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
-#include <tersum/exchange/detail/exchange_launches.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
+#include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/lowrank/detail/block_low_rank.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_products.hpp>

@@ -8,7 +8,7 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
-#include <tersum/quantize/detail/block_words.hpp>
+#include <tersum/quantize/detail/block_decode.hpp>
 #include <tersum/types.hpp>
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks of codebook codes on one CPU thread, on top of chunk_kernels.inl. Rotated values stay in rows, an arrangement that
+//! Chunks of codebook codes on one CPU thread, on top of chunk_rows.inl. Rotated values stay in rows, an arrangement that
 //! each instruction set has of its own, until they are rotated back or become codes.
 //!
 //! A *group* is 32 positions of the wire, which one lane of a row block holds: position k of the group is in row k. Its codes

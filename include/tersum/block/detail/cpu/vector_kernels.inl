@@ -7,7 +7,10 @@
 // clang-format off
 #include <tersum/block/detail/cpu/vectors.inl>
 #include <tersum/block/detail/cpu/vector_arrays.inl>
-#include <tersum/block/detail/cpu/chunk_kernels.inl>
+#include <tersum/block/detail/cpu/chunk_rows.inl>
+#include <tersum/block/detail/cpu/chunk_encode.inl>
+#include <tersum/block/detail/cpu/chunk_decode.inl>
+#include <tersum/block/detail/cpu/chunk_measure.inl>
 #include <tersum/block/detail/cpu/vector_full_rotation.inl>
 #include <tersum/block/detail/cpu/codebook_kernels.inl>
 // clang-format on

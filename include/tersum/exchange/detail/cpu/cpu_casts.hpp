@@ -10,8 +10,10 @@
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/cpu/cpu_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 
 #include <cstdint>
 

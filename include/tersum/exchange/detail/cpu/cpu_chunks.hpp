@@ -9,6 +9,7 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/metric/detail/line_piece.hpp>

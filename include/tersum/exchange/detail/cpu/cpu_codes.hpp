@@ -8,10 +8,14 @@
 
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
+#include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_metric.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
 #include <cstdint>

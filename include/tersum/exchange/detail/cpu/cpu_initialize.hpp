@@ -8,6 +8,7 @@
 
 #include <tersum/exchange/detail/block_initialize.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/random/sign_bits.hpp>
 

@@ -12,9 +12,13 @@
 #include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/exchange/detail/cpu/cpu_metric.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
 #include <cstdint>

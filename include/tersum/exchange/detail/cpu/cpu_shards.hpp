@@ -10,6 +10,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/cpu/cpu_part_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>

@@ -6,8 +6,10 @@
 
 #pragma once
 
+#include <tersum/chunk/detail/selection.hpp>
 #include <tersum/exchange/detail/cpu/cpu_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/random/sign_bits.hpp>

@@ -10,6 +10,7 @@
 #include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stream_kernels.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/stream_chunks.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/stages.hpp>

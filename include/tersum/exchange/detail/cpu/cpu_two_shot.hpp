@@ -11,9 +11,13 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/cpu/cpu_part_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
+#include <tersum/exchange/detail/exchange_parts.hpp>
+#include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/part_map.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/quantize/dither.hpp>
 
 #include <algorithm>
 #include <cstdint>

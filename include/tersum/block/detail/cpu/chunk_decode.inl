@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Summed codes of one chunk to their mean on one CPU thread, on top of chunk_rows.inl.
+
+//! @brief What is counted of a chunk's codes when it is decoded.
+struct decoded_counts {
+  std::uint64_t square_sum = 0;
+  std::uint64_t at_limit   = 0;
+};
+
+//! @brief Unpacks one block of rows and begins the inverse transform.
+template <class Codec, chunk_pointer To>
+TERSUM_SIMD void decode_block(int world,
+                              int block,
+                              int part,
+                              std::uint32_t const* chunk_words,
+                              To to,
+                              float* rows,
+                              decoded_counts& counts)
+{
+  constexpr int size    = Codec::chunk_size;
+  using shape           = rows_of<size>;
+  using lanes           = typename Codec::lanes;
+  constexpr int columns = shape::in_block / 4;
+  constexpr int runs    = shape::in_block / lanes::lanes;
+  constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
+  constexpr int stride  = shape::split * width;
+
+  words packed[extent(runs)];
+  std::uint32_t* const from = const_cast<std::uint32_t*>(chunk_words);
+  TERSUM_UNROLL
+  for (int r = 0; r < runs; ++r) {
+    if constexpr (shape::halved) {
+      packed[r] = load_words(from + r * width);
+    } else if constexpr (shape::joined) {
+      int const upper = r / (runs / 2);
+      packed[r]       = load_words(block_words<Codec>(from, block + upper * shape::upper_block, 0) +
+                             (r % (runs / 2)) * width);
+    } else {
+      packed[r] = load_words(block_words<Codec>(from, block, part) + r * width);
+    }
+  }
+  unzip(packed);
+  if constexpr (shape::halved) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = part_halves(packed[r]); }
+  }
+
+  float* const first_row = rows + shape::number(block, part, 0) * width;
+  floats squares         = {};
+  integers limits        = {};
+  TERSUM_UNROLL
+  for (int m = 0; m < columns; ++m) {
+    floats v[4];
+    TERSUM_UNROLL
+    for (int c = 0; c < 4; ++c) {
+      int const k      = 4 * m + c;
+      words const word = packed[k / lanes::lanes];
+      integers code;
+      if constexpr (Codec::reducer_type::biased) {
+        code = (integers)((word >> static_cast<std::uint32_t>(lanes::bits * (k % lanes::lanes))) &
+                          lanes::full) -
+               world * Codec::quantizer_type::max_level;
+      } else {
+        code = (integers)(word << static_cast<std::uint32_t>(32 - lanes::bits *
+                                                                    (k % lanes::lanes + 1))) >>
+               (32 - lanes::bits);
+      }
+      v[c] = __builtin_convertvector(code, floats);
+      if constexpr (saturates<Codec>) {
+        limits -= (integers)(code >= lanes::limit) + (integers)(code <= -lanes::limit);
+        if constexpr (tracks<Codec>) {
+          squares = squares + v[c] * v[c];
+        }  // integers below 2^24: exact
+      }
+    }
+    if constexpr (levels > 0) { row_butterflies<0, (levels < 2 ? levels : 2)>(v); }
+    TERSUM_UNROLL
+    for (int c = 0; c < 4; ++c) {
+      fetch_beyond<true>(to + (static_cast<int>(first_row - rows) + (4 * m + c) * stride));
+      store(first_row + (4 * m + c) * stride, v[c]);
+    }
+  }
+  if constexpr (levels > 2) {
+    TERSUM_UNROLL
+    for (int c = 0; c < 4; ++c) {
+      floats v[extent(columns)];
+      TERSUM_UNROLL
+      for (int m = 0; m < columns; ++m) { v[m] = load(first_row + (4 * m + c) * stride); }
+      row_butterflies<0, levels - 2>(v);
+      TERSUM_UNROLL
+      for (int m = 0; m < columns; ++m) { store(first_row + (4 * m + c) * stride, v[m]); }
+    }
+  }
+  if constexpr (saturates<Codec>) {
+    for (int lane = 0; lane < width; ++lane) {
+      counts.at_limit += static_cast<std::uint32_t>(limits[lane]);
+      counts.square_sum += static_cast<std::uint64_t>(squares[lane]);
+    }
+  }
+}
+
+//! @brief Decodes one chunk of summed codes to the mean.
+template <class Codec, chunk_pointer To>
+TERSUM_TARGET inline void decode_chunk(int world,
+                                       std::uint64_t sign_key,
+                                       std::uint64_t chunk,
+                                       float scale,
+                                       std::uint32_t const* chunk_words,
+                                       To to,
+                                       chunk_step& step)
+{
+  constexpr int size = Codec::chunk_size;
+  using shape        = rows_of<size>;
+  alignas(64) float rows[extent(size)];
+  std::uint32_t signs[sign_room<size>];
+  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
+  decoded_counts counts;
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      decode_block<Codec>(world, block, part, chunk_words, to, rows, counts);
+    }
+  }
+  invert_rows<Codec>(rows);
+  store_rows<size, Codec::rotates_chunks>(to, signs, scale, rows);
+  if constexpr (saturates<Codec>) {
+    step.saturated = static_cast<std::uint32_t>(counts.at_limit);
+    if constexpr (tracks<Codec>) {
+      step.square_sum = static_cast<std::uint32_t>(counts.square_sum);
+    }
+  }
+}

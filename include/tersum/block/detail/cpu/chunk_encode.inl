@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One chunk to its codes on one CPU thread, on top of chunk_rows.inl.
+
+//! @brief Rounds one row. A lane holds code + max_level in the eight bits from `code_shift` on; the others are undefined.
+//! `random` holds the bytes in its low bits.
+template <class Quantizer>
+TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, words random)
+{
+  constexpr int limit = Quantizer::max_level;
+  if constexpr (has_rounds_to_grid<Quantizer>) {
+    // As round_to_grid. The constant that is added has zeros where the code lies, so that it need not be subtracted again.
+    constexpr int unit          = 1 << Quantizer::fraction_bits;
+    constexpr std::uint32_t low = 0x4b400000;
+    integers const sum          = (integers)(rounded_bits<limit * unit>(v, scale) + random);
+    integers const top          = (integers)broadcast(low + 2 * limit * unit + unit - 1);
+    integers const bottom       = (integers)broadcast(low);
+    integers const bounded      = sum < top ? sum : top;
+    return (words)(bounded > bottom ? bounded : bottom);
+  } else if constexpr (has_table<Quantizer>) {
+    // As lookup_quantizer::encode.
+    using table            = typename Quantizer::table;
+    constexpr int half     = table::count / 2;
+    floats const size      = from_bits(to_bits(v) & 0x7fffffffu);
+    integers const beyond  = (integers)(rounded_bits<256 * limit>(size, scale) - 0x4b400000u);
+    integers const highest = (integers)broadcast(512u * limit);
+    integers const below   = beyond < highest ? beyond : highest;
+    integers const x       = below > 0 ? below : integers{};  // negative where the value is NaN
+    // Not integers{} + a number, at which nvcc 13.0 crashes.
+    constexpr int least = table::value[half - 1];
+    integers low        = (integers)broadcast(static_cast<std::uint32_t>(least));
+    integers gap        = (integers)broadcast(static_cast<std::uint32_t>(2 * (limit - least)));
+    TERSUM_UNROLL
+    for (int k = half; k + 1 < table::count; ++k) {
+      integers const above = x >= 256 * table::value[k];
+      low += above & (table::value[k] - table::value[k - 1]);
+      gap += above & (table::value[k + 1] - 2 * table::value[k] + table::value[k - 1]);
+    }
+    integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
+    integers const code = low + (up & gap) - limit;
+    integers const sign = (integers)to_bits(v) >> 31;
+    return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
+  } else if constexpr (has_rounds_to<Quantizer>) {
+    // As natural_quantizer::encode.
+    constexpr auto& to  = Quantizer::rounds_to;
+    integers const size = (integers)(to_bits(v) & 0x7fffffffu);
+    integers const places =
+      (integers)(rounded_bits<0>(from_bits((words)size), scale) - 0x4b400000u);
+    integers const highest = (integers)broadcast(256u * limit);
+    integers const below   = places < highest ? places : highest;
+    integers const number  = below > 0 ? below : integers{};  // negative where zero meets infinity
+    integers const x       = size > 0x7f800000 ? integers{} : number;
+    integers low           = {};
+    integers gap           = (integers)broadcast(static_cast<std::uint32_t>(to[1]));
+    TERSUM_UNROLL
+    for (std::size_t k = 1; k + 1 < to.size(); ++k) {
+      auto const above = x >= 256 * to[k];
+      low              = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k])) : low;
+      gap = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k + 1] - to[k])) : gap;
+    }
+    integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
+    integers const code = low + (up & gap);
+    integers const sign = (integers)to_bits(v) >> 31;
+    return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
+  } else {
+    // Arrays, not elements of vectors, and no branch: so compilers make vectors of the loop again.
+    float values[width];
+    std::uint32_t bytes[width], fields[width];
+    store(values, v);
+    store(bytes, random);
+    [[maybe_unused]] bool within = true;
+    for (int lane = 0; lane < width; ++lane) {
+      auto const code = quantizer.encode(values[lane], scale, bytes[lane]);
+      within          = within & is_code<Quantizer>(code);
+      fields[lane]    = static_cast<std::uint32_t>(code + limit) << code_shift<Quantizer>;
+    }
+    assert(within && "tersum: encode of a quantizer returned a code beyond its max_level");
+    return load_words(fields);
+  }
+}
+
+//! @brief Puts the codes of row k = 4 m + C into their lanes of the words.
+template <class Codec, int C, std::size_t Runs>
+TERSUM_SIMD void pack_row(words field, int m, words (&packed)[Runs])
+{
+  using lanes                  = typename Codec::lanes;
+  constexpr int shift          = code_shift<typename Codec::quantizer_type>;
+  constexpr std::uint32_t code = lanes::full & 0xffu;
+  int const k                  = 4 * m + C;
+  int const place              = lanes::bits * (k % lanes::lanes);
+  words const moved            = place >= shift ? field << static_cast<std::uint32_t>(place - shift)
+                                                : field >> static_cast<std::uint32_t>(shift - place);
+  packed[k / lanes::lanes] |= moved & (code << place);
+}
+
+//! @brief Does the last butterflies of the rows C, C + 4, C + 8 ... of a block, rounds them, and puts the codes into words.
+template <class Codec, bool Keep, int C, class Source, std::size_t Draws, std::size_t Runs>
+TERSUM_SIMD void encode_rows(Codec const& codec,
+                             float scale,
+                             Source const& source,
+                             int offset,
+                             float* first_row,
+                             words const (&random)[Draws][4],
+                             words (&packed)[Runs])
+{
+  using shape           = rows_of<Codec::chunk_size>;
+  using quantizer       = typename Codec::quantizer_type;
+  constexpr int columns = shape::in_block / 4;
+  constexpr int stride  = shape::split * width;
+  constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
+  floats v[extent(columns)];
+  TERSUM_UNROLL
+  for (int m = 0; m < columns; ++m) { v[m] = load(first_row + (4 * m + C) * stride); }
+  if constexpr (levels > 2) { row_butterflies<0, levels - 2>(v); }
+  TERSUM_UNROLL
+  for (int m = 0; m < columns; ++m) {
+    source.template fetch_beyond<Keep>(offset + (4 * m + C) * stride);
+    words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
+    words const field = round_row(codec.quantizer, v[m], scale, byte);
+    pack_row<Codec, C>(field, m, packed);
+    finish(packed[(4 * m + C) / Codec::lanes::lanes]);
+    if constexpr (Keep) {
+      integers const code =
+        (integers)((field >> code_shift<quantizer>)&0xffu) - quantizer::max_level;
+      store(first_row + (4 * m + C) * stride, __builtin_convertvector(code, floats));
+    }
+  }
+}
+
+//! @brief Finishes the transform of one block of rows, rounds and packs it.
+template <class Codec, bool Keep, class Source>
+TERSUM_SIMD void encode_block(Codec const& codec,
+                              dither_key const& key,
+                              std::uint64_t chunk,
+                              float scale,
+                              Source const& source,
+                              int block,
+                              int part,
+                              float* rows,
+                              std::uint32_t* chunk_words)
+{
+  constexpr int size    = Codec::chunk_size;
+  using shape           = rows_of<size>;
+  using lanes           = typename Codec::lanes;
+  using quantizer       = typename Codec::quantizer_type;
+  using dither          = typename Codec::dither_type;
+  constexpr int columns = shape::in_block / 4;             // rows k = c + 4 m
+  constexpr int runs    = shape::in_block / lanes::lanes;  // words of one lane
+  constexpr int levels  = Codec::rotates_chunks ? shape::wire_levels : 0;
+
+  // Sixteen wire positions of a lane share a draw: rows 0 to 15, and 16 to 31.
+  constexpr int draws = shape::in_block / 16;
+  words random[extent(draws)][4];
+  if constexpr (dither::rounds > 0) {
+    words neighbour = lane_index() & 7u;
+    if constexpr (width == 4) { neighbour += static_cast<std::uint32_t>(4 * part); }
+    words place = neighbour * static_cast<std::uint32_t>(chunk_order<size>::rows / 16);
+    if constexpr (shape::joined) {
+      constexpr int upper = shape::halved ? 1 : shape::upper_block * chunk_order<size>::block / 16;
+      place += (lane_index() >> 3) * static_cast<std::uint32_t>(upper);
+    }
+    std::uint64_t const first =
+      chunk * (size / 16) + static_cast<unsigned>(block * (chunk_order<size>::block / 16));
+    philox_block const counter = dither::counter(first, key);
+    TERSUM_UNROLL
+    for (int d = 0; d < draws; ++d) {
+      random[d][0] = place + (counter.word[0] + static_cast<std::uint32_t>(d));
+    }
+    philox<dither::rounds>(counter, key.seed, random);
+    TERSUM_UNROLL
+    for (int d = 0; d < draws; ++d) {
+      TERSUM_UNROLL
+      for (int w = 0; w < 4; ++w) { random[d][w] ^= dither::mask(key); }
+    }
+  } else {
+    TERSUM_UNROLL
+    for (int d = 0; d < draws; ++d) {
+      TERSUM_UNROLL
+      for (int w = 0; w < 4; ++w) { random[d][w] = words{}; }
+    }
+  }
+
+  float* const first_row = rows + shape::number(block, part, 0) * width;
+  constexpr int stride   = shape::split * width;
+  if constexpr (levels > 0) {
+    TERSUM_UNROLL
+    for (int m = 0; m < columns; ++m) {
+      floats v[4];
+      TERSUM_UNROLL
+      for (int c = 0; c < 4; ++c) { v[c] = load(first_row + (4 * m + c) * stride); }
+      row_butterflies<0, (levels < 2 ? levels : 2)>(v);
+      TERSUM_UNROLL
+      for (int c = 0; c < 4; ++c) { store(first_row + (4 * m + c) * stride, v[c]); }
+    }
+  }
+  words packed[extent(runs)] = {};
+  int const offset           = static_cast<int>(first_row - rows);
+  encode_rows<Codec, Keep, 0>(codec, scale, source, offset, first_row, random, packed);
+  encode_rows<Codec, Keep, 1>(codec, scale, source, offset, first_row, random, packed);
+  encode_rows<Codec, Keep, 2>(codec, scale, source, offset, first_row, random, packed);
+  encode_rows<Codec, Keep, 3>(codec, scale, source, offset, first_row, random, packed);
+  if constexpr (!Codec::reducer_type::biased) {
+    constexpr std::uint32_t lift =
+      lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
+  }
+  if constexpr (shape::halved) {
+    TERSUM_UNROLL
+    for (int r = 0; r < runs; ++r) { packed[r] = alternate_halves(packed[r]); }
+  }
+  zip(packed);
+  TERSUM_UNROLL
+  for (int r = 0; r < runs; ++r) {
+    if constexpr (shape::halved) {
+      store(chunk_words + r * width, packed[r]);
+    } else if constexpr (shape::joined) {
+      int const upper = r / (runs / 2);
+      store(block_words<Codec>(chunk_words, block + upper * shape::upper_block, 0) +
+              (r % (runs / 2)) * width,
+            packed[r]);
+    } else {
+      store(block_words<Codec>(chunk_words, block, part) + r * width, packed[r]);
+    }
+  }
+}
+
+//! @brief Encodes one chunk. `own`, if it is not null, receives the codes as values, without their step.
+template <class Codec, chunk_pointer From, class Source>
+TERSUM_TARGET inline void encode_chunk(Codec const& codec,
+                                       dither_key const& key,
+                                       std::uint64_t sign_key,
+                                       std::uint64_t chunk,
+                                       float scale,
+                                       From from,
+                                       Source const& source,
+                                       std::uint32_t* chunk_words,
+                                       float* own)
+{
+  constexpr int size = Codec::chunk_size;
+  using shape        = rows_of<size>;
+  alignas(64) float rows[extent(size)];
+  std::uint32_t signs[sign_room<size>];
+  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
+  rotate_rows<Codec>(from, signs, rows);
+  for (int block = 0; block < shape::blocks; ++block) {
+    for (int part = 0; part < shape::split; ++part) {
+      encode_block<Codec, feeds_back<Codec>>(
+        codec, key, chunk, scale, source, block, part, rows, chunk_words);
+    }
+  }
+  // Done after the blocks, not in each: behind a comparison there compilers would move all that computes the codes, away
+  // from where its operands were loaded.
+  if (scale == 0.0f) { std::fill_n(chunk_words, size / Codec::lanes::lanes, Codec::zero_word); }
+  if constexpr (feeds_back<Codec>) {
+    constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
+    constexpr int stride = shape::split * width;
+    for (int start = 0; levels > 0 && start < shape::count * width;
+         start += shape::in_block * stride) {
+      for (int part = 0; part < shape::split; ++part) {
+        floats v[shape::in_block];
+        TERSUM_UNROLL
+        for (int k = 0; k < shape::in_block; ++k) {
+          v[k] = load(rows + start + part * width + k * stride);
+        }
+        row_butterflies<0, levels>(v);
+        TERSUM_UNROLL
+        for (int k = 0; k < shape::in_block; ++k) {
+          store(rows + start + part * width + k * stride, v[k]);
+        }
+      }
+    }
+    invert_rows<Codec>(rows);
+    store_rows<size, Codec::rotates_chunks>(own, signs, 1.0f, rows);
+  }
+}

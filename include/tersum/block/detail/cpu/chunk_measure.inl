@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What the ranks agree on of one chunk, on one CPU thread, on top of chunk_rows.inl: norms and magnitudes.
+
+//! @brief The sum of the lanes, neighbours first.
+TERSUM_SIMD float add_lanes(floats v)
+{
+  v = v + exchange<1>(v);
+  v = v + exchange<2>(v);
+  if constexpr (width >= 8) { v = v + exchange<4>(v); }
+  if constexpr (width >= 16) { v = v + exchange<8>(v); }
+  return v[0];
+}
+
+//! @brief Adds neighbours among the lanes of `Count` vectors until one vector is left.
+template <int Count, std::size_t Room>
+TERSUM_SIMD void add_pairs(floats (&sums)[Room])
+{
+  if constexpr (Count > 1) {
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      sums[i] = even(sums[2 * i], sums[2 * i + 1]) + odd(sums[2 * i], sums[2 * i + 1]);
+    }
+    add_pairs<Count / 2>(sums);
+  }
+}
+
+//! @brief The squared norm of a chunk by the tree of `chunk_norms`.
+template <int Size, chunk_pointer From>
+TERSUM_SIMD float norm_of(From from)
+{
+  constexpr int vectors = (Size < 256 ? Size : 256) / width;
+  constexpr int group   = minimum(vectors, width == 16 ? 16 : 8);  // as many as registers hold
+  floats sums[extent(vectors)];
+  for (int first = 0; first < vectors; first += group) {
+    floats some[extent(group)] = {};
+    for (int block = 0; block < Size; block += 256) {
+      TERSUM_UNROLL
+      for (int i = 0; i < group; ++i) {
+        From const at = from + (block + (first + i) * width);
+        fetch_beyond<false>(at);
+        floats const v = load_values(at);
+        some[i]        = fma(v, v, some[i]);
+      }
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < group; ++i) { sums[first + i] = some[i]; }
+  }
+  add_pairs<vectors>(sums);
+  return add_lanes(sums[0]);
+}
+
+//! @brief The squared norm of one chunk.
+template <int Size, chunk_pointer From>
+TERSUM_TARGET inline float square_norm(From from)
+{
+  return norm_of<Size>(from);
+}
+
+//! @brief The bits of the largest magnitude of one rotated chunk, unnormalized; NaN is above infinity.
+template <class Codec, chunk_pointer From>
+TERSUM_TARGET inline std::uint32_t largest_magnitude(std::uint64_t sign_key,
+                                                     std::uint64_t chunk,
+                                                     From from)
+{
+  constexpr int size = Codec::chunk_size;
+  using shape        = rows_of<size>;
+  alignas(64) float rows[extent(size)];
+  std::uint32_t signs[sign_room<size>];
+  chunk_signs<size, Codec::rotates_chunks>(chunk, sign_key, signs);
+  rotate_rows<Codec>(from, signs, rows);
+  constexpr int levels = Codec::rotates_chunks ? shape::wire_levels : 0;
+  constexpr int stride = shape::split * width;
+  integers largest     = {};
+  for (int start = 0; start < shape::count * width; start += shape::in_block * stride) {
+    for (int part = 0; part < shape::split; ++part) {
+      floats v[shape::in_block];
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) {
+        v[k] = load(rows + start + part * width + k * stride);
+      }
+      row_butterflies<0, levels>(v);
+      TERSUM_UNROLL
+      for (int k = 0; k < shape::in_block; ++k) {
+        integers const size_of = (integers)(to_bits(v[k]) & 0x7fffffffu);
+        largest                = size_of > largest ? size_of : largest;
+      }
+    }
+  }
+  std::int32_t result = 0;
+  for (int lane = 0; lane < width; ++lane) { result = maximum(result, largest[lane]); }
+  return static_cast<std::uint32_t>(result);
+}

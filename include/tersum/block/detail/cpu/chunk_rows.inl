@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! One chunk in the vectors of one CPU thread: how it lies in them and in words, and the rotation on the way there and back. The
+//! arrangement:
+//!
+//! A *row* is one vector. Its lanes hold 8 neighbouring coordinates (4 of them in vectors of 4; 16-lane vectors hold 8
+//! of the first half of the chunk and the 8 across from them in the second), so that all butterflies but the first
+//! three are between rows, and every lane packs whole wire words of its own.
+
+//! @brief The rows of a chunk of `Size` coordinates.
+template <int Size>
+struct rows_of {
+  static constexpr int log     = log2_exact(Size);
+  static constexpr bool joined = width == 16;  //!< Lanes 8 to 15 are half a chunk further.
+  static constexpr bool halved = joined && Size == 256;  //!< Which then is half a wire block.
+  static constexpr int split   = width == 4 ? 2 : 1;     //!< Vectors that make up 8 neighbours.
+  static constexpr int count   = Size / width;           //!< Rows.
+  //! Rows that belong to a row block, whose first lanes hold the wire block of the same number: positions of the wire in a lane.
+  static constexpr int in_block    = chunk_order<Size>::rows / (halved ? 2 : 1);
+  static constexpr int wire_levels = log < 10 ? log - 5 : 5;  //!< As in block_hadamard.
+  static constexpr int middle_end  = log - 2;  //!< Index bits 8 .. middle_end-1 come before.
+  static constexpr int blocks      = count / (in_block * split);  //!< Row blocks.
+  static constexpr int parts       = blocks * split;              //!< Parts of row blocks.
+  //! The number of row k of a part of a row block.
+  static constexpr int number(int block, int part, int k) noexcept
+  {
+    return (block * in_block + k) * split + part;
+  }
+  static constexpr int upper_block =
+    joined && !halved ? blocks
+                      : 0;  //!< The distance, in wire blocks, to the one in the upper lanes.
+};
+
+//! @brief Butterflies over the bits First .. Last-1 of the index of an array of vectors, ascending.
+template <int First, int Last, std::size_t Count>
+TERSUM_SIMD void row_butterflies(floats (&v)[Count])
+{
+  constexpr int count = static_cast<int>(Count);
+  TERSUM_UNROLL
+  for (int level = First; level < Last; ++level) {
+    TERSUM_UNROLL
+    for (int i = 0; i < count; ++i) {
+      if ((i >> level & 1) == 0) {
+        floats const a    = v[i];
+        floats const b    = v[i | 1 << level];
+        v[i]              = a + b;
+        v[i | 1 << level] = a - b;
+      }
+    }
+  }
+}
+
+//! @brief One level of butterflies between lanes that differ in `Bit`: the lower one of a pair gets the sum, the upper one
+//! the difference.
+template <int Bit>
+TERSUM_SIMD floats lane_butterfly(floats v)
+{
+  auto const upper = (lane_index() & static_cast<std::uint32_t>(Bit)) != 0;
+  if constexpr (width == 4) {  // where fma is slow
+    words const flip = upper ? broadcast(0x80000000u) : broadcast(0u);
+    return exchange<Bit>(v) + from_bits(to_bits(v) ^ flip);
+  } else {
+    return fma(v, upper ? broadcast(-1.0f) : broadcast(1.0f), exchange<Bit>(v));
+  }
+}
+
+//! @brief The first three butterflies of eight neighbours: one vector, half of one, or two.
+template <std::size_t Split>
+TERSUM_SIMD void neighbour_butterflies(floats (&v)[Split])
+{
+  constexpr int split = static_cast<int>(Split);
+  TERSUM_UNROLL
+  for (int s = 0; s < split; ++s) { v[s] = lane_butterfly<2>(lane_butterfly<1>(v[s])); }
+  if constexpr (split == 2) {
+    floats const a = v[0];
+    floats const b = v[1];
+    v[0]           = a + b;
+    v[1]           = a - b;
+  } else {
+    v[0] = lane_butterfly<4>(v[0]);
+  }
+}
+
+TERSUM_SIMD words mix(words h)
+{
+  h ^= h >> 16;
+  h *= 0x85ebca6bu;
+  h ^= h >> 13;
+  h *= 0xc2b2ae35u;
+  return h ^ (h >> 16);
+}
+
+//! The number of sign words of a chunk, rounded up to whole vectors.
+template <int Size>
+inline constexpr int sign_room = Size / 32 < width ? width : Size / 32;
+
+//! @brief Computes the sign words of a chunk, as `sign_bits` defines them; does nothing for a chunk that is not rotated.
+template <int Size, bool Rotated = true>
+TERSUM_SIMD void chunk_signs(std::uint64_t chunk,
+                             std::uint64_t key,
+                             std::uint32_t (&out)[sign_room<Size>])
+{
+  if constexpr (!Rotated) { return; }
+  // A chunk's words share the upper half of their number.
+  std::uint64_t const first = chunk * (Size / 32);
+  std::uint32_t const high =
+    mix32(static_cast<std::uint32_t>(first >> 32) ^ static_cast<std::uint32_t>(key >> 32));
+  for (int i = 0; i < Size / 32; i += width) {
+    words const number =
+      lane_index() + static_cast<std::uint32_t>(first + static_cast<unsigned>(i));
+    store(out + i, mix(mix(number ^ static_cast<std::uint32_t>(key)) + high));
+  }
+}
+
+//! @brief Sign masks (bit 31) of one vector: part `part` of the eight neighbours of a group in quarter `quarter`, or, in
+//! vectors of 16, of two groups.
+TERSUM_SIMD words sign_mask(std::uint32_t const* signs, int group, int quarter, int part)
+{
+  words bits;
+  if constexpr (width == 16) {
+    bits = lane_index() < 8u ? broadcast(signs[group]) : broadcast(signs[group + 1]);
+  } else {
+    bits = broadcast(signs[group]);
+  }
+  words const place = (lane_index() & 7u) + static_cast<std::uint32_t>(4 * part + 8 * quarter);
+  return (bits << (31u - place)) & 0x80000000u;
+}
+
+//! @brief From the order of the gradient to rows: flips signs, then does the butterflies of index bits 0, 1, 2 and of the two
+//! highest.
+template <int Size, bool Rotate, chunk_pointer From>
+TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
+{
+  using shape           = rows_of<Size>;
+  constexpr int quarter = Size / 4;
+  constexpr int step    = width == 16 ? 16 : 8;
+  for (int o = 0; o < quarter; o += step) {
+    floats v[shape::split][4];
+    TERSUM_UNROLL
+    for (int q = 0; q < 4; ++q) {
+      floats eight[shape::split];
+      TERSUM_UNROLL
+      for (int s = 0; s < shape::split; ++s) {
+        eight[s] = load_values(from + (q * quarter + o + s * width));
+        if constexpr (Rotate) {
+          eight[s] = from_bits(to_bits(eight[s]) ^ sign_mask(signs, o / 8, q, s));
+        }
+      }
+      if constexpr (Rotate) { neighbour_butterflies(eight); }
+      TERSUM_UNROLL
+      for (int s = 0; s < shape::split; ++s) { v[s][q] = eight[s]; }
+    }
+    TERSUM_UNROLL
+    for (int s = 0; s < shape::split; ++s) {
+      if constexpr (Rotate) { row_butterflies<0, 2>(v[s]); }
+      if constexpr (shape::joined) {
+        // Groups o and o+8 of quarters 0 and 2, then of 1 and 3.
+        store(rows + 2 * o, join_halves<0>(v[s][0], v[s][2]));
+        store(rows + 2 * o + 16, join_halves<1>(v[s][0], v[s][2]));
+        store(rows + 2 * (quarter + o), join_halves<0>(v[s][1], v[s][3]));
+        store(rows + 2 * (quarter + o) + 16, join_halves<1>(v[s][1], v[s][3]));
+      } else {
+        TERSUM_UNROLL
+        for (int q = 0; q < 4; ++q) { store(rows + q * quarter + o + s * width, v[s][q]); }
+      }
+    }
+  }
+}
+
+//! @brief From rows to the order of the gradient: does the butterflies of index bits 0, 1, 2 and of the two highest, flips
+//! signs, and scales.
+template <int Size, bool Rotate, chunk_pointer To>
+TERSUM_SIMD void store_rows(To to, std::uint32_t const* signs, float scale, float const* rows)
+{
+  using element         = typename stored_element<To>::type;
+  using shape           = rows_of<Size>;
+  constexpr int quarter = Size / 4;
+  constexpr int step    = width == 16 ? 16 : 8;
+  for (int o = 0; o < quarter; o += step) {
+    floats v[shape::split][4];
+    TERSUM_UNROLL
+    for (int q = 0; q < 4; ++q) {
+      floats eight[shape::split];
+      TERSUM_UNROLL
+      for (int s = 0; s < shape::split; ++s) {
+        if constexpr (shape::joined) {
+          float const* const pair = rows + 2 * (q % 2 * quarter + o);
+          if (q < 2) {
+            eight[s] = join_halves<0>(load(pair), load(pair + 16));
+          } else {
+            eight[s] = join_halves<1>(load(pair), load(pair + 16));
+          }
+        } else {
+          eight[s] = load(rows + q * quarter + o + s * width);
+        }
+      }
+      if constexpr (Rotate) { neighbour_butterflies(eight); }
+      TERSUM_UNROLL
+      for (int s = 0; s < shape::split; ++s) { v[s][q] = eight[s]; }
+    }
+    TERSUM_UNROLL
+    for (int s = 0; s < shape::split; ++s) {
+      if constexpr (Rotate) { row_butterflies<0, 2>(v[s]); }
+      TERSUM_UNROLL
+      for (int q = 0; q < 4; ++q) {
+        floats factor = broadcast(scale);
+        if constexpr (Rotate) {
+          factor = from_bits(to_bits(factor) ^ sign_mask(signs, o / 8, q, s));
+        }
+        store_values(to + (q * quarter + o + s * width), within_range<element>(v[s][q] * factor));
+      }
+    }
+  }
+}
+
+//! @brief The butterflies of index bits 8 and above, but for the two highest.
+template <int Size>
+TERSUM_SIMD void middle_rows(float* rows)
+{
+  using shape = rows_of<Size>;
+  for (int bit = 8; bit < shape::middle_end; ++bit) {
+    int const stride = (1 << (bit - 3)) * shape::split;  // rows
+    for (int base = 0; base < shape::count; base += 2 * stride) {
+      for (int row = base; row < base + stride; ++row) {
+        floats const a = load(rows + row * width);
+        floats const b = load(rows + (row + stride) * width);
+        store(rows + row * width, a + b);
+        store(rows + (row + stride) * width, a - b);
+      }
+    }
+  }
+}
+
+//! @brief Brings a whole chunk into rows, with all butterflies but those of the wire blocks.
+template <class Codec, chunk_pointer From>
+TERSUM_SIMD void rotate_rows(From from, std::uint32_t const* signs, float* rows)
+{
+  load_rows<Codec::chunk_size, Codec::rotates_chunks>(from, signs, rows);
+  if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
+}
+
+//! @brief The inverse transform of a chunk, after its butterflies within wire blocks.
+template <class Codec>
+TERSUM_SIMD void invert_rows(float* rows)
+{
+  if constexpr (Codec::rotates_chunks) { middle_rows<Codec::chunk_size>(rows); }
+}
+
+//! @brief Where the words of one lane group of a block go.
+template <class Codec>
+TERSUM_SIMD std::uint32_t* block_words(std::uint32_t* chunk_words, int wire_block, int part)
+{
+  constexpr int block_size = chunk_order<Codec::chunk_size>::block / Codec::lanes::lanes;
+  return chunk_words + wire_block * block_size + part * (block_size / 2);
+}

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The way into the units of a metric and back: kernel body parts.
+
+#pragma once
+
+#include <tersum/block/block_group.hpp>
+#include <tersum/block/block_load.hpp>
+#include <tersum/block/block_norm.hpp>
+#include <tersum/block/detail/eight_values.hpp>
+#include <tersum/block/detail/ordered_sums.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/metric/detail/line_piece.hpp>
+#include <tersum/metric/detail/scales.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Where the scales of this thread's chunk come from under a factored metric.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY chunk_lines load_chunk_lines(Context const& ctx,
+                                                       exchange_args<Codec, Element> const& args,
+                                                       own_chunk<Codec> const& mine)
+{
+  word4 low{};
+  word4 high{};
+  if (mine.active) {
+    low  = ctx.load(args.metric.chunks + 2 * mine.chunk);
+    high = ctx.load(args.metric.chunks + 2 * mine.chunk + 1);
+  }
+  return chunk_lines::of(low, high);
+}
+
+//! @brief The scales of this thread's coordinates of rows and columns, loaded arrangement, zeros where there are none. All threads of
+//! the warp call it.
+//!
+//! Sixteen bytes at a time where four neighbours lie in a row; a warp of which any chunk has others loads an element at a time.
+template <bool Edge, bool InRows, class Codec, class Element, class Context>
+TERSUM_BODY void make_scales(Context const& ctx,
+                             exchange_args<Codec, Element> const& args,
+                             own_chunk<Codec> const& mine,
+                             float (&scales)[32])
+{
+  chunk_lines const own    = load_chunk_lines(ctx, args, mine);
+  float const* const outer = own.is_vector() ? args.metric.shares : args.metric.lines;
+  float const* const inner = own.is_vector() ? args.metric.lines : args.metric.shares;
+  auto const make          = [&](unsigned i) {
+    auto const at = own.find(i);
+    return usable_product(
+      Context::multiply(ctx.load(outer + at.outer), ctx.load(inner + at.inner)));
+  };
+  [[maybe_unused]] auto const make_neighbours = [&] {
+    edge_rows<Codec> const rows{mine};
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      auto const first = static_cast<unsigned>(r * (Codec::chunk_size / 4));
+      rows.load(ctx, r, scales + 8 * r, [&](unsigned at) { return make(at + first); });
+    }
+  };
+  if constexpr (Edge && !InRows) {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      scales[i] = 0.0f;
+      if (exists(mine, i / 8, i % 8)) {
+        scales[i] = make(static_cast<unsigned>(mine.coordinate(i)));
+      }
+    }
+  } else if constexpr (Edge) {
+    make_neighbours();
+  } else if (ctx.warp_max(mine.active && !own.in_fours() ? 1u : 0u) != 0) {
+    make_neighbours();
+  } else {
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; i += 4) {
+      float four[4]       = {};
+      float outer_of_four = 0.0f;
+      if (mine.active) {
+        auto const at = own.find(static_cast<unsigned>(mine.coordinate(i)));
+        outer_of_four = ctx.load(outer + at.outer);
+        load_four(ctx, inner + at.inner, four);
+      }
+      TERSUM_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        scales[i + j] = usable_product(Context::multiply(outer_of_four, four[j]));
+      }
+    }
+  }
+}
+
+//! @brief The scales of this thread's coordinates as they are kept, loaded arrangement, zeros where there are none; returns the
+//! largest magnitude of the chunk's scales. All threads of the warp call it.
+//! @tparam InRows  Whether lanes load neighbours, in more instructions. Of the kernels of a rank's own part, which have all kinds of
+//!                 chunks, those for scales that are not aligned do.
+template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY float load_scales(Context const& ctx,
+                                            exchange_args<Codec, Element> const& args,
+                                            own_chunk<Codec> const& mine,
+                                            float (&scales)[32])
+{
+  std::uint32_t largest = 0;
+  if constexpr (factors_metric<Codec>) {
+    make_scales<Edge, InRows>(ctx, args, mine, scales);
+  } else {
+    auto const* const from        = args.metric.scales + mine.offset;
+    [[maybe_unused]] bool at_once = moves_in_eights<Codec::chunk_size>(from, mine.length);
+    TERSUM_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      if constexpr (InRows == Edge) {
+        load_eights<Edge>(ctx, mine, from, r, scales + 8 * r);
+      } else if (at_once) {
+        load_quarter<false>(ctx, mine, mine.active, from, r, scales + 8 * r);
+      } else {
+        load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
+      }
+    }
+  }
+  TERSUM_UNROLL
+  for (int i = 0; i < 32; ++i) {
+    largest = maximum(largest, Context::bits(scales[i]) & 0x7fffffffu);
+  }
+  return Context::from_bits(
+    chunk_maximum(ctx, largest, mine, static_cast<float*>(nullptr)));  // chunks lie in warps
+}
+
+//! @brief Replaces values of the loaded arrangement by apply(value, scale) with their scales, raised to the least of the chunk.
+//! Without a metric nothing changes.
+template <bool Edge, bool InRows, class Codec, class Element, class Context, class Apply>
+TERSUM_BODY void apply_scales(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              float (&v)[32],
+                              Apply const& apply)
+{
+  if constexpr (in_metric<Codec>) {
+    float scales[32];
+    float const largest = load_scales<Edge, InRows>(ctx, args, mine, scales);
+    float const least   = least_scale(context_arithmetic<Context>{}, args.codec.metric, largest);
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) { v[i] = apply(v[i], raised_scale(scales[i], least)); }
+  }
+}
+
+//! @brief Divides values of the loaded arrangement by their scales.
+template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
+TERSUM_BODY void divide_by_scales(Context const& ctx,
+                                  exchange_args<Codec, Element> const& args,
+                                  own_chunk<Codec> const& mine,
+                                  float (&v)[32])
+{
+  apply_scales<Edge, InRows>(
+    ctx, args, mine, v, [](float value, float scale) { return Context::divide(value, scale); });
+}
+
+//! @brief Multiplies values of the loaded arrangement by their scales.
+template <bool Edge, bool InRows = Edge, class Codec, class Element, class Context>
+TERSUM_BODY void multiply_by_scales(Context const& ctx,
+                                    exchange_args<Codec, Element> const& args,
+                                    own_chunk<Codec> const& mine,
+                                    float (&v)[32])
+{
+  apply_scales<Edge, InRows>(
+    ctx, args, mine, v, [](float value, float scale) { return Context::multiply(value, scale); });
+}
+
+//! @brief Multiplies decoded values of the loaded arrangement by their scales; scales that the library keeps follow them.
+//! Without a metric nothing changes.
+template <bool Edge, class Codec, class Element, class Context>
+TERSUM_BODY void leave_metric(Context const& ctx,
+                              exchange_args<Codec, Element> const& args,
+                              own_chunk<Codec> const& mine,
+                              float (&v)[32])
+{
+  if constexpr (!keeps_metric<Codec>) {
+    multiply_by_scales<Edge>(ctx, args, mine, v);
+  } else {
+    using scale_type = metric_scale<Codec>;
+    context_arithmetic<Context> const math{};
+    float scales[32];
+    float const largest = load_scales<Edge>(ctx, args, mine, scales);
+    bool const unknown  = is_unknown_scale(largest);
+    float const least   = least_scale(math, args.codec.metric, largest);
+    float const before  = static_cast<float>(args.header->step);
+    float first         = 0.0f;
+    if (ctx.warp_max(unknown ? 1u : 0u) != 0) {
+      float existing[32];
+      TERSUM_UNROLL
+      for (int i = 0; i < 32; ++i) {
+        existing[i] = mine.active && mine.coordinate(i) < mine.length ? v[i] : 0.0f;
+      }
+      float const square = block_norm(ctx, mine, existing);
+      first              = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
+    }
+    [[maybe_unused]] std::uint32_t draw = 0;
+    if constexpr (!std::is_same_v<scale_type, float>) {
+      draw = first_draw(mine.chunk, args.header->sign_key);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 32; ++i) {
+      float const scale = raised_scale(scales[i], least);
+      float next        = first;
+      if (!unknown) { next = args.codec.metric.update(math, v[i], scale, before); }
+      if constexpr (std::is_same_v<scale_type, float>) {
+        if (is_finite(next)) { scales[i] = next; }
+      } else {
+        auto const at = static_cast<std::uint32_t>(mine.coordinate(i));
+        scales[i]     = kept_scale<scale_type>(next, scales[i], draw + at * draw_stride);
+      }
+      v[i] = Context::multiply(v[i], scale);
+    }
+    if (!step_is_poisoned(args)) { store_coordinates<Edge>(ctx, args.metric.scales, mine, scales); }
+  }
+}
+
+}  // namespace tersum::inline v0::detail

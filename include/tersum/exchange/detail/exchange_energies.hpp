@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! What the choice of chunks compares in an exchange: the energies of chunks, and in what order ties win.
+
+#pragma once
+
+#include <tersum/chunk/chunk_key.hpp>
+#include <tersum/chunk/detail/selection.hpp>
+#include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/width_costs.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/types.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Where energies count in units of their tensor's: the bits of an `energy_mean` a tensor, behind the places.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t* means_of(exchange_args<Codec, Element> const& args)
+{
+  return args.selection.places + (args.chunks + 3) / 4 * 4;
+}
+
+//! @brief What an agreed scalar says of a chunk's energy: it is the reduced norm, or the range tells.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE auto agreed_energy(exchange_args<Codec, Element> const& args,
+                                               Scalar agreed)
+{
+  if constexpr (requires { requires has_energy<typename Codec::range_type>; }) {
+    return args.codec.range.energy(to_float(agreed), static_cast<float>(Codec::chunk_size));
+  } else {
+    return agreed;
+  }
+}
+
+//! @brief The energy of a chunk whose agreed scalar is `agreed`: times the weight of its tensor, in units of its tensor's mean if the
+//! rule says so.
+template <class Codec, class Element, class Scalar>
+[[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
+                                                          std::uint64_t chunk,
+                                                          Scalar scalar)
+{
+  auto const agreed = agreed_energy(args, scalar);
+  if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    if constexpr (may_choose_by_tensor<Codec>) {
+      if (args.selection.rule.by_tensor != 0) {
+        std::uint32_t const tensor = args.table[chunk].tensor;
+        float const weight         = args.records[tensor].weight;
+        return relative_energy(energy_bits(to_float(agreed) * weight, args.world),
+                               means_of(args)[tensor]);
+      }
+    }
+    if (args.selection.rule.weighted != 0) {
+      float const weight = args.records[args.table[chunk].tensor].weight;
+      return energy_bits(to_float(agreed) * weight, args.world);
+    }
+  }
+  return energy_bits(agreed, args.world);
+}
+
+//! @brief What the codec's chunker compares of a chunk.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint32_t score_of(exchange_args<Codec, Element> const& args,
+                                                   std::uint64_t chunk,
+                                                   std::uint32_t energy)
+{
+  return args.codec.chunker.score(energy,
+                                  chunk_key{chunk, args.header->step, args.header->sign_key});
+}
+
+//! @brief The number by which ties take turns: that of exchanges before this one.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE std::uint64_t selection_turn(exchange_args<Codec, Element> const& args)
+{
+  return args.header->step;
+}
+
+//! @brief Whether the agreed scalars were summed over the ranks. If the budget pays for nothing, this rank has measured
+//! them and no other knows them, so that they must not change what is decoded.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool has_agreed(
+  [[maybe_unused]] exchange_args<Codec, Element> const& args)
+{
+  if constexpr (selects<Codec>) { return args.selection.rule.capacity > 0; }
+  return true;
+}
+
+}  // namespace tersum::inline v0::detail

@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Launches of the kernels of an exchange with their grids, the same for a device and its emulator.
+
+#pragma once
+
+#include <tersum/codec_kinds.hpp>
+#include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
+#include <tersum/detail/width_costs.hpp>
+#include <tersum/exchange/detail/block_own_chunk.hpp>
+#include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_kernels.hpp>
+#include <tersum/plan.hpp>
+#include <tersum/state.hpp>
+#include <tersum/status.hpp>
+#include <tersum/tuning.hpp>
+
+#include <cstdint>
+
+namespace tersum::inline v0::detail {
+
+//! @brief Launches the kernels of one exchange, one after the other. After a failure it launches nothing more.
+template <class Executor, class Codec, class Element>
+class launch_list {
+ public:
+  using codec_type    = Codec;
+  using executor_type = Executor;
+
+  launch_list(Executor const& executor,
+              tersum::plan<Codec> const& plan,
+              exchange_args<Codec, Element> const& args)
+    : executor_{executor}, plan_{plan}, args_{args}
+  {
+  }
+
+  [[nodiscard]] tersum::plan<Codec> const& plan() const { return plan_; }
+  [[nodiscard]] exchange_args<Codec, Element> const& args() const { return args_; }
+
+  //! The first failure.
+  [[nodiscard]] status result() const { return result_; }
+
+  template <class Kernel>
+  void operator()(Kernel const& kernel, std::uint64_t blocks)
+  {
+    if (result_.ok()) { result_ = executor_.run(kernel, blocks, args_); }
+  }
+
+  //! The same as a function object, which returns a status.
+  [[nodiscard]] auto each()
+  {
+    return [this](auto const& kernel, std::uint64_t blocks) {
+      (*this)(kernel, blocks);
+      return result_;
+    };
+  }
+
+  //! One thread for each of `count`.
+  template <class Kernel>
+  void threads(Kernel const& kernel, std::uint64_t count)
+  {
+    constexpr std::uint64_t a_block = Kernel::template threads<Codec, tuning_of<Executor>>;
+    (*this)(kernel, (count + a_block - 1) / a_block);
+  }
+
+  //! Launches Kernel<false> for the regular chunks and Kernel<true> for the edges, each over the chunks that may be such.
+  //! @param a_block   Chunks of a block.
+  //! @param in_group  Chunks that lie in one group of `edge_groups`.
+  //! @param together  Chunks that are edges if they are not all of one tensor.
+  template <template <bool> class Kernel>
+  void chunks(std::uint64_t a_block  = grid_of<Codec>.chunks_a_block,
+              std::uint64_t in_group = chunks_of_group<Codec>,
+              std::uint64_t together = 1)
+  {
+    auto const launch = [&](auto kernel, std::uint64_t first, std::uint64_t count) {
+      kernel.first = first;
+      if (count > 0) { (*this)(kernel, (count + a_block - 1) / a_block); }
+    };
+    std::uint64_t const all = plan_.chunks();
+    if constexpr (Codec::rotates_all) {
+      launch(Kernel<false>{}, 0, all);
+    } else if (all > 0) {
+      bool regular = false, edges = false;
+      std::uint64_t begin = all, end = 0;  // of tensors that are not aligned
+      plan_.for_each_record([&](tensor_record const& record) {
+        if (record.chunks == 0) { return; }
+        std::uint64_t const after = record.first_chunk + record.chunks;
+        if (is_aligned(args_, record.offset)) {
+          regular = regular || record.size >= Codec::chunk_size;
+          edges   = edges || record.size % Codec::chunk_size != 0 || after % together != 0;
+        } else {
+          begin = minimum(begin, record.first_chunk);
+          end   = after;
+          edges = true;
+        }
+      });
+      // Where there is one tensor, only the last chunk can be short.
+      std::uint64_t const whole = minimum(plan_.coordinates() / Codec::chunk_size, all);
+      // In the order of widths the short one lies anywhere.
+      bool const ends = plan_.tensors() == 1 && !orders_chunks<Codec>;
+      if (regular) { launch(Kernel<false>{}, 0, ends ? whole : all); }
+      if (edges) {
+        edge_groups const groups{.first = static_cast<std::uint32_t>(begin / in_group),
+                                 .ends  = static_cast<std::uint32_t>(plan_.tensors())};
+        std::uint64_t const others =
+          begin < end ? (end + in_group - 1) / in_group - begin / in_group : 0;
+        launch(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
+      }
+    }
+  }
+
+  //! Launches a kernel that adds up over the chunks of tensors.
+  template <class Kernel>
+  void tensors(Kernel const& kernel)
+  {
+    if (plan_.tensors() > 0) { (*this)(kernel, tensor_blocks(plan_.tensors(), plan_.chunks())); }
+  }
+
+  //! Launches a kernel over all chunks, regular or not.
+  template <class Kernel>
+  void all_chunks(Kernel const& kernel)
+  {
+    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
+    (*this)(kernel, (plan_.chunks() + a_block - 1) / a_block);
+  }
+
+  //! Launches a kernel over as many chunks as a rank may own.
+  template <class Kernel>
+  void owned(Kernel const& kernel)
+  {
+    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
+    (*this)(kernel, (plan_.owned_chunks() + a_block - 1) / a_block);
+  }
+
+  //! The same with one kernel or, where scales of a metric are not aligned, another one.
+  template <class Kernel, class InRows>
+  void owned_in_metric()
+  {
+    if constexpr (factors_metric<Codec>) {
+      return owned(InRows{});  // scales are made for neighbours at once
+    } else if constexpr (in_metric<Codec>) {
+      bool aligned = true;
+      plan_.for_each_record([&](tensor_record const& record) {
+        auto const* const scales = args_.metric.scales + record.offset;
+        aligned =
+          aligned && (record.chunks == 0 || reinterpret_cast<std::uintptr_t>(scales) % 16 == 0);
+      });
+      if (!aligned) { return owned(InRows{}); }
+    }
+    owned(Kernel{});
+  }
+
+  void norms()
+  {
+    if constexpr (in_metric<Codec>) {
+      chunks<scaled_norms_kernel>();
+    } else {
+      constexpr std::uint64_t in_warp = codec_norm_shape<Codec, Element>::chunks_per_warp;
+      chunks<norms_kernel>(norms_grid<Codec, Element>.chunks_a_block, in_warp, in_warp);
+    }
+  }
+
+  //! Whether the kernel that encodes derives the steps.
+  [[nodiscard]] bool derives_late() const
+  {
+    return derives_in_encode<Codec> &&
+           plan_.chunks() * Codec::chunk_size <= numbers.derive_in_encode;
+  }
+
+  void bypass(auto const& kernel)
+  {
+    if (plan_.bypassed() > 0) { (*this)(kernel, plan_.tensors()); }
+  }
+
+  template <bool Encode>
+  void cast()
+  {
+    std::uint64_t blocks = plan_.chunks();
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
+    (*this)(cast_kernel<Encode>{}, blocks);
+  }
+
+  //! Sets `count` elements to zero.
+  template <class T>
+  void clear(T* to, std::uint64_t count)
+  {
+    if (result_.ok()) { result_ = executor_.clear(to, count); }
+  }
+
+  //! item(memory, i) for 0 <= i < count.
+  template <class Item>
+  void items(Item const& item, std::uint64_t count)
+  {
+    if (result_.ok() && count > 0) { result_ = executor_.each(item, count); }
+  }
+
+  template <class T>
+  void copy(T* to, T const* from, std::uint64_t count)
+  {
+    if (result_.ok()) { result_ = executor_.copy(to, from, count); }
+  }
+
+  //! Launches a kernel in at most so many blocks, which wait for each other.
+  template <class Kernel>
+  void together(Kernel const& kernel, std::uint64_t blocks)
+  {
+    if (result_.ok()) { result_ = run_together(executor_, kernel, blocks, args_); }
+  }
+
+  //! @param blocks  As many at most.
+  void select(std::uint64_t blocks) { together(select_kernel{}, blocks); }
+
+  void select()
+  {
+    if constexpr (may_choose_by_tensor<Codec>) {
+      if (plan_.by_tensor()) { tensors(mean_energies_kernel{}); }
+    }
+    select(select_blocks(plan_.chunks(), numbers));
+  }
+
+  void encode_parts()
+  {
+    if (plan_.payload_bytes() == 0) { return; }
+    std::uint64_t const words = plan_.payload_bytes() / sizeof(std::uint32_t);
+    if constexpr (requantizing<Codec> && !tiling<Codec>) {
+      // The last block may have chunks to spare.
+      constexpr std::uint64_t block = Codec::payload_op::element::words;
+      clear(args_.payload + words - block, block);
+    } else {
+      auto parts = static_cast<std::uint64_t>(plan_.ranks().size);
+      if constexpr (requantizing<Codec>) { parts = plan_.tiles(); }
+      if constexpr (copying<Codec>) { parts = 1; }
+      (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
+    }
+    chunks<encode_parts_kernel>();
+    if constexpr (sharding<Codec>) {
+      (*this)(share_cut_kernel{}, static_cast<std::uint64_t>(plan_.ranks().size));
+      if constexpr (feeds_back<Codec>) { chunks<keep_residual_kernel>(); }
+    }
+  }
+
+  void publish()
+  {
+    if (plan_.owned_chunks() == 0) { return; }
+    (*this)(clear_parts_kernel{{}, args_.parts.gathered, args_.rank}, 1);
+    if (shard_is_aligned()) {
+      publish_in<false>();
+    } else {
+      publish_in<true>();
+    }
+  }
+
+  //! Whether all pieces of tensors that this rank publishes can be moved sixteen bytes at a time.
+  [[nodiscard]] bool shard_is_aligned() const
+  {
+    bool aligned = true;
+    plan_.for_each_record([&](tensor_record const& piece) {
+      bool const own = piece.offset >= args_.parts.begin && piece.offset < args_.parts.end;
+      if (piece.chunks == 0 || !own) { return; }
+      std::uint64_t const at = piece.offset - args_.parts.begin;
+      auto const moves       = [&](auto const* array) {
+        return reinterpret_cast<std::uintptr_t>(array + at) % 16 == 0;
+      };
+      aligned = aligned && moves(args_.gradient);
+      if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
+      if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
+    });
+    return aligned;
+  }
+
+  template <bool InRows>
+  void publish_in()
+  {
+    owned(publish_kernel<InRows>{});
+    if constexpr (feeds_back<Codec>) { owned(keep_published_kernel<InRows>{}); }
+  }
+
+  void decode_parts()
+  {
+    threads(inspect_parts_kernel{}, plan_.chunks());
+    if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
+    if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
+      owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
+    }
+    chunks<decode_parts_kernel>();
+  }
+
+ private:
+  static constexpr cuda_tuning numbers = tuning_of<Executor>.cuda;
+
+  Executor const& executor_;
+  tersum::plan<Codec> const& plan_;
+  exchange_args<Codec, Element> const& args_;
+  status result_{};
+};
+
+template <class T>
+inline constexpr bool is_launch_list = false;
+template <class Executor, class Codec, class Element>
+inline constexpr bool is_launch_list<launch_list<Executor, Codec, Element>> = true;
+
+template <class T>
+concept launching = is_launch_list<T>;
+
+}  // namespace tersum::inline v0::detail
