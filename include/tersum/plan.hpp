@@ -201,6 +201,10 @@ class plan : public Codec::counts_type {
     return work(name::line_sums);
   }
   [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
+  [[nodiscard]] constexpr std::size_t agreement_offset() const noexcept
+  {
+    return kept(name::agreement);
+  }
   [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
   {

@@ -206,9 +206,9 @@ inline constexpr allocated_two_shot<> floored_2{.chunker = {.bits = 2, .least_bi
 inline constexpr allocated_two_shot<> floored_3{.chunker = {.bits = 3, .least_bits = 1}};
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
 using wider_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 7>, partial_hadamard<512>, ways<lloyd_max<7>, lloyd_max<8>>>;
-inline constexpr wider_two_shot wider_2{.chunker = {.bits = 2}};
-inline constexpr wider_two_shot wider_3{.chunker = {.bits = 3}};
-inline constexpr wider_two_shot wider_4{.chunker = {.bits = 4}};
+inline constexpr wider_two_shot wider_2{.chunker = {.bits = 2, .by_agreement = true}};
+inline constexpr wider_two_shot wider_3{.chunker = {.bits = 3, .by_agreement = true}};
+inline constexpr wider_two_shot wider_4{.chunker = {.bits = 4, .by_agreement = true}};
 //! @}
 
 //! @name All ranks' codes, gathered: one round and one encoding, for 2 or 3 ranks or where latency rules

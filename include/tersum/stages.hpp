@@ -43,6 +43,7 @@ struct recompress     : of_part<exchange_part::recompress> {};  //!< Decodes and
 struct return_bypass  : of_part<exchange_part::decode> {};      //!< Writes the means of the coordinates that bypassed to the gradient.
 struct decode         : of_part<exchange_part::decode> {};      //!< Makes the mean of the payload, in place of the gradient.
 struct follow         : of_part<exchange_part::decode> {};      //!< Under a factored metric: rows and columns follow the mean that was decoded.
+struct keep_agreement : of_part<exchange_part::decode> {};      //!< Where chunks count for it: keeps how much the ranks agree on each.
 struct finish         : of_part<exchange_part::decode> {};      //!< Measures the correlation of the ranks, counts saturated lanes, and numbers the next step.
 // clang-format on
 

@@ -89,6 +89,7 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
                 stage::return_bypass,
                 stage::decode,
                 stages_if<has_factored<Metric>, stage::follow>,
+                stages_if<detail::tells_agreement<Chunker, quantizer_type>, stage::keep_agreement>,
                 stage::finish>;
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, quantizer_type>());

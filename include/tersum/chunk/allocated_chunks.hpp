@@ -69,6 +69,11 @@ struct allocated_chunks {
   //! Whether the energy of a chunk counts in units of its own tensor's: of the geometric mean of the chunks that have any. So a
   //! tensor of large gradients does not take the bits of the others. Without effect in a gradient that is one vector.
   bool by_tensor = false;
+  //! Under `two_shot_codec` with a codebook: whether a chunk also counts for how much the ranks agreed on it in the exchanges before
+  //! this one. Two shots lose D S of what the ranks send, S being their energy, and D M of the sum, M being its energy; M / S lies
+  //! between 1, where gradients are independent, and the number of ranks, where they are equal. The ranks know M of a chunk from the
+  //! scale of its mean. The state keeps a float for each chunk.
+  bool by_agreement = false;
 
   //! @brief What is compared: the energy.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,

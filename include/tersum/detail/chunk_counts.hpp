@@ -102,6 +102,13 @@ class chunk_counts : public plan_counts<Codec> {
             "the chunker's by_tensor is set, which norm_log cannot take: use bfloat16 or float"};
         }
       }
+      if constexpr (has_by_agreement<typename Codec::chunker_type> &&
+                    !may_choose_by_agreement<Codec>) {
+        if (this->codec_.chunker.by_agreement) {
+          return {error_code::unsupported,
+                  "the chunker's by_agreement is set, which is for two shots of a codebook"};
+        }
+      }
       if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
         return {error_code::invalid_argument,
                 "layout.coordinates has more than 2^34 coordinates: exchange it in parts"};
@@ -226,6 +233,13 @@ class chunk_counts : public plan_counts<Codec> {
     if constexpr (may_choose_by_tensor<Codec>) {
       return this->codec_.chunker.by_tensor && !this->layout_.tensors.empty();
     }
+    return false;
+  }
+
+  //! Whether a chunk counts for how much the ranks agreed on it.
+  [[nodiscard]] constexpr bool by_agreement() const noexcept
+  {
+    if constexpr (may_choose_by_agreement<Codec>) { return this->codec_.chunker.by_agreement; }
     return false;
   }
 

@@ -23,6 +23,8 @@ struct sum_report;
 template <class T> concept has_energy         = requires(T const r) {
   { r.energy(1.0f, 1.0f) } -> std::same_as<float>; };  //!< Optional: energy(agreed scalar, coordinates measured): what it says of the chunk's squared norm, or anything that grows with it. Chunks are chosen by it.
 
+template <class T> concept has_by_agreement   = requires(T const c) { { c.by_agreement } -> std::convertible_to<bool>; };  //!< Optional: whether a chunk also counts for how much the ranks agreed on it.
+
 //! @name Atoms of a factored metric
 //! @{
 template <class T> concept has_factored   = requires { requires T::factored; };  //!< Optional, true: the state keeps root mean squares of rows, columns and tensors, which the next two are for.

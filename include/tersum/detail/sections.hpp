@@ -52,6 +52,7 @@ enum class section {
   kept_steps,  //!< Under delayed ranges: a `chunk_step` per chunk, from which those of the next exchange follow.
   scales,  //!< In a metric: a float32 or bfloat16 per coordinate; in a factored one a float32 per row, column and tensor.
   gain,    //!< Feedback whose weight depends on the step: four times the same float.
+  agreement,  //!< Two shots whose chunks count for how much the ranks agreed on them: a float32 per chunk, by how much more it counts.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.
   residual,  //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.

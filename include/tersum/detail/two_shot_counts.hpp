@@ -26,6 +26,7 @@ struct two_shot_counts : chunk_counts<Codec> {
   constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : chunk_counts<Codec>(codec, gradient, ranks)
   {
+    if (this->by_agreement()) { this->fingerprint_ = mix(this->fingerprint_, 7); }
     if constexpr (owner_feeds_back<Codec>) {
       for (int const value : {ranks.size, ranks.rank}) {
         this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
@@ -70,6 +71,11 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
   {
     return keeps_blocks<Codec> ? owned_chunks() : owned_chunks() * Codec::chunk_size;
+  }
+  //! Floats of what the ranks agreed on: as many as keep what follows aligned.
+  [[nodiscard]] constexpr std::uint64_t agreements() const noexcept
+  {
+    return this->by_agreement() ? round_up(this->chunks(), 4) : 0;
   }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
@@ -128,6 +134,7 @@ struct two_shot_counts : chunk_counts<Codec> {
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
+                        holds<float>(section::agreement, agreements()),
                         holds<residual_element<Codec>>(section::owner_residual, owned),
                         holds<residual_element<Codec>>(section::residual, this->residuals())};
   }

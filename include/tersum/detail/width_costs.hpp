@@ -9,7 +9,9 @@
 
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
+#include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/detail/policy_kinds.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 
 #include <cstdint>
@@ -41,6 +43,17 @@ requires(allots_both_ways<Codec>) struct mean_level<Codec, Level> {
 template <class Codec>
 inline constexpr bool may_choose_by_tensor = []() {
   if constexpr (several_bits<Codec>) { return has_by_tensor<typename Codec::chunker_type>; }
+  return false;
+}();
+
+//! @brief Whether a chunk may count for how much the ranks agreed on it, which its only scale tells.
+template <class Chunker, class Quantizer>
+inline constexpr bool tells_agreement = has_by_agreement<Chunker>&& table_codebook<Quantizer>;
+template <class Codec>
+inline constexpr bool may_choose_by_agreement = []() {
+  if constexpr (several_bits<Codec> && scattering<Codec> && !requantizing<Codec>) {
+    return tells_agreement<typename Codec::chunker_type, typename Codec::quantizer_type>;
+  }
   return false;
 }();
 
@@ -181,6 +194,65 @@ constexpr void rule_steps(selection_rule& rule,
   for (int l = 1; l <= chunker::level_count; ++l) {
     rule.words[l] = level_words<Codec>(l) - (has_parts<Codec> ? 1 : 0);
   }
+}
+
+//! @brief What says how much the ranks agree on a chunk, M / S in `allocated_chunks`, from the scale of its mean.
+struct agreement_rule {
+  float square[max_levels + 1];  //!< On each level, the square of the scale times this is M.
+  float
+    lost[max_levels + 1];  //!< The errors of the ranks have so much of S, which M does not count.
+  float typical;           //!< What is expected of a chunk of which nothing is known.
+  float most;
+  float share;  //!< A chunk counts so much more for each 1 above `typical`.
+};
+
+//! @brief What the codes of a level lose up and down.
+struct ways_lost {
+  float up;
+  float down;
+};
+
+template <class Codec, int Level>
+[[nodiscard]] constexpr ways_lost lost_on_level() noexcept
+{
+  using sent =
+    typename Codec::quantizer_type::template with_bits<Codec::chunker_type::widths[Level - 1]>;
+  if constexpr (allots_both_ways<Codec>) {
+    return {sent::distortion(), mean_level<Codec, Level>::type::distortion()};
+  }
+  return {sent::distortion(), sent::distortion()};
+}
+
+template <class Codec, int Level = 1>
+constexpr void set_squares(agreement_rule& rule, float gain) noexcept
+{
+  constexpr ways_lost lost = lost_on_level<Codec, Level>();
+  rule.square[Level]       = gain / ((1 + lost.down) * (1 + lost.down));
+  rule.lost[Level]         = lost.up;
+  if constexpr (Level < Codec::chunker_type::level_count) {
+    set_squares<Codec, Level + 1>(rule, gain);
+  }
+}
+
+//! @brief A codebook is unbiased and loses L of the energy, so that codes of norm 1 with its scale have 1 + L of the energy, and the
+//! scale is 1 + L times a root mean square. The sum of what ranks sent has the energy M and L S more.
+template <class Codec>
+requires(may_choose_by_agreement<Codec>) [[nodiscard]] constexpr agreement_rule
+  agreement_rule_of(int world) noexcept
+{
+  agreement_rule rule{};
+  auto const ranks = static_cast<float>(world);
+  rule.most        = ranks;
+  rule.typical     = maximum(ranks / 3, 1.0f);
+  // Means, of which the squared norm is 1 / n^2 of M; a rotation that is not normalized has multiplied it.
+  set_squares<Codec>(rule,
+                     ranks * ranks * static_cast<float>(Codec::chunk_size) /
+                       static_cast<float>(square_gain<typename Codec::rotator_type>));
+  // What a bit more on the way down gains of M, over what it gains of S on the way up.
+  constexpr ways_lost lost = lost_on_level<Codec, 1>();
+  constexpr float down     = lost.down / lost.up;
+  rule.share               = down / (1 + down * rule.typical);
+  return rule;
 }
 
 //! @brief What the steps of that rule cost on the way down.

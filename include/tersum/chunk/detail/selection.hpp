@@ -218,7 +218,8 @@ struct selection_args {
 //! @brief The same where the chunks are also listed by their levels, for kernels that take them in that order.
 struct ordered_selection_args : selection_args {
   std::uint32_t*
-    order;  // one a chunk: the highest level first, then those on none; ascending on each
+    order;           // one a chunk: the highest level first, then those on none; ascending on each
+  float* agreement;  // one a chunk: by how much more it counts; or null
 };
 
 //! @brief The same where steps have costs of both ways. The scratch memory is a `two_way_scratch`.

@@ -15,6 +15,7 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/types.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -48,18 +49,26 @@ template <class Codec, class Element, class Scalar>
 {
   auto const agreed = agreed_energy(args, scalar);
   if constexpr (!std::is_same_v<Scalar, norm_log>) {
+    auto const bits_of = [&](float energy) {
+      if constexpr (may_choose_by_agreement<Codec>) {
+        if (args.selection.agreement != nullptr) {
+          energy = ::fmaf(energy, args.selection.agreement[chunk], energy);
+        }
+      }
+      return energy_bits(energy, args.world);
+    };
     if constexpr (may_choose_by_tensor<Codec>) {
       if (args.selection.rule.by_tensor != 0) {
         std::uint32_t const tensor = args.table[chunk].tensor;
         float const weight         = args.records[tensor].weight;
-        return relative_energy(energy_bits(to_float(agreed) * weight, args.world),
-                               means_of(args)[tensor]);
+        return relative_energy(bits_of(to_float(agreed) * weight), means_of(args)[tensor]);
       }
     }
     if (args.selection.rule.weighted != 0) {
       float const weight = args.records[args.table[chunk].tensor].weight;
-      return energy_bits(to_float(agreed) * weight, args.world);
+      return bits_of(to_float(agreed) * weight);
     }
+    if constexpr (may_choose_by_agreement<Codec>) { return bits_of(to_float(agreed)); }
   }
   return energy_bits(agreed, args.world);
 }

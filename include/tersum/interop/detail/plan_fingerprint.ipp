@@ -287,6 +287,9 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
         if constexpr (has_by_tensor<typename Codec::chunker_type>) {
           hash.add(codec.chunker.by_tensor);
         }
+        if constexpr (has_by_agreement<typename Codec::chunker_type>) {
+          if (codec.chunker.by_agreement) { hash.add(true); }
+        }
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }
     }

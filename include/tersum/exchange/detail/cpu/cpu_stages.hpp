@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <tersum/exchange/detail/agreement_items.hpp>
 #include <tersum/exchange/detail/cpu/cpu_bypass.hpp>
 #include <tersum/exchange/detail/cpu/cpu_casts.hpp>
 #include <tersum/exchange/detail/cpu/cpu_codes.hpp>
@@ -18,6 +19,8 @@
 #include <tersum/exchange/detail/cpu/cpu_steps.hpp>
 #include <tersum/exchange/detail/cpu/cpu_two_shot.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/execute/detail/host_memory.hpp>
+#include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
@@ -136,6 +139,18 @@ struct cpu_work {
   }
 };
 
+//! Runs items on the threads of the CPU, `stretch` at a time.
+template <class Codec, class Element>
+[[nodiscard]] auto on_threads(cpu_work<Codec, Element> const& work, std::uint64_t stretch)
+{
+  return [&work, stretch](auto const& item, std::uint64_t count) {
+    parallel_for(work.threads, (count + stretch - 1) / stretch, [&](std::uint64_t i) {
+      std::uint64_t const end = minimum((i + 1) * stretch, count);
+      for (std::uint64_t at = i * stretch; at < end; ++at) { item(host_memory{}, at); }
+    });
+  };
+}
+
 template <class T>
 inline constexpr bool is_cpu_work = false;
 template <class Codec, class Element>
@@ -214,6 +229,14 @@ concept working_on_cpu = is_cpu_work<T>;
 [[nodiscard]] status run_stage(stage::decode, working_on_cpu auto const& work)
 {
   work.stages().decode();
+  return {};
+}
+
+[[nodiscard]] status run_stage(stage::keep_agreement, working_on_cpu auto const& work)
+{
+  if (work.plan.by_agreement() && work.plan.travels()) {
+    on_threads(work, 256)(agreement_of(work.plan, work.args), work.plan.chunks());
+  }
   return {};
 }
 
