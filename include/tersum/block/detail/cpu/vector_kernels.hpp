@@ -16,6 +16,7 @@
 #include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/cell_lines.hpp>
 #include <tersum/quantize/detail/end_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -61,11 +62,11 @@ TERSUM_HOST_INLINE void fetch_beyond(void const* at)
 }
 
 //! @brief Nothing beyond a chunk in a metric: what divides and multiplies also prefetches, because it waits for divisions and roots.
-template <bool Write, class Element, class Scale>
+template <bool Write, std::uintptr_t Distance = 0, class Element, class Scale>
 TERSUM_HOST_INLINE void fetch_beyond(divided<Element, Scale> const&)
 {
 }
-template <bool Write, class Element, class Scale, bool Keeps>
+template <bool Write, std::uintptr_t Distance = 0, class Element, class Scale, bool Keeps>
 TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const&)
 {
 }
