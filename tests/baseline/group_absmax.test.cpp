@@ -277,6 +277,63 @@ TEST_CASE_TEMPLATE(
   }
 }
 
+// For every random byte the magnitudes beside that from which on it rounds up, between any two levels: the numbers of `round`.
+TEST_CASE_TEMPLATE("[group_absmax] vectors round up at random where `round` does",
+                   Quantizer,
+                   group_absmax<4, 128, natural_levels, bfloat16_scale, independent>,
+                   group_absmax<2, 32, natural_levels, byte_scale, stratified>,
+                   group_absmax<5, 64, natural_levels>,
+                   group_absmax<3, 64, geometric_levels<23>>,
+                   group_absmax<4, 64>)
+{
+  constexpr int size = 512;
+  struct rounded {
+    std::uint32_t fine;
+    std::uint8_t byte;
+  };
+  std::vector<rounded> all;
+  for (unsigned byte = 0; byte < 256; byte += tests::sanitized ? 51 : 1) {
+    for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(Quantizer::magnitudes); ++i) {
+      std::uint32_t const from = Quantizer::mark[i], to = Quantizer::mark[i + 1];
+      std::uint32_t const up =
+        from + static_cast<std::uint32_t>(std::uint64_t{to - from} * (2 * byte + 1) / 512);
+      for (std::uint32_t const fine : {from, up - 1, up, up + 1}) {
+        if (fine <= detail::block_one) { all.push_back({fine, static_cast<std::uint8_t>(byte)}); }
+      }
+    }
+  }
+  for (instruction_set const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    CAPTURE(static_cast<int>(set));
+    if (set > best_instruction_set()) { continue; }
+    int wrong = 0;
+    for (std::size_t next = 0; next < all.size();) {
+      // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
+      std::array<float, size> in;
+      std::array<std::uint8_t, size> bytes;
+      std::array<std::uint32_t, size> want;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
+        rounded const at =
+          first ? rounded{detail::block_one, 0} : all[std::min(next, all.size() - 1)];
+        in[i]    = static_cast<float>(at.fine) / static_cast<float>(detail::block_one);
+        bytes[i] = at.byte;
+        want[i]  = Quantizer::round(at.fine, 2 * at.byte + 1u, Quantizer::mark.data());
+        next += first ? 0 : 1;
+      }
+      std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
+      REQUIRE(detail::encode_blocks<Quantizer, size>(set, in.data(), bytes.data(), words.data()) ==
+              1);
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        std::size_t const within   = i % (size / 4);
+        std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
+        wrong += tests::code_at(words.data(), Quantizer::bits, position) != want[i] ? 1 : 0;
+      }
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")
 {
   check_payload<linear, 256>();

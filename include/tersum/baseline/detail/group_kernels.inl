@@ -39,6 +39,17 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
     words const rest = fine & (block_one - 1u);
     return (fine >> log2_exact(block_one)) -
            (words)((integers)rest > (integers)((words)threshold * (block_one / 512u)));
+  } else if constexpr (mark_tree<Quantizer>::doubles) {
+    // The exponent of a float, which a fraction that reaches the threshold raises by one. Below the second mark it is that of the sum of
+    // both, less one.
+    constexpr std::uint32_t one   = 1u << 23;
+    constexpr float first         = static_cast<float>(Quantizer::mark[1]);
+    constexpr std::uint32_t shift = (float_bits(first) >> 23) - 1u;
+    floats const value            = __builtin_convertvector(magnitude, floats);
+    integers const above          = (integers)to_bits(value);
+    integers const below          = (integers)(to_bits(value + first) - one);
+    words const place             = (words)(above > below ? above : below);
+    return ((place + (one - 1u) - ((words)threshold << 14)) >> 23) - shift;
   } else {
     using tree           = mark_tree<Quantizer>;
     floats const value   = __builtin_convertvector(magnitude, floats);
@@ -50,11 +61,43 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
   }
 }
 
+#if TERSUM_SIMD_WIDTH == 16
+//! @brief How many of `ups` a magnitude reaches, by `up_lines`.
+template <class Quantizer>
+TERSUM_SIMD words ups_by_lines(floats magnitude)
+{
+  using lines          = up_lines<Quantizer>;
+  constexpr int pairs  = lines::pairs;
+  integers const least = (integers)to_bits(broadcast(lines::least));
+  integers const most  = (integers)to_bits(broadcast(lines::most));
+  integers const bits  = (integers)to_bits(magnitude);
+  integers const above = bits > least ? bits : least;
+  words const clamped  = (words)(above < most ? above : most);
+  words const exponent = clamped >> 23;
+  floats const value   = from_bits(clamped);
+  integers height[2];
+  TERSUM_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    floats const slope = look_up<pairs>(lines::table.slope[i], exponent);
+    height[i] =
+      (integers)to_bits(fma(value, slope, look_up<pairs>(lines::table.start[i], exponent)));
+  }
+  words const lower  = (words)(height[0] < height[1] ? height[0] : height[1]);
+  words const number = lower >> lines::fraction_bits & (lines::count - 1u);
+  return number + (words)(magnitude < look_up<lines::count>(lines::begins.data(), number));
+}
+#endif
+
 //! @brief The same without dither, of magnitudes that may have a fraction: how many of `ups` they reach.
 template <class Quantizer, int Step = 1>
 TERSUM_SIMD words ups_below(floats magnitude, words number = words{})
 {
   using tree = mark_tree<Quantizer>;
+#if TERSUM_SIMD_WIDTH == 16
+  if constexpr (tree::count > 32) {
+    if constexpr (up_lines<Quantizer>::serves) { return ups_by_lines<Quantizer>(magnitude); }
+  }
+#endif
   if constexpr (width == 4 && tree::count <= 16) {
     TERSUM_UNROLL
     for (unsigned i = 0; i + 1 < tree::count; ++i) {
