@@ -467,6 +467,9 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
       } else {
         words codes[32];
         for (int k = 0; k < 32; ++k) {
+          if (k % 4 == 0) {
+            fetch_beyond<true>(to + ((block * shape::split + part) * bits + k * bits / 32) * width);
+          }
           codes[k] = code_row<Quantizer>(load(first + k * stride), scale, product);
         }
         TERSUM_UNROLL

@@ -25,6 +25,7 @@
 #include <tersum/types.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <concepts>
@@ -50,6 +51,35 @@ template <class Quantizer>
   auto const wide              = static_cast<std::int64_t>(code);
   return -limit <= wide && wide <= limit;
 }
+
+//! @brief Whether the magnitudes that a quantizer rounds to are 0, 1, 2, 4 and so on.
+template <class Quantizer>
+inline constexpr bool powers_of_two = [] {
+  bool out = Quantizer::rounds_to[0] == 0 && Quantizer::rounds_to[1] == 1;
+  for (std::size_t i = 2; i < Quantizer::rounds_to.size(); ++i) {
+    out = out && Quantizer::rounds_to[i] == 2 * Quantizer::rounds_to[i - 1];
+  }
+  return out;
+}();
+
+//! @brief For each step of the grid from the middle of a table on the value below it and, in the upper half of the bits, the
+//! distance to the next value, as vectors look them up.
+template <class Table>
+struct table_steps {
+  static constexpr int middle = Table::granularity / 2;
+  static constexpr int count  = middle < 16 ? 16 : 32;
+
+  static constexpr std::array<float, extent(count)> around = [] {
+    std::array<float, extent(count)> out{};
+    int number = Table::count / 2 - 1;
+    for (int step = 0; step <= middle; ++step) {
+      while (number + 2 < Table::count && Table::value[number + 1] <= middle + step) { ++number; }
+      int const low = Table::value[number], gap = Table::value[number + 1] - low;
+      out[static_cast<std::size_t>(step)] = bits_float(static_cast<std::uint32_t>(low | gap << 16));
+    }
+    return out;
+  }();
+};
 
 //! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
 //! prefetchers stop where pages end. It is harmless if nothing lies there.
