@@ -282,7 +282,9 @@ TEST_CASE_TEMPLATE(
 
 // A chunk of plain words: the scale of each block, then each value by itself.
 template <class Quantizer, int Size>
-std::vector<std::uint32_t> encode_plainly(std::vector<float> const& in, float whole)
+std::vector<std::uint32_t> encode_plainly(std::vector<float> const& in,
+                                          float whole,
+                                          dither_key const& key)
 {
   using scale               = typename Quantizer::scale;
   constexpr int bits        = Quantizer::bits;
@@ -290,6 +292,11 @@ std::vector<std::uint32_t> encode_plainly(std::vector<float> const& in, float wh
   constexpr int code_words  = Size / 32 * bits;
   constexpr int scale_words = Size / block * scale::bits / 32;
   std::vector<std::uint32_t> out(code_words + scale_words);
+  using dither = typename Quantizer::dither;
+  std::array<std::uint8_t, detail::extent(Size)> random{};
+  if constexpr (dither::rounds > 0) {
+    detail::draw_bytes<dither, Size>(instruction_set::baseline, key, 0, random.data());
+  }
   auto const write = [&](int width, int position, std::uint32_t code) {
     for (int b = 0; b < width; ++b) {
       auto const at = static_cast<unsigned>(position * width + b);
@@ -311,9 +318,11 @@ std::vector<std::uint32_t> encode_plainly(std::vector<float> const& in, float wh
       float const value = in[static_cast<std::size_t>(i)];
       float const size  = std::abs(value) * inverse;
       auto const fine   = static_cast<std::uint32_t>(std::min(size, 1.0f * detail::block_one));
+      std::uint32_t const threshold =
+        dither::rounds > 0 ? random[static_cast<std::size_t>(i)] * 2u + 1 : 256;
       write(bits,
             i % (Size / 4) / 8 * 32 + quarter * 8 + i % 8,
-            Quantizer::round(fine, 256, Quantizer::mark.data()) |
+            Quantizer::round(fine, threshold, Quantizer::mark.data()) |
               (std::signbit(value) ? 1u << (bits - 1) : 0u));
     }
   }
@@ -340,14 +349,16 @@ void check_words(int rounds)
       if (round % 5 == 4) { in[i] = std::ldexp(in[i], exponent < -6 ? -130 : -80); }
       whole = std::max(whole, std::abs(in[i]));
     }
-    auto const want = encode_plainly<Quantizer, Size>(in, whole);
+    dither_key const key{.seed = random(), .rank = 3};
+    auto const want = encode_plainly<Quantizer, Size>(in, whole, key);
     for (instruction_set const set :
          {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
       CAPTURE(static_cast<int>(set));
       if (!cpu_executor{.threads = 1, .instructions = set}.check().ok()) { continue; }
       std::vector<std::uint32_t> got(want.size() + 1, 0xabababab);
-      using codes = detail::chunk_codes<Quantizer, Size>;
-      REQUIRE(codes::template encode<no_dither>(set, {}, 0, in.data(), got.data()) == whole);
+      using codes  = detail::chunk_codes<Quantizer, Size>;
+      using dither = typename Quantizer::dither;
+      REQUIRE(codes::template encode<dither>(set, key, 0, in.data(), got.data()) == whole);
       CHECK(got.back() == 0xabababab);
       got.pop_back();
       CHECK(got == want);
@@ -364,6 +375,8 @@ TEST_CASE("[group_absmax] vectors write the words of scales and `round`, block a
   check_words<group_absmax<4, 64, normal_levels, byte_scale, no_dither>, 1024>(60);
   check_words<group_absmax<8, 32, linear_levels, power_of_two_scale, no_dither>, 1024>(30);
   check_words<nearest, 1024>(30);
+  check_words<geometric, 512>(30);
+  check_words<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048>(60);
 }
 
 TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")

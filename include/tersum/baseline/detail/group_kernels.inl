@@ -39,6 +39,16 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
     words const rest = fine & (block_one - 1u);
     return (fine >> log2_exact(block_one)) -
            (words)((integers)rest > (integers)((words)threshold * (block_one / 512u)));
+  } else if constexpr (doubles_marks<Quantizer>) {
+    // The exponent says the mark, which is also the distance to the next. All products are exact.
+    floats const value = __builtin_convertvector(magnitude, floats);
+    floats const least = broadcast(static_cast<float>(Quantizer::mark[1]));
+    floats const gap   = from_bits(to_bits(value > least ? value : least) & 0x7f800000u);
+    words const below  = (words)(value < least);
+    floats const above = (value - from_bits(to_bits(gap) & ~below)) * 512.0f;
+    words const number = (to_bits(gap) >> 23) -
+                         ((float_bits(static_cast<float>(Quantizer::mark[1])) >> 23) - 1u) + below;
+    return number - (words)(above > gap * __builtin_convertvector(threshold, floats));
   } else {
     using tree           = mark_tree<Quantizer>;
     floats const value   = __builtin_convertvector(magnitude, floats);

@@ -73,6 +73,17 @@ struct mark_tree {
   }();
 };
 
+//! @brief Whether all marks but the first are powers of two, each twice the one before.
+template <class Quantizer>
+inline constexpr bool doubles_marks = [] {
+  std::uint32_t const first = Quantizer::mark[1];
+  bool all                  = (first & (first - 1)) == 0;
+  for (std::size_t i = 1; i < Quantizer::magnitudes; ++i) {
+    all = all && Quantizer::mark[i + 1] == 2 * Quantizer::mark[i];
+  }
+  return all;
+}();
+
 //! @brief Whether a quantizer's codes are found by `ups` alone.
 template <class Quantizer>
 inline constexpr bool counts_ups = [] {
