@@ -56,16 +56,6 @@ struct mark_tree {
     return out;
   }();
 
-  //! Whether each mark is twice the one before, from the second on, which is a power of two.
-  static constexpr bool doubles = [] {
-    std::uint32_t const first = Quantizer::mark[1];
-    bool out                  = (first & (first - 1)) == 0;
-    for (std::size_t i = 1; i < count; ++i) {
-      out = out && Quantizer::mark[i + 1] == 2 * Quantizer::mark[i];
-    }
-    return out;
-  }();
-
   //! All marks but the last, ascending.
   static constexpr std::array<float, extent(count)> marks = [] {
     std::array<float, extent(count)> out{};
@@ -181,6 +171,17 @@ struct up_lines {
     return out;
   }();
 };
+
+//! @brief Whether all marks but the first are powers of two, each twice the one before.
+template <class Quantizer>
+inline constexpr bool doubles_marks = [] {
+  std::uint32_t const first = Quantizer::mark[1];
+  bool all                  = (first & (first - 1)) == 0;
+  for (std::size_t i = 1; i < Quantizer::magnitudes; ++i) {
+    all = all && Quantizer::mark[i + 1] == 2 * Quantizer::mark[i];
+  }
+  return all;
+}();
 
 //! @brief Whether a quantizer's codes are found by `ups` alone.
 template <class Quantizer>
