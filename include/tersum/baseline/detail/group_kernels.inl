@@ -428,6 +428,8 @@ TERSUM_TARGET float encode_blocks(float const* values,
   std::uint8_t codes[extent(bits == 8 ? 1 : Size)];
   for (int first = 0; first < Size; first += block) {
     floats const inverse = broadcast(inverses[first / block]);
+    // What is written of codes of a byte.
+    for (int w = 0; bits == 8 && w < block / 4; w += 16) { fetch_beyond<true>(to + first / 4 + w); }
     TERSUM_UNROLL
     for (int i = first; i < first + block; i += width) {
       if (i % 16 == 0) { fetch_beyond<false>(values + i); }
