@@ -224,6 +224,7 @@ TEST_CASE_TEMPLATE(
   group_absmax<7, 64, normal_levels, byte_scale, no_dither>,
   group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>,
   mx_quantizer<e4m3_levels>,
+  mx_quantizer<e3m2_levels>,
   group_absmax<8, 64, natural_levels, byte_scale, no_dither>,
   nvfp4_quantizer)
 {
@@ -243,8 +244,10 @@ TEST_CASE_TEMPLATE(
     std::uint32_t middle = (Quantizer::mark[u] + Quantizer::mark[u + 1]) / 2;
     for (std::uint32_t const at : {Quantizer::mark[u + 1], middle}) {
       for (std::uint32_t fine = at > 2 ? at - 2 : 0; fine <= at + 2; ++fine) {
-        auto const value = static_cast<float>(fine) / to_one;
-        if (value <= 1) { values.push_back(value); }
+        for (float const part : {0.0f, 0.5f, 0.96875f}) {
+          float const value = (static_cast<float>(fine) + part) / to_one;
+          if (value <= 1) { values.push_back(value); }
+        }
       }
     }
   }
@@ -275,6 +278,162 @@ TEST_CASE_TEMPLATE(
       CHECK(wrong == 0);
     }
   }
+}
+
+// For every random byte the magnitudes beside that from which on it rounds up, between any two levels: the numbers of `round`.
+TEST_CASE_TEMPLATE("[group_absmax] vectors round up at random where `round` does",
+                   Quantizer,
+                   group_absmax<4, 128, natural_levels, bfloat16_scale, independent>,
+                   group_absmax<2, 32, natural_levels, byte_scale, stratified>,
+                   group_absmax<5, 64, natural_levels>,
+                   group_absmax<3, 64, geometric_levels<23>>,
+                   group_absmax<4, 64>)
+{
+  constexpr int size = 512;
+  struct rounded {
+    std::uint32_t fine;
+    std::uint8_t byte;
+  };
+  std::vector<rounded> all;
+  for (unsigned byte = 0; byte < 256; byte += tests::sanitized ? 51 : 1) {
+    for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(Quantizer::magnitudes); ++i) {
+      std::uint32_t const from = Quantizer::mark[i], to = Quantizer::mark[i + 1];
+      std::uint32_t const up =
+        from + static_cast<std::uint32_t>(std::uint64_t{to - from} * (2 * byte + 1) / 512);
+      for (std::uint32_t const fine : {from, up - 1, up, up + 1}) {
+        if (fine <= detail::block_one) { all.push_back({fine, static_cast<std::uint8_t>(byte)}); }
+      }
+    }
+  }
+  for (instruction_set const set :
+       {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+    CAPTURE(static_cast<int>(set));
+    if (set > best_instruction_set()) { continue; }
+    int wrong = 0;
+    for (std::size_t next = 0; next < all.size();) {
+      // Every block has a largest magnitude of 1, so that its scale is that of the chunk.
+      std::array<float, size> in;
+      std::array<std::uint8_t, size> bytes;
+      std::array<std::uint32_t, size> want;
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        bool const first = i % static_cast<std::size_t>(Quantizer::block) == 0;
+        rounded const at =
+          first ? rounded{detail::block_one, 0} : all[std::min(next, all.size() - 1)];
+        in[i]    = static_cast<float>(at.fine) / static_cast<float>(detail::block_one);
+        bytes[i] = at.byte;
+        want[i]  = Quantizer::round(at.fine, 2 * at.byte + 1u, Quantizer::mark.data());
+        next += first ? 0 : 1;
+      }
+      std::array<std::uint32_t, detail::code_words<Quantizer>(size)> words;
+      REQUIRE(detail::encode_blocks<Quantizer, size>(set, in.data(), bytes.data(), words.data()) ==
+              1);
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        std::size_t const within   = i % (size / 4);
+        std::size_t const position = within / 8 * 32 + i / (size / 4) * 8 + i % 8;
+        wrong += tests::code_at(words.data(), Quantizer::bits, position) != want[i] ? 1 : 0;
+      }
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+// A chunk of plain words: the scale of each block, then each value by itself.
+template <class Quantizer, int Size>
+std::vector<std::uint32_t> encode_plainly(std::vector<float> const& in,
+                                          float whole,
+                                          dither_key const& key)
+{
+  using scale               = typename Quantizer::scale;
+  constexpr int bits        = Quantizer::bits;
+  constexpr int block       = Quantizer::block;
+  constexpr int code_words  = Size / 32 * bits;
+  constexpr int scale_words = Size / block * scale::bits / 32;
+  std::vector<std::uint32_t> out(code_words + scale_words);
+  using dither = typename Quantizer::dither;
+  std::array<std::uint8_t, detail::extent(Size)> random{};
+  if constexpr (dither::rounds > 0) {
+    detail::draw_bytes<dither, Size>(instruction_set::baseline, key, 0, random.data());
+  }
+  auto const write = [&](int width, int position, std::uint32_t code) {
+    for (int b = 0; b < width; ++b) {
+      auto const at = static_cast<unsigned>(position * width + b);
+      out[at / 32] |= (code >> b & 1u) << at % 32;
+    }
+  };
+  for (int first = 0; first < Size; first += block) {
+    float most = 0;
+    for (int i = first; i < first + block; ++i) {
+      most = std::max(most, std::abs(in[static_cast<std::size_t>(i)]));
+    }
+    int const quarter        = first / (Size / 4);
+    std::uint32_t const said = scale::encode(most / whole);
+    write(
+      scale::bits, code_words * 32 / scale::bits + first % (Size / 4) / block * 4 + quarter, said);
+    float const scaled  = scale::decode(said) * whole;
+    float const inverse = scaled >= detail::least_block ? detail::block_one / scaled : 0.0f;
+    for (int i = first; i < first + block; ++i) {
+      float const value = in[static_cast<std::size_t>(i)];
+      float const size  = std::abs(value) * inverse;
+      auto const fine   = static_cast<std::uint32_t>(std::min(size, 1.0f * detail::block_one));
+      std::uint32_t const threshold =
+        dither::rounds > 0 ? random[static_cast<std::size_t>(i)] * 2u + 1 : 256;
+      write(bits,
+            i % (Size / 4) / 8 * 32 + quarter * 8 + i % 8,
+            Quantizer::round(fine, threshold, Quantizer::mark.data()) |
+              (std::signbit(value) ? 1u << (bits - 1) : 0u));
+    }
+  }
+  return out;
+}
+
+template <class Quantizer, int Size>
+void check_words(int rounds)
+{
+  CAPTURE(Quantizer::bits);
+  CAPTURE(Size);
+  std::mt19937 random(41);
+  std::normal_distribution<float> normal;
+  std::uniform_int_distribution<int> exponents(-30, 4);
+  for (int round = 0; round < (tests::sanitized ? 5 : rounds); ++round) {
+    std::vector<float> in(Size);
+    float whole  = 0;
+    int exponent = 0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (i % Quantizer::block == 0) { exponent = round % 2 == 0 ? exponents(random) : 0; }
+      in[i] = std::ldexp(normal(random), exponent);
+      // Blocks of zeros with both signs, and scales that are too small to divide by.
+      if (exponent == -30) { in[i] *= 0.0f; }
+      if (round % 5 == 4) { in[i] = std::ldexp(in[i], exponent < -6 ? -130 : -80); }
+      whole = std::max(whole, std::abs(in[i]));
+    }
+    dither_key const key{.seed = random(), .rank = 3};
+    auto const want = encode_plainly<Quantizer, Size>(in, whole, key);
+    for (instruction_set const set :
+         {instruction_set::baseline, instruction_set::avx2, instruction_set::avx512}) {
+      CAPTURE(static_cast<int>(set));
+      if (!cpu_executor{.threads = 1, .instructions = set}.check().ok()) { continue; }
+      std::vector<std::uint32_t> got(want.size() + 1, 0xabababab);
+      using codes  = detail::chunk_codes<Quantizer, Size>;
+      using dither = typename Quantizer::dither;
+      REQUIRE(codes::template encode<dither>(set, key, 0, in.data(), got.data()) == whole);
+      CHECK(got.back() == 0xabababab);
+      got.pop_back();
+      CHECK(got == want);
+    }
+  }
+}
+
+TEST_CASE("[group_absmax] vectors write the words of scales and `round`, block after block")
+{
+  check_words<mx_quantizer<e4m3_levels>, 512>(60);
+  check_words<mx_quantizer<e3m2_levels>, 512>(30);
+  check_words<mx_quantizer<e2m1_levels>, 512>(60);
+  check_words<nvfp4_quantizer, 256>(200);
+  check_words<group_absmax<4, 64, normal_levels, byte_scale, no_dither>, 1024>(60);
+  check_words<group_absmax<8, 32, linear_levels, power_of_two_scale, no_dither>, 1024>(30);
+  check_words<nearest, 1024>(30);
+  check_words<geometric, 512>(30);
+  check_words<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>, 2048>(60);
 }
 
 TEST_CASE("[group_absmax] codes and scales on the wire are those of the format")

@@ -2,16 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Vectors find the codes of codebooks that name the ends of their cells: the bytes of the plain form, on every instruction set.
+//! Vectors find the codes of codebooks that name the ends of their cells, and of those with so many levels that lines tell a cell: the
+//! bytes of the plain form, on every instruction set.
 
 #include "../conformance/codebook_conformance.hpp"
 #include "../conformance/plain_forms.hpp"
 
 #include <tersum/baseline/normal_float.hpp>
 #include <tersum/execute/cpu_executor.hpp>
+#include <tersum/quantize/detail/cell_lines.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -58,6 +62,41 @@ struct even_cells {
   static float decode(std::uint32_t code) { return level[code]; }
 };
 static_assert(codebook<even_cells<4>> && has_ends<even_cells<4>>);
+
+// Cells that each are a fraction of the next larger one, which no line is near.
+struct growing_cells {
+  static constexpr int bits      = 8;
+  static constexpr bool unbiased = true;
+
+  static constexpr std::array<float, 256> end = [] {
+    std::array<float, 256> out{};
+    float at = 4;
+    for (std::size_t i = 0; i < 127; ++i, at *= .875F) {
+      out[i]       = -at;
+      out[254 - i] = at;
+    }
+    return out;
+  }();
+
+  static constexpr std::array<float, 256> level = [] {
+    std::array<float, 256> out{};
+    for (std::size_t i = 1; i < 255; ++i) { out[i] = (end[i - 1] + end[i]) / 2; }
+    out[0]   = -5;
+    out[255] = 5;
+    return out;
+  }();
+
+  static constexpr float const* levels() { return level.data(); }
+  static constexpr float const* ends() { return end.data(); }
+  static std::uint32_t encode(float value)
+  {
+    std::uint32_t code = 0;
+    while (code < 255 && value >= end[code]) { ++code; }
+    return code;
+  }
+  static float decode(std::uint32_t code) { return level[code]; }
+};
+static_assert(codebook<growing_cells> && !detail::cell_lines<growing_cells>::serves);
 
 // What the plain form makes of a chunk, and what its codes add to values.
 template <class Codebook, int Size>
@@ -109,6 +148,37 @@ void compare(std::vector<float> const& in)
   }
 }
 
+// All ends of cells, what lies beside them, and what else makes the root mean square about 1: the values in root mean squares are up
+// to eight units in the last place from those given here.
+template <class Codebook>
+void compare_ends()
+{
+  constexpr int size = 2048;
+  using lines        = detail::cell_lines<Codebook>;
+  static_assert(lines::serves);
+  std::mt19937 random(7);
+  std::vector<float> ends;
+  double energy = 0;
+  for (std::size_t i = 0; i + 1 < lines::count; ++i) {
+    ends.insert(ends.end(), lines::both_signs ? 2 : 4, lines::end(i));
+    energy += (lines::both_signs ? 2 : 4) * static_cast<double>(lines::end(i)) * lines::end(i);
+  }
+  REQUIRE(energy < size);
+  auto const filler =
+    static_cast<float>(std::sqrt((size - energy) / static_cast<double>(size - ends.size())));
+  ends.resize(size, filler);
+  for (int ulps = -8; ulps <= 8; ++ulps) {
+    CAPTURE(ulps);
+    std::shuffle(ends.begin(), ends.end(), random);
+    std::vector<float> in = ends;
+    for (float& value : in) {
+      value = detail::bits_float(detail::float_bits(value) + static_cast<std::uint32_t>(ulps));
+      if (!lines::both_signs && random() % 2 == 0) { value = -value; }
+    }
+    compare<Codebook, size>(in);
+  }
+}
+
 template <class Codebook, int Size>
 void compare_chunks()
 {
@@ -156,7 +226,9 @@ TEST_CASE_TEMPLATE("[codebook_vectors] codes by ends are those of the plain form
                    normal_float<8>,
                    even_cells<1>,
                    even_cells<4>,
-                   even_cells<7>)
+                   even_cells<7>,
+                   even_cells<8>,
+                   growing_cells)
 {
   tests::check_codebook_laws<Codebook>();
   compare_chunks<Codebook, 512>();
@@ -164,4 +236,14 @@ TEST_CASE_TEMPLATE("[codebook_vectors] codes by ends are those of the plain form
     compare_chunks<Codebook, 256>();
     compare_chunks<Codebook, 2048>();
   }
+}
+
+TEST_CASE_TEMPLATE(
+  "[codebook_vectors] values at the ends of cells, and beside them, get the codes of the plain form where lines tell the cell",
+  Codebook,
+  normal_float<8>,
+  lloyd_max<8>,
+  even_cells<8>)
+{
+  compare_ends<Codebook>();
 }

@@ -14,6 +14,7 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/quantize/detail/coding.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/reduce/widening_sum.hpp>
@@ -86,8 +87,10 @@ std::vector<float> awkward_values(std::size_t count, float scale, std::uint32_t 
     places.insert(places.end(),
                   {std::nextafter(place, -infinity), place, std::nextafter(place, infinity)});
   }
-  places.push_back(detail::bits_float(0x7fc00000u));
-  places.push_back(detail::bits_float(0x7f812345u));
+  if constexpr (!has_table<Quantizer>) {  // no chunk with a NaN is rounded
+    places.push_back(detail::bits_float(0x7fc00000u));
+    places.push_back(detail::bits_float(0x7f812345u));
+  }
   for (int level = 0; level <= Quantizer::max_level; ++level) {
     for (int part = -1; part <= 2; ++part) {
       places.push_back(unit * static_cast<float>(level) + static_cast<float>(part) / 2);
@@ -173,6 +176,13 @@ TEST_CASE("[quantize] powers of two in vectors are those of the plain form")
   compare_codes<natural_quantizer<4>, widening_sum<5, 8>, 1024>();
   compare_codes<natural_quantizer<2, stratified>, saturating_sum<4>, 256>();
   compare_codes<natural_quantizer<7>, guard_lanes<16>, 512>();
+}
+
+TEST_CASE("[quantize] values of tables in vectors are those of the plain form")
+{
+  compare_codes<lookup_quantizer<thc_table_42>, widening_sum<6, 16>, 1024>();
+  compare_codes<lookup_quantizer<thc_table_30, stratified>, widening_sum<5, 8>, 512>();
+  compare_codes<lookup_quantizer<lookup_table<0, 25, 45, 70>>, widening_sum<7, 16>, 256>();
 }
 
 TEST_CASE("[quantize] quantizers of one's own make the codes of their plain form in vectors")

@@ -36,9 +36,10 @@ struct float_levels {
   static_assert(Reserved >= 0 && Reserved <= 1 << Mantissa,
                 "tersum: float_levels<Exponent, Mantissa, Reserved> needs 0 to 2^Mantissa");
 
-  static constexpr bool uniform = false;
-  static constexpr int bits     = 1 + Exponent + Mantissa;                      //!< Of a code.
-  static constexpr int last     = (1 << (Exponent + Mantissa)) - 1 - Reserved;  //!< Of the largest.
+  static constexpr bool uniform      = false;
+  static constexpr int fraction_bits = Mantissa;
+  static constexpr int bits          = 1 + Exponent + Mantissa;             //!< Of a code.
+  static constexpr int last = (1 << (Exponent + Mantissa)) - 1 - Reserved;  //!< Of the largest.
 
   //! @brief The magnitude that the bits of a float stand for.
   [[nodiscard]] static constexpr float magnitude(int code) noexcept
@@ -115,7 +116,7 @@ struct e4m3_scale {
     std::uint32_t const kept     = whole >> shift;
     std::uint32_t const rest     = whole - (kept << shift);
     std::uint32_t const half     = 1u << (shift - 1);
-    bool const up                = rest > half || (rest == half && (kept & 1u) != 0);
+    bool const up                = rest + (kept & 1u) > half;
     return kept + (up ? 1u : 0u) + 8u * (shift - 13u);
   }
   [[nodiscard]] TERSUM_INLINE static float decode(std::uint32_t code) noexcept

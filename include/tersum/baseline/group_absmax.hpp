@@ -45,8 +45,9 @@ struct group_absmax {
   static_assert(Block == 16 || Block == 32 || Block == 64 || Block == 128,
                 "tersum: group_absmax<Bits, Block> has blocks of 16, 32, 64 or 128");
 
-  using dither = Dither;
-  using scale  = Scale;
+  using dither      = Dither;
+  using scale       = Scale;
+  using levels_type = Levels;
   template <int Other>
   using with_bits =
     group_absmax<Other, Block, Levels, Scale, Dither>;  //!< The same with other codes.

@@ -66,6 +66,8 @@ struct norm_range {
   using op                               = native_max<float>;
   using headroom_type                    = no_headroom;
   static constexpr bool measures_rotated = false;
+  static constexpr bool is_square_norm =
+    true;  //!< What `measure` returns is `square_norm`, which vectors compute.
 
   float clip = 1.0f;  //!< The range in units of the norm.
   no_headroom headroom{};

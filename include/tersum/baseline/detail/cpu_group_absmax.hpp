@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/float_rounding.hpp>
 #include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 

@@ -39,6 +39,17 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
     words const rest = fine & (block_one - 1u);
     return (fine >> log2_exact(block_one)) -
            (words)((integers)rest > (integers)((words)threshold * (block_one / 512u)));
+  } else if constexpr (doubles_marks<Quantizer>) {
+    // The exponent of a float, which a fraction that reaches the threshold raises by one. Below the second mark it is that of the sum of
+    // both, less one.
+    constexpr std::uint32_t one   = 1u << 23;
+    constexpr float first         = static_cast<float>(Quantizer::mark[1]);
+    constexpr std::uint32_t shift = (float_bits(first) >> 23) - 1u;
+    floats const value            = __builtin_convertvector(magnitude, floats);
+    integers const above          = (integers)to_bits(value);
+    integers const below          = (integers)(to_bits(value + first) - one);
+    words const place             = (words)(above > below ? above : below);
+    return ((place + (one - 1u) - ((words)threshold << 14)) >> 23) - shift;
   } else {
     using tree           = mark_tree<Quantizer>;
     floats const value   = __builtin_convertvector(magnitude, floats);
@@ -50,11 +61,43 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
   }
 }
 
+#if TERSUM_SIMD_WIDTH == 16
+//! @brief How many of `ups` a magnitude reaches, by `up_lines`.
+template <class Quantizer>
+TERSUM_SIMD words ups_by_lines(floats magnitude)
+{
+  using lines          = up_lines<Quantizer>;
+  constexpr int pairs  = lines::pairs;
+  integers const least = (integers)to_bits(broadcast(lines::least));
+  integers const most  = (integers)to_bits(broadcast(lines::most));
+  integers const bits  = (integers)to_bits(magnitude);
+  integers const above = bits > least ? bits : least;
+  words const clamped  = (words)(above < most ? above : most);
+  words const exponent = clamped >> 23;
+  floats const value   = from_bits(clamped);
+  integers height[2];
+  TERSUM_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    floats const slope = look_up<pairs>(lines::table.slope[i], exponent);
+    height[i] =
+      (integers)to_bits(fma(value, slope, look_up<pairs>(lines::table.start[i], exponent)));
+  }
+  words const lower  = (words)(height[0] < height[1] ? height[0] : height[1]);
+  words const number = lower >> lines::fraction_bits & (lines::count - 1u);
+  return number + (words)(magnitude < look_up<lines::count>(lines::begins.data(), number));
+}
+#endif
+
 //! @brief The same without dither, of magnitudes that may have a fraction: how many of `ups` they reach.
 template <class Quantizer, int Step = 1>
 TERSUM_SIMD words ups_below(floats magnitude, words number = words{})
 {
   using tree = mark_tree<Quantizer>;
+#if TERSUM_SIMD_WIDTH == 16
+  if constexpr (tree::count > 32) {
+    if constexpr (up_lines<Quantizer>::serves) { return ups_by_lines<Quantizer>(magnitude); }
+  }
+#endif
   if constexpr (width == 4 && tree::count <= 16) {
     TERSUM_UNROLL
     for (unsigned i = 0; i + 1 < tree::count; ++i) {
@@ -67,6 +110,32 @@ TERSUM_SIMD words ups_below(floats magnitude, words number = words{})
     floats const up = look_up<Step>(tree::up_nodes.data() + Step, number);
     return ups_below<Quantizer, 2 * Step>(magnitude, number + number - (words)(magnitude >= up));
   }
+}
+
+//! @brief The same of levels that are small floats: a multiple of the magnitude is rounded to so many bits.
+template <class Quantizer>
+TERSUM_SIMD words nearest_float(floats magnitude)
+{
+  using rounding               = float_rounding<Quantizer>;
+  constexpr int shift          = 23 - rounding::fraction;
+  constexpr std::uint32_t half = 1u << (shift - 1);
+  constexpr std::uint32_t first =
+    (float_bits(rounding::normal) >> shift) - (1u << rounding::fraction);
+  constexpr float to_least = 0x1.8p23f * rounding::least;
+  floats const whole =
+    __builtin_convertvector(__builtin_convertvector(magnitude, integers), floats);
+  floats const normal   = broadcast(rounding::normal);
+  floats const multiple = whole * static_cast<float>(rounding::factor);
+  floats offset         = broadcast(rounding::offsets[(float_bits(rounding::normal) >> 23) % 16]);
+  if constexpr (!rounding::same) {
+    words const exponent = to_bits(multiple > normal ? multiple : normal) >> 23;
+    offset = look_up<16>(rounding::offsets.data(), width == 4 ? exponent & 15u : exponent);
+  }
+  // Products, differences and sums are exact up to here, and no value lies in the middle of two levels.
+  floats const moved   = multiple - offset;
+  words const rounded  = (to_bits(moved) + (half - (first << shift))) >> shift;
+  words const by_least = to_bits(moved + to_least) - float_bits(to_least);
+  return moved < normal ? by_least : rounded;
 }
 
 //! @brief The larger ones of bits.
@@ -90,6 +159,46 @@ TERSUM_SIMD std::uint32_t largest_of(float const* values)
   if constexpr (width >= 8) { largest = larger(largest, exchange<4>(from_bits((words)largest))); }
   if constexpr (width == 16) { largest = larger(largest, exchange<8>(from_bits((words)largest))); }
   return static_cast<std::uint32_t>(largest[0]);
+}
+
+//! @brief Folds vectors to one, whose lane i has the largest lane of vector i.
+template <int Count>
+TERSUM_SIMD words largest_lanes(integers const* v)
+{
+  if constexpr (Count == 1) {
+    return (words)v[0];
+  } else {
+    integers folded[extent(Count / 2)];
+    TERSUM_UNROLL
+    for (int i = 0; i < Count / 2; ++i) {
+      integers const a = even(v[2 * i], v[2 * i + 1]), b = odd(v[2 * i], v[2 * i + 1]);
+      folded[i] = a > b ? a : b;
+    }
+    return largest_lanes<Count / 2>(folded);
+  }
+}
+
+//! @brief Room for a number for each block of a chunk, in whole vectors.
+template <int Block, int Size>
+inline constexpr int blocks_room = (Size / Block + width - 1) / width* width;
+
+//! @brief The largest magnitude of each block of a chunk; NaN is above infinity. Beyond the last block there are zeros.
+template <int Block, int Size>
+TERSUM_SIMD void largest_of_blocks(float const* values, float* to)
+{
+  for (int b = 0; b < Size / Block; b += width) {
+    integers largest[width]{};
+    TERSUM_UNROLL
+    for (int i = 0; i < width; ++i) {
+      if (Size / Block < width && i >= Size / Block) { break; }
+      TERSUM_UNROLL
+      for (int k = 0; k < Block; k += width) {
+        integers const size = (integers)(to_bits(load(values + (b + i) * Block + k)) & 0x7fffffffu);
+        largest[i]          = size > largest[i] ? size : largest[i];
+      }
+    }
+    store(to + b, from_bits(largest_lanes<width>(largest)));
+  }
 }
 
 typedef std::uint8_t bytes __attribute__((vector_size(TERSUM_SIMD_WIDTH)));
@@ -173,6 +282,20 @@ TERSUM_SIMD void pack_codes(std::uint8_t const* codes, std::uint32_t* to)
       TERSUM_UNROLL
       for (int w = 0; w < 4; ++w) { store(to + first / 2 + w * width, packed[w]); }
     }
+  } else if constexpr (Bits == 4 && Size / 4 == 4 * width) {
+    // A quarter is half a vector of such words.
+    words halves[2];
+    TERSUM_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      longs one, other;
+      __builtin_memcpy(&one, codes + 2 * i * (Size / 4), sizeof(one));
+      __builtin_memcpy(&other, codes + (2 * i + 1) * (Size / 4), sizeof(other));
+      halves[i] = even((words)pack_bytes<Bits>(one), (words)pack_bytes<Bits>(other));
+    }
+    zip(halves);
+    zip(halves);
+    store(to, halves[0]);
+    store(to + width, halves[1]);
   } else {
     auto* packed = reinterpret_cast<std::uint8_t*>(to);
     for (int first = 0; first < Size / 4; first += 8) {
@@ -228,6 +351,41 @@ TERSUM_TARGET void draw_bytes(dither_key const& key, std::uint64_t chunk, std::u
   }
 }
 
+//! @brief Stores codes of a byte each where they lie on the wire. `first` is the number of the first.
+template <int Size>
+TERSUM_SIMD void place_bytes(std::uint8_t* to, int first, words codes)
+{
+  std::uint8_t* const place = to + first % (Size / 4) / 8 * 32 + first / (Size / 4) * 8 + first % 8;
+#if TERSUM_SIMD_WIDTH == 16
+  __m128i const eights = _mm512_maskz_cvtepi32_epi8(0xffff, (__m512i)codes);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(place), eights);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(place + 32), _mm_unpackhi_epi64(eights, eights));
+#else
+  store_bytes(place, codes);
+#endif
+}
+
+//! @brief The numbers of the levels of magnitudes over their group's scale, in units of 1 / block_one. The first is that of
+//! value `at` of the chunk.
+template <class Quantizer>
+TERSUM_SIMD words number_of(floats size,
+                            [[maybe_unused]] std::uint8_t const* random,
+                            [[maybe_unused]] int at)
+{
+  floats const one = broadcast(static_cast<float>(block_one));
+  if constexpr (rounds_floats<Quantizer> && (width > 4 || Quantizer::magnitudes > 16)) {
+    return nearest_float<Quantizer>(size < one ? size : one);
+  } else if constexpr (counts_ups<Quantizer>) {
+    return ups_below<Quantizer>(size < one ? size : one);
+  } else {
+    integers const magnitude = __builtin_convertvector(size, integers);
+    integers const most      = (integers)broadcast(block_one);
+    words threshold          = broadcast(256u);
+    if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + at) * 2 + 1; }
+    return round_lanes<Quantizer>(magnitude < most ? magnitude : most, (integers)threshold);
+  }
+}
+
 //! @brief Encodes values: codes, and scales of groups. Returns the chunk's scale, which is its largest magnitude. If that is
 //! next to nothing the scale is zero, if a value is not finite NaN; the codes are then zeros.
 template <class Quantizer, int Size>
@@ -235,50 +393,57 @@ TERSUM_TARGET float encode_blocks(float const* values,
                                   [[maybe_unused]] std::uint8_t const* random,
                                   std::uint32_t* to)
 {
-  using scale        = typename Quantizer::scale;
-  constexpr int bits = Quantizer::bits;
-  for (std::uint32_t i = 0; i < code_words<Quantizer>(Size); ++i) { to[i] = 0; }
+  using scale         = typename Quantizer::scale;
+  constexpr int bits  = Quantizer::bits;
+  constexpr int block = Quantizer::block;
   // What blocks have one of takes few instructions that wait for each other, so all blocks do it at the same time.
-  constexpr int blocks = Size / Quantizer::block;
-  std::uint32_t most[extent(blocks)];
-  std::uint32_t most_of_all = 0;
-  for (int b = 0; b < blocks; ++b) {
-    most[b]     = largest_of<Quantizer::block>(values + b * Quantizer::block);
-    most_of_all = maximum(most_of_all, most[b]);
+  constexpr int blocks = Size / block, room = blocks_room<block, Size>;
+  alignas(64) float most[extent(room)];
+  largest_of_blocks<block, Size>(values, most);
+  float const whole = bits_float(largest_of<room>(most));
+  if (!(is_finite(whole) && whole >= 0x1p-100f)) {
+    for (std::uint32_t i = 0; i < code_words<Quantizer>(Size); ++i) { to[i] = 0; }
+    return is_finite(whole) ? 0.0f : bits_float(0x7fffffffu);
   }
-  float const whole = bits_float(most_of_all);
-  if (!is_finite(whole)) { return bits_float(0x7fffffffu); }
-  if (whole < 0x1p-100f) { return 0.0f; }
-  float inverses[extent(blocks)];
-  for (int b = 0; b < blocks; ++b) {
-    int shift                = 0;
-    int const word           = scale_place<Quantizer, Size>(b * Quantizer::block, shift);
-    std::uint32_t const code = scale::encode(bits_float(most[b]) / whole);
-    to[word] |= code << shift;
-    float const scaled = scale::decode(code) * whole;
-    inverses[b]        = scaled >= least_block ? static_cast<float>(block_one) / scaled : 0.0f;
+  for (int b = 0; b < room; b += width) { store(most + b, load(most + b) / whole); }
+  alignas(64) std::uint32_t scales[extent(room)];
+  for (int b = 0; b < room; ++b) { scales[b] = scale::encode(most[b]); }
+  alignas(64) float inverses[extent(room)];
+  for (int b = 0; b < room; ++b) { inverses[b] = scale::decode(scales[b]) * whole; }
+  for (int b = 0; b < room; b += width) {
+    floats const scaled  = load(inverses + b);
+    floats const least   = broadcast(least_block);
+    floats const one     = broadcast(static_cast<float>(block_one));
+    floats const inverse = one / (scaled >= least ? scaled : least);
+    store(inverses + b, scaled >= least ? inverse : floats{});
   }
-  std::uint8_t codes[extent(Size)];
-  for (int first = 0; first < Size; first += Quantizer::block) {
-    floats const inverse = broadcast(inverses[first / Quantizer::block]);
-    for (int i = first; i < first + Quantizer::block; i += width) {
+  // Scales of the blocks of one place in the four quarters follow each other.
+  using stored = std::conditional_t<scale::bits == 8, std::uint8_t, std::uint16_t>;
+  static_assert(scale::bits == 8 * sizeof(stored));
+  stored placed[extent(blocks)];
+  for (int b = 0; b < blocks; ++b) {
+    placed[b % (blocks / 4) * 4 + b / (blocks / 4)] = static_cast<stored>(scales[b]);
+  }
+  __builtin_memcpy(to + Size / 32 * bits, placed, sizeof(placed));
+  std::uint8_t codes[extent(bits == 8 ? 1 : Size)];
+  for (int first = 0; first < Size; first += block) {
+    floats const inverse = broadcast(inverses[first / block]);
+    // What is written of codes of a byte.
+    for (int w = 0; bits == 8 && w < block / 4; w += 16) { fetch_beyond<true>(to + first / 4 + w); }
+    TERSUM_UNROLL
+    for (int i = first; i < first + block; i += width) {
+      if (i % 16 == 0) { fetch_beyond<false>(values + i); }
       words const value = to_bits(load(values + i));
-      floats const size = from_bits(value & 0x7fffffffu) * inverse;
-      words number;
-      if constexpr (counts_ups<Quantizer>) {
-        floats const one = broadcast(static_cast<float>(block_one));
-        number           = ups_below<Quantizer>(size < one ? size : one);
+      words const code = number_of<Quantizer>(from_bits(value & 0x7fffffffu) * inverse, random, i) |
+                         (value >> 31) << (bits - 1);
+      if constexpr (bits == 8) {
+        place_bytes<Size>(reinterpret_cast<std::uint8_t*>(to), i, code);
       } else {
-        integers const magnitude = __builtin_convertvector(size, integers);
-        integers const one       = (integers)broadcast(block_one);
-        words threshold          = broadcast(256u);
-        if constexpr (Quantizer::dither::rounds > 0) { threshold = load_bytes(random + i) * 2 + 1; }
-        number = round_lanes<Quantizer>(magnitude < one ? magnitude : one, (integers)threshold);
+        store_bytes(codes + i, code);
       }
-      store_bytes(codes + i, number | (value >> 31) << (bits - 1));
     }
   }
-  pack_codes<bits, Size>(codes, to);
+  if constexpr (bits < 8) { pack_codes<bits, Size>(codes, to); }
   return whole;
 }
 

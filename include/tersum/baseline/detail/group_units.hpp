@@ -15,8 +15,8 @@ namespace tersum::inline v0::detail {
 
 inline constexpr std::uint32_t block_one = 1u << 20;  //!< A block's scale in fixed point.
 
-//! @brief Groups with a smaller scale decode to zeros, since one over the scale would not be finite.
-inline constexpr float least_block = 0x1p-120f;
+//! @brief Groups with a smaller scale decode to zeros, since `block_one` over the scale would not be finite.
+inline constexpr float least_block = 0x1p-107f;
 
 //! @brief The threshold beyond which `group_absmax::round` rounds up: from a byte of a draw of sixteen, or, without dither,
 //! half of the distance.

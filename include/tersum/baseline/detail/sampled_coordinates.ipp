@@ -4,6 +4,7 @@
 //! @file
 //! TopK by a threshold from a sample: what its first stage does otherwise, on the CPU and as kernels, to the same bits.
 
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/chunk/detail/block_selection.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
@@ -60,7 +61,7 @@ template <class Codec, class Element>
 class cpu_sampled_coordinates {
  public:
   explicit cpu_sampled_coordinates(cpu_work<Codec, Element> const& work)
-    : threads_(work.threads), numbers_(work.numbers), args_(work.args),
+    : threads_(work.threads), set_(work.instructions), numbers_(work.numbers), args_(work.args),
       top_(work.threads, work.args, work.numbers)
   {
   }
@@ -91,7 +92,13 @@ class cpu_sampled_coordinates {
                     sample.selection.scratch->histogram[0],
                     sample.selection.places,
                     numbers_.least_selected}
-      .run([&](std::uint64_t j) { return top_.magnitude(sampled_of(args_, j)); }, found);
+      .run(
+        [&](std::uint64_t j) {
+          // The sample lies far apart, and nothing else tells the processor where.
+          prefetch(sampled_of(args_, minimum(j + ahead, sample.chunks - 1)));
+          return top_.magnitude(sampled_of(args_, j));
+        },
+        found);
     return found.threshold;
   }
 
@@ -108,9 +115,13 @@ class cpu_sampled_coordinates {
       std::uint64_t const end    = args_.chunks * (share + 1) / shares;
       std::uint32_t* const found = args_.selection.places + begin;
       std::uint64_t count        = 0;
-      for (std::uint64_t i = begin; i < end; ++i) {
-        found[count] = static_cast<std::uint32_t>(i);
-        count += top_.magnitude(i) >= least ? 1u : 0u;
+      if constexpr (feeds_back<Codec>) {
+        for (std::uint64_t i = begin; i < end; ++i) {
+          found[count] = static_cast<std::uint32_t>(i);
+          count += top_.magnitude(i) >= least ? 1u : 0u;
+        }
+      } else {
+        count = list_reaching(set_, args_.gradient, begin, end, least, found);
       }
       counts[share] = count;
     });
@@ -145,6 +156,7 @@ class cpu_sampled_coordinates {
       top_.send();
     } else {
       for (std::uint32_t k = 0; k < wanted; ++k) {
+        prefetch(part.index[minimum(k + static_cast<std::uint32_t>(ahead), wanted - 1)]);
         part.value[k] = to_half(to_float(args_.gradient[part.index[k]]));
       }
     }
@@ -192,7 +204,12 @@ class cpu_sampled_coordinates {
     std::copy(listed + n, listed + count, index);
   }
 
+  //! How many coordinates ahead, of those that lie apart, memory is asked for.
+  static constexpr std::uint64_t ahead = 32;
+  void prefetch(std::uint64_t i) const { __builtin_prefetch(args_.gradient + i); }
+
   int threads_;
+  instruction_set set_;
   cpu_tuning const& numbers_;
   exchange_args<Codec, Element> const& args_;
   cpu_top_coordinates<Codec, Element> top_;

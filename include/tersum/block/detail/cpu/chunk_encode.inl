@@ -32,11 +32,22 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     constexpr int least = table::value[half - 1];
     integers low        = (integers)broadcast(static_cast<std::uint32_t>(least));
     integers gap        = (integers)broadcast(static_cast<std::uint32_t>(2 * (limit - least)));
-    TERSUM_UNROLL
-    for (int k = half; k + 1 < table::count; ++k) {
-      integers const above = x >= 256 * table::value[k];
-      low += above & (table::value[k] - table::value[k - 1]);
-      gap += above & (table::value[k + 1] - 2 * table::value[k] + table::value[k - 1]);
+    if constexpr (width >= 8 && limit < 32) {
+      // What lies around each step of the grid, in the order of magnitudes.
+      using steps           = table_steps<table>;
+      integers const centre = (integers)broadcast(256u * limit);
+      words const step =
+        (words)(x > centre ? x : centre) / 256u - static_cast<std::uint32_t>(limit);
+      words const around = to_bits(look_up<steps::count>(steps::around.data(), step));
+      low                = (integers)(around & 0xffffu);
+      gap                = (integers)(around >> 16);
+    } else {
+      TERSUM_UNROLL
+      for (int k = half; k + 1 < table::count; ++k) {
+        integers const above = x >= 256 * table::value[k];
+        low += above & (table::value[k] - table::value[k - 1]);
+        gap += above & (table::value[k + 1] - 2 * table::value[k] + table::value[k - 1]);
+      }
     }
     integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
     integers const code = low + (up & gap) - limit;
@@ -52,16 +63,29 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const below   = places < highest ? places : highest;
     integers const number  = below > 0 ? below : integers{};  // negative where zero meets infinity
     integers const x       = size > 0x7f800000 ? integers{} : number;
-    integers low           = {};
-    integers gap           = (integers)broadcast(static_cast<std::uint32_t>(to[1]));
-    TERSUM_UNROLL
-    for (std::size_t k = 1; k + 1 < to.size(); ++k) {
-      auto const above = x >= 256 * to[k];
-      low              = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k])) : low;
-      gap = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k + 1] - to[k])) : gap;
+    integers code          = {};
+    if constexpr (powers_of_two<Quantizer>) {
+      // A float's exponent, which a fraction that reaches the random one raises by one. Below the first power it is that of the sum of both,
+      // less one, and what it stands for is less than 1.
+      constexpr std::uint32_t one = 1u << 23;
+      floats const fine           = __builtin_convertvector(x, floats);
+      integers const above        = (integers)to_bits(fine);
+      integers const below        = (integers)(to_bits(fine + 256.0f) - one);
+      words const place           = (words)(above > below ? above : below);
+      words const raised          = place + (one - 1u - (1u << 14)) - (random << 15);
+      code = __builtin_convertvector(from_bits(raised & 0xff800000u) * 0x1p-8f, integers);
+    } else {
+      integers low = {};
+      integers gap = (integers)broadcast(static_cast<std::uint32_t>(to[1]));
+      TERSUM_UNROLL
+      for (std::size_t k = 1; k + 1 < to.size(); ++k) {
+        auto const above = x >= 256 * to[k];
+        low              = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k])) : low;
+        gap = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k + 1] - to[k])) : gap;
+      }
+      integers const up = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
+      code              = low + (up & gap);
     }
-    integers const up   = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
-    integers const code = low + (up & gap);
     integers const sign = (integers)to_bits(v) >> 31;
     return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
   } else {
@@ -103,6 +127,7 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
                              int offset,
                              float* first_row,
                              words const (&random)[Draws][4],
+                             [[maybe_unused]] std::uint32_t const* payload,
                              words (&packed)[Runs])
 {
   using shape           = rows_of<Codec::chunk_size>;
@@ -117,6 +142,10 @@ TERSUM_SIMD void encode_rows(Codec const& codec,
   TERSUM_UNROLL
   for (int m = 0; m < columns; ++m) {
     source.template fetch_beyond<Keep>(offset + (4 * m + C) * stride);
+    // As many words as a row makes.
+    if constexpr (Codec::lanes::bits >= 4) {
+      fetch_beyond<true>(payload + (4 * m + C) * (width * Codec::lanes::bits / 32));
+    }
     words const byte  = (random[m / 4][m % 4] >> static_cast<std::uint32_t>(8 * C)) & 0xffu;
     words const field = round_row(codec.quantizer, v[m], scale, byte);
     pack_row<Codec, C>(field, m, packed);
@@ -197,10 +226,13 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   }
   words packed[extent(runs)] = {};
   int const offset           = static_cast<int>(first_row - rows);
-  encode_rows<Codec, Keep, 0>(codec, scale, source, offset, first_row, random, packed);
-  encode_rows<Codec, Keep, 1>(codec, scale, source, offset, first_row, random, packed);
-  encode_rows<Codec, Keep, 2>(codec, scale, source, offset, first_row, random, packed);
-  encode_rows<Codec, Keep, 3>(codec, scale, source, offset, first_row, random, packed);
+  // Blocks share the payload of their chunk in order, as far as prefetches are concerned.
+  std::uint32_t const* const payload =
+    chunk_words + (block * shape::split + part) * static_cast<int>(runs) * width;
+  encode_rows<Codec, Keep, 0>(codec, scale, source, offset, first_row, random, payload, packed);
+  encode_rows<Codec, Keep, 1>(codec, scale, source, offset, first_row, random, payload, packed);
+  encode_rows<Codec, Keep, 2>(codec, scale, source, offset, first_row, random, payload, packed);
+  encode_rows<Codec, Keep, 3>(codec, scale, source, offset, first_row, random, payload, packed);
   if constexpr (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
       lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);

@@ -129,8 +129,8 @@ TERSUM_SIMD words sign_mask(std::uint32_t const* signs, int group, int quarter, 
 }
 
 //! @brief From the order of the gradient to rows: flips signs, then does the butterflies of index bits 0, 1, 2 and of the two
-//! highest.
-template <int Size, bool Rotate, chunk_pointer From>
+//! highest. If it is to `Fetch`, it also prefetches the gradient beyond the chunk.
+template <int Size, bool Rotate, bool Fetch = false, chunk_pointer From>
 TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
 {
   using shape           = rows_of<Size>;
@@ -144,6 +144,10 @@ TERSUM_SIMD void load_rows(From from, std::uint32_t const* signs, float* rows)
       TERSUM_UNROLL
       for (int s = 0; s < shape::split; ++s) {
         eight[s] = load_values(from + (q * quarter + o + s * width));
+        if constexpr (Fetch) {
+          constexpr std::uintptr_t ahead = tuning{}.cpu.read_ahead * 3 / 2;
+          fetch_beyond<false, ahead>(from + (q * quarter + o + s * width));
+        }
         if constexpr (Rotate) {
           eight[s] = from_bits(to_bits(eight[s]) ^ sign_mask(signs, o / 8, q, s));
         }

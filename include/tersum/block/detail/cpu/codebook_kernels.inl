@@ -24,10 +24,10 @@ TERSUM_SIMD int first_row_of(int block, int part)
   return rows_of<Size>::number(block, part, 0) * width;
 }
 
-//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. Meanwhile it prefetches
-//! the gradient beyond the chunk, for reading or for writing.
-template <int Size, bool Write, chunk_pointer Chunk>
-TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
+//! @brief The butterflies of index bits 3 to 7, the last ones forward and the first ones backward. If it is to `Fetch`, it
+//! prefetches the gradient beyond the chunk for writing.
+template <int Size, bool Fetch, chunk_pointer Chunk>
+TERSUM_SIMD void wire_rows(float* rows, [[maybe_unused]] Chunk gradient)
 {
   using shape          = rows_of<Size>;
   constexpr int stride = shape::split * width;
@@ -38,7 +38,7 @@ TERSUM_SIMD void wire_rows(float* rows, Chunk gradient)
       floats v[shape::in_block];
       TERSUM_UNROLL
       for (int k = 0; k < shape::in_block; ++k) {
-        fetch_beyond<Write>(gradient + (start + k * stride));
+        if constexpr (Fetch) { fetch_beyond<true>(gradient + (start + k * stride)); }
         v[k] = load(first + k * stride);
       }
       row_butterflies<0, shape::wire_levels>(v);
@@ -57,7 +57,7 @@ TERSUM_TARGET void rotate_to_rows(std::uint64_t sign_key,
 {
   std::uint32_t signs[sign_room<Size>];
   chunk_signs<Size, Rotate>(chunk, sign_key, signs);
-  load_rows<Size, Rotate>(from, signs, rows);
+  load_rows<Size, Rotate, Rotate>(from, signs, rows);
   if constexpr (Rotate) {
     middle_rows<Size>(rows);
     wire_rows<Size, false>(rows, from);
@@ -221,22 +221,145 @@ TERSUM_SIMD words code_by_ends(floats value)
   return search_ends<Quantizer, 1>(value, code);
 }
 
+#if TERSUM_SIMD_WIDTH == 16
+//! @brief 32 entries of a table of 16-bit words, which are permuted in registers. Numbers may have other bits above their own.
+template <int Count>
+TERSUM_SIMD words look_up_shorts(std::uint16_t const* table, words numbers)
+{
+  static_assert(Count >= 64 && (Count & (Count - 1)) == 0);
+  if constexpr (Count == 64) {
+    return (words)_mm512_permutex2var_epi16(
+      _mm512_load_si512(table), (__m512i)numbers, _mm512_load_si512(table + 32));
+  } else {
+    words const low  = look_up_shorts<Count / 2>(table, numbers);
+    words const high = look_up_shorts<Count / 2>(table + Count / 2, numbers);
+    __mmask32 const above =
+      _mm512_test_epi16_mask((__m512i)numbers, _mm512_set1_epi16(static_cast<short>(Count / 2)));
+    return (words)_mm512_mask_blend_epi16(above, (__m512i)low, (__m512i)high);
+  }
+}
+
+//! @brief The lower halves of `low`, and in the upper ones the upper halves of `high`.
+TERSUM_SIMD words join_shorts(words low, words high)
+{
+  return (words)_mm512_mask_blend_epi16(0xaaaaaaaau, (__m512i)low, (__m512i)high);
+}
+
+//! @brief table[number] for two vectors at once, whose numbers are the lower and the upper halves of `numbers`.
+template <std::size_t Count>
+TERSUM_SIMD void look_up_two(split_table<Count> const& table, words numbers, floats (&out)[2])
+{
+  constexpr int count = static_cast<int>(Count);
+  words const low     = look_up_shorts<count>(table.low, numbers);
+  words const high    = look_up_shorts<count>(table.high, numbers);
+  out[0]              = from_bits(join_shorts(low, high << 16));
+  out[1]              = from_bits(join_shorts(low >> 16, high));
+}
+
+//! @brief The number of a value's cell or one more, above a fraction.
+template <class Lines>
+TERSUM_SIMD words height_of(floats value)
+{
+  // As integers: among these negative values are the least, and without a sign the largest, by their magnitudes.
+  integers const most = (integers)to_bits(broadcast(Lines::most));
+  integers const bits = (integers)to_bits(value);
+  words clamped       = (words)(bits < most ? bits : most);
+  if constexpr (Lines::both_signs) {
+    words const least = to_bits(broadcast(Lines::least));
+    clamped           = clamped < least ? clamped : least;
+  }
+  constexpr int count = Lines::stretches;
+  floats const at     = from_bits(clamped);
+  words const stretch = to_bits(fma(at, broadcast(Lines::per_unit), broadcast(12582912.0f)));
+  floats const slope  = look_up<count>(Lines::table.slope, stretch);
+  return to_bits(fma(at, slope, look_up<count>(Lines::table.start, stretch)));
+}
+
+//! @brief What is rounded of a value: itself, or its magnitude.
+template <class Lines>
+TERSUM_SIMD floats rounded_part(floats value)
+{
+  return Lines::both_signs ? value : from_bits(to_bits(value) & 0x7fffffffu);
+}
+
+//! @brief The codes of 32 rows, which are a byte each. Four rows make a vector of words, of which two vectors of 16-bit
+//! numbers have the first and third, and the second and fourth. All rows take each step together, because its instructions
+//! wait long for each other.
+template <class Quantizer>
+TERSUM_SIMD void codes_by_lines(float const* rows,
+                                int stride,
+                                floats scale,
+                                std::uint32_t* to,
+                                floats& product,
+                                words (&packed)[8])
+{
+  using lines                 = cell_lines<Quantizer>;
+  constexpr int fraction      = lines::fraction_bits;
+  constexpr std::uint32_t all = (lines::count - 1u) * 0x00010001u;
+  words cells[16];
+  for (int k = 0; k < 16; ++k) {
+    float const* const first = rows + (k / 2 * 4 + k % 2) * stride;
+    fetch_beyond<true>(to + k * (width / 2));  // each line twice instead of a branch
+    words const low  = height_of<lines>(rounded_part<lines>(load(first)) * scale);
+    words const high = height_of<lines>(rounded_part<lines>(load(first + 2 * stride)) * scale);
+    cells[k]         = join_shorts(low >> fraction, high << (16 - fraction)) & all;
+  }
+  for (int k = 0; k < 16; ++k) {
+    float const* const first = rows + (k / 2 * 4 + k % 2) * stride;
+    floats begins[2];
+    look_up_two(lines::begins, cells[k], begins);
+    auto const low  = (words)(rounded_part<lines>(load(first)) * scale < begins[0]);
+    auto const high = (words)(rounded_part<lines>(load(first + 2 * stride)) * scale < begins[1]);
+    cells[k]        = (words)_mm512_add_epi16((__m512i)cells[k], (__m512i)join_shorts(low, high));
+  }
+  for (int w = 0; w < 8; ++w) {
+    floats value[4], level[4];
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) { value[i] = load(rows + (4 * w + i) * stride); }
+    packed[w] = cells[2 * w] | cells[2 * w + 1] << 8;
+    if constexpr (!lines::both_signs) {
+      // Two signs in the highest bits of both halves.
+      words const even = join_shorts(to_bits(value[0]) >> 16, to_bits(value[2]));
+      words const odd  = join_shorts(to_bits(value[1]) >> 16, to_bits(value[3]));
+      packed[w] |= (even >> 8 & 0x00800080u) | (odd & 0x80008000u);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      floats levels[2];
+      look_up_two(lines::levels, cells[2 * w + i], levels);
+      level[i]     = levels[0];
+      level[i + 2] = levels[1];
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) { product = fma(rounded_part<lines>(value[i]), level[i], product); }
+  }
+}
+#endif
+
+//! @brief Whether cells are found by lines.
+template <class Quantizer>
+inline constexpr bool by_lines = [] {
+  if constexpr (width == 16 && Quantizer::bits == 8 &&
+                (by_ends<Quantizer> || table_codebook<Quantizer>)) {
+    return cell_lines<Quantizer>::serves;
+  }
+  return false;
+}();
+
 //! @brief The sums of squares of the groups of a chunk, added up.
 template <int Size>
 TERSUM_SIMD float square_rows(float const* rows)
 {
-  using shape          = rows_of<Size>;
-  constexpr int stride = shape::split * width;
-  floats sums[shape::parts];
-  for (int block = 0; block < shape::blocks; ++block) {
-    for (int part = 0; part < shape::split; ++part) {
-      float const* const first = rows + first_row_of<Size>(block, part);
-      floats sum{};
-      for (int k = 0; k < 32; ++k) {
-        floats const v = load(first + k * stride);
-        sum            = fma(v, v, sum);
-      }
-      sums[block * shape::split + part] = sum;
+  using shape               = rows_of<Size>;
+  constexpr int stride      = shape::split * width;
+  floats sums[shape::parts] = {};
+  // Of all groups at once, so that sums do not wait for each other.
+  for (int k = 0; k < 32; ++k) {
+    TERSUM_UNROLL
+    for (int i = 0; i < shape::parts; ++i) {
+      floats const v =
+        load(rows + first_row_of<Size>(i / shape::split, i % shape::split) + k * stride);
+      sums[i] = fma(v, v, sums[i]);
     }
   }
   return add_groups<Size>(sums);
@@ -335,18 +458,29 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
   for (int block = 0; block < shape::blocks; ++block) {
     for (int part = 0; part < shape::split; ++part) {
       float const* const first = rows + first_row_of<Size>(block, part);
-      words codes[32];
       floats product{};
-      for (int k = 0; k < 32; ++k) {
-        codes[k] = code_row<Quantizer>(load(first + k * stride), scale, product);
-      }
-      words packed[extent(bits)] = {};
-      TERSUM_UNROLL
-      for (int k = 0; k < 32; ++k) {
-        int const word  = k * bits / 32;
-        int const shift = k * bits % 32;
-        packed[word] |= codes[k] << shift;
-        if (shift + bits > 32) { packed[word + 1] |= codes[k] >> (32 - shift); }
+      words packed[extent(bits)];
+      if constexpr (by_lines<Quantizer>) {
+#if TERSUM_SIMD_WIDTH == 16
+        codes_by_lines<Quantizer>(first, stride, scale, to + block * bits * width, product, packed);
+#endif
+      } else {
+        words codes[32];
+        for (int k = 0; k < 32; ++k) {
+          if (k % 4 == 0) {
+            fetch_beyond<true>(to + ((block * shape::split + part) * bits + k * bits / 32) * width);
+          }
+          codes[k] = code_row<Quantizer>(load(first + k * stride), scale, product);
+        }
+        TERSUM_UNROLL
+        for (int w = 0; w < bits; ++w) { packed[w] = words{}; }
+        TERSUM_UNROLL
+        for (int k = 0; k < 32; ++k) {
+          int const word  = k * bits / 32;
+          int const shift = k * bits % 32;
+          packed[word] |= codes[k] << shift;
+          if (shift + bits > 32) { packed[word + 1] |= codes[k] >> (32 - shift); }
+        }
       }
       sums[block * shape::split + part] = product;
       store_codes<Size>(block, part, packed, to);

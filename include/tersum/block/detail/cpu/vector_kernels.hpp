@@ -16,6 +16,7 @@
 #include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
+#include <tersum/quantize/detail/cell_lines.hpp>
 #include <tersum/quantize/detail/end_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
@@ -24,6 +25,7 @@
 #include <tersum/types.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <concepts>
@@ -50,6 +52,35 @@ template <class Quantizer>
   return -limit <= wide && wide <= limit;
 }
 
+//! @brief Whether the magnitudes that a quantizer rounds to are 0, 1, 2, 4 and so on.
+template <class Quantizer>
+inline constexpr bool powers_of_two = [] {
+  bool out = Quantizer::rounds_to[0] == 0 && Quantizer::rounds_to[1] == 1;
+  for (std::size_t i = 2; i < Quantizer::rounds_to.size(); ++i) {
+    out = out && Quantizer::rounds_to[i] == 2 * Quantizer::rounds_to[i - 1];
+  }
+  return out;
+}();
+
+//! @brief For each step of the grid from the middle of a table on the value below it and, in the upper half of the bits, the
+//! distance to the next value, as vectors look them up.
+template <class Table>
+struct table_steps {
+  static constexpr int middle = Table::granularity / 2;
+  static constexpr int count  = middle < 16 ? 16 : 32;
+
+  static constexpr std::array<float, extent(count)> around = [] {
+    std::array<float, extent(count)> out{};
+    int number = Table::count / 2 - 1;
+    for (int step = 0; step <= middle; ++step) {
+      while (number + 2 < Table::count && Table::value[number + 1] <= middle + step) { ++number; }
+      int const low = Table::value[number], gap = Table::value[number + 1] - low;
+      out[static_cast<std::size_t>(step)] = bits_float(static_cast<std::uint32_t>(low | gap << 16));
+    }
+    return out;
+  }();
+};
+
 //! @brief Prefetches memory that lies `Distance` bytes beyond what is being computed with, because the processor's own
 //! prefetchers stop where pages end. It is harmless if nothing lies there.
 template <bool Write,
@@ -61,11 +92,11 @@ TERSUM_HOST_INLINE void fetch_beyond(void const* at)
 }
 
 //! @brief Nothing beyond a chunk in a metric: what divides and multiplies also prefetches, because it waits for divisions and roots.
-template <bool Write, class Element, class Scale>
+template <bool Write, std::uintptr_t Distance = 0, class Element, class Scale>
 TERSUM_HOST_INLINE void fetch_beyond(divided<Element, Scale> const&)
 {
 }
-template <bool Write, class Element, class Scale, bool Keeps>
+template <bool Write, std::uintptr_t Distance = 0, class Element, class Scale, bool Keeps>
 TERSUM_HOST_INLINE void fetch_beyond(multiplied<Element, Scale, Keeps> const&)
 {
 }
@@ -176,6 +207,17 @@ void add_residual(
   instruction_set set, Element const* from, Residual const* residual, float* to, std::size_t count)
 {
   TERSUM_DISPATCH(set, true, add_residual(from, residual, to, count));
+}
+
+template <class Element>
+[[nodiscard]] std::uint64_t list_reaching(instruction_set set,
+                                          Element const* from,
+                                          std::uint64_t begin,
+                                          std::uint64_t end,
+                                          std::uint32_t least,
+                                          std::uint32_t* to)
+{
+  TERSUM_DISPATCH(set, true, list_reaching(from, begin, end, least, to));
 }
 
 template <class To>
