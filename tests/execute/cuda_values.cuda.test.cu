@@ -40,6 +40,26 @@ TEST_CASE("[cuda_executor] exchanges on two levels equal the CPU executor")
   auto const got  = record_levels<device_buffer>(cuda_executor{on.get()}, codec, std::byte{0xa5});
   auto const want = record_levels<host_buffer>(cpu_executor{}, codec, std::byte{0x5a});
   CHECK(difference(got, want) == "");
+
+  // Captured once and replayed.
+  cudaGraphExec_t replay = nullptr;
+  auto const from_graph  = [&](auto const& exchange) -> status {
+    if (replay == nullptr) {
+      cudaGraph_t graph = nullptr;
+      REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+      status const captured = exchange();
+      REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
+      require_ok(captured);
+      REQUIRE(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
+      REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+    }
+    REQUIRE(cudaGraphLaunch(replay, on.get()) == cudaSuccess);
+    return {};
+  };
+  auto const replayed =
+    record_levels<device_buffer>(cuda_executor{on.get()}, codec, std::byte{0xa5}, from_graph);
+  REQUIRE(cudaGraphExecDestroy(replay) == cudaSuccess);
+  CHECK(difference(replayed, want) == "");
 }
 
 TEST_CASE("[cuda_executor] values equal the CPU executor")

@@ -18,9 +18,21 @@
 
 namespace tersum::tests {
 
+struct perform_at_once {
+  template <class Exchange>
+  [[nodiscard]] status operator()(Exchange const& exchange) const
+  {
+    return exchange();
+  }
+};
+
 //! @brief What four ranks on two hosts hold after each of two exchanges, and their states.
-template <class Buffer, class Executor, class Codec>
-[[nodiscard]] exchange_trace record_levels(Executor const& exec, Codec const& codec, std::byte fill)
+//! @param call  Is given each exchange as a function without arguments.
+template <class Buffer, class Executor, class Codec, class Call = perform_at_once>
+[[nodiscard]] exchange_trace record_levels(Executor const& exec,
+                                           Codec const& codec,
+                                           std::byte fill,
+                                           Call call = {})
 {
   layout const bucket = odd_bucket().gradient();
   std::deque<Buffer> memory;
@@ -49,7 +61,7 @@ template <class Buffer, class Executor, class Codec>
       gradients[rank]->write(std::as_bytes(std::span{in}));
     }
     std::span<loopback_rank<Codec, float> const> const all{ranks};
-    require_ok(loopback_all_reduce_mean(exec, all, reduction_order::direct));
+    require_ok(call([&] { return loopback_all_reduce_mean(exec, all, reduction_order::direct); }));
     for (std::size_t rank = 0; rank < 4; ++rank) {
       auto const number = static_cast<int>(rank);
       trace.push_back(
