@@ -7,6 +7,8 @@
 
 #include "../../examples/two_levels/recipe.hpp"
 #include "support/bad_input.hpp"
+#include "support/count_allocations.hpp"
+#include "support/fnv_digest.hpp"
 #include "support/mismatches.hpp"
 #include "support/sample_gradients.hpp"
 
@@ -28,6 +30,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -59,6 +62,28 @@ struct memory {
   std::vector<block> blocks;
   std::size_t size;
 };
+
+// What a rank gives to a round.
+template <class Round>
+std::span<std::byte const> sent_in(Round const& round, int own)
+{
+  if constexpr (requires {
+                  round.parts;
+                  round.sent;
+                }) {
+    return std::as_bytes(std::span{round.sent, round.count});
+  } else if constexpr (requires { round.parts; }) {
+    return std::as_bytes(std::span{round.data + round.begin(own), round.size(own)});
+  } else if constexpr (requires { round.sent; }) {
+    return std::as_bytes(
+      std::span{round.sent, static_cast<std::size_t>(round.ranks) * round.count});
+  } else if constexpr (requires { typename Round::op_type; }) {
+    return std::as_bytes(std::span{round.data, round.count});
+  } else {
+    return std::as_bytes(
+      std::span{round.data + static_cast<std::size_t>(own) * round.count, round.count});
+  }
+}
 
 // Hosts and their ranks, each a thread when they exchange.
 template <class Codec>
@@ -117,6 +142,38 @@ class cluster {
 
   [[nodiscard]] auto const& plan(std::size_t rank) const { return plans_[rank]; }
   [[nodiscard]] std::span<std::byte> state(std::size_t rank) { return states_[rank].span(); }
+
+  //! The same as `exchange`, with digests of what each rank gives to the rounds within its host and between hosts. After the first
+  //! no rank may ask for memory.
+  void digest_exchange(std::vector<values>& gradients,
+                       std::vector<tests::fnv_digest>& of_within,
+                       std::vector<tests::fnv_digest>& of_between,
+                       bool first)
+  {
+    std::vector<status> outcomes(gradients.size());
+    std::vector<std::uint64_t> asked(gradients.size());
+    on_all_ranks([&](int rank, auto const& within, auto const& between) {
+      auto const r = static_cast<std::size_t>(rank);
+      cpu_executor const exec{};
+      auto const over     = reduce_over(within, between, exec, scratches_[r].span());
+      auto const digested = [&](auto const& reduce, int own, tests::fnv_digest& into) {
+        return [&reduce, own, &into](auto const& round) {
+          into.add(sent_in(round, own));
+          return reduce(round);
+        };
+      };
+      two_levels const collective{digested(over.within, rank % per_host_, of_within[r]),
+                                  digested(over.between, rank / per_host_, of_between[r])};
+      asked[r] = tests::allocations_of([&] {
+        outcomes[r] = all_reduce_mean(
+          exec, plans_[r], gradients[r], states_[r].span(), workspaces_[r].span(), collective);
+      });
+    });
+    for (std::size_t r = 0; r < gradients.size(); ++r) {
+      REQUIRE(outcomes[r] == status{});
+      CHECK((first || asked[r] == 0));
+    }
+  }
 
  private:
   int hosts_, per_host_;
@@ -196,8 +253,16 @@ class one_thread {
       std::copy(in[rank].begin(), in[rank].end(), gradients_[rank].begin());
     }
     std::span<loopback_rank<Codec, float> const> const all{ranks_};
-    REQUIRE(loopback_all_reduce_mean(cpu_executor{}, all, reduction_order::direct).ok());
+    status done;
+    CHECK(tests::allocations_of([&] {
+            done = loopback_all_reduce_mean(cpu_executor{}, all, reduction_order::direct);
+          }) == 0);
+    REQUIRE(done.ok());
     return gradients_;
+  }
+  [[nodiscard]] loopback_rank<Codec, float> const& operator[](std::size_t rank) const
+  {
+    return ranks_[rank];
   }
 
  private:
@@ -359,6 +424,63 @@ TEST_CASE(
     auto const plan = codec{presets::allocated_4}.plan({d}, {.size = 4, .rank = 1}, 2);
     CHECK(2 * plan.bits_per_coordinate() < sdp4bit::recipe_bits);  // two ranks of a host
   }
+}
+
+namespace {
+
+// Of three exchanges of two hosts with three ranks each: what all ranks sent within hosts, between them, and the means.
+struct digests {
+  std::uint64_t within, between, means;
+
+  friend bool operator==(digests const&, digests const&) = default;
+  friend std::ostream& operator<<(std::ostream& out, digests const& d)
+  {
+    return out << std::hex << "{0x" << d.within << ", 0x" << d.between << ", 0x" << d.means << '}';
+  }
+};
+
+template <class Codec>
+digests digest(Codec const& codec)
+{
+  cluster<Codec> ranks{codec, {9001}, 2, 3};
+  std::vector<tests::fnv_digest> within(6), between(6);
+  tests::fnv_digest means;
+  for (int step = 0; step < 3; ++step) {
+    auto gradients = integers(6, 9001, step);
+    ranks.digest_exchange(gradients, within, between, step == 0);
+    means.add(std::as_bytes(std::span{gradients[0]}));
+  }
+  auto const of_all = [](std::vector<tests::fnv_digest> const& all) {
+    tests::fnv_digest out;
+    for (auto const& one : all) {
+      std::uint64_t const value[] = {one.value(), one.size()};
+      out.add(std::as_bytes(std::span{value}));
+    }
+    return out.value();
+  };
+  return {of_all(within), of_all(between), means.value()};
+}
+
+}  // namespace
+
+TEST_CASE("[support] what a thread asks for is counted")
+{
+  std::unique_ptr<int> held;
+  CHECK(tests::allocations_of([&] { held = std::make_unique<int>(3); }) ==
+        (tests::allocations_are_counted ? 1 : 0));
+  CHECK(tests::allocations_of([&] {
+          tests::uncounted_allocations const scope;
+          held = std::make_unique<int>(4);
+        }) == 0);
+  CHECK(*held == 4);
+}
+
+TEST_CASE("[two levels] exchanges are what they were, and ask for no memory")
+{
+  CHECK(digest(with_feedback{presets::allocated_2_ef}) ==
+        digests{0x360b4720a9ca636c, 0xbf61517a53520089, 0xca11885dda75310b});
+  CHECK(digest(two_level_codec<cast_codec<float>>{}) ==
+        digests{0x6fe5b662cfeaa82, 0x582e0b569f4a9b67, 0x510a58618caef119});
 }
 
 TEST_CASE("[two levels] all ranks of all hosts learn of a value that is not finite")

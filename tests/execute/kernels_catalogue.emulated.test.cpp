@@ -45,3 +45,31 @@ TEST_CASE("[kernels] older codecs give the bytes of the CPU")
   }
   SUBCASE("a step that follows the mean") { compare_orders<float>(presets::intsgd_8, 3, true); }
 }
+
+namespace {
+
+// Three ranks, the last chunk short, a NaN and an Inf in the middle step: one order of threads.
+template <class Codec>
+void compare_once(Codec const& codec)
+{
+  compare_kernels<Codec, float>({.codec           = codec,
+                                 .gradient        = {.coordinates = several_chunks<Codec>()},
+                                 .world           = 3,
+                                 .steps           = 3,
+                                 .non_finite_step = 1});
+}
+
+}  // namespace
+
+TEST_CASE("[kernels] the rest of the older codecs give the bytes of the CPU")
+{
+  SUBCASE("mxfp4") { compare_once(presets::mxfp4); }
+  SUBCASE("mxfp8") { compare_once(presets::mxfp8); }
+  SUBCASE("nf4") { compare_once(presets::nf4); }
+  SUBCASE("qsgd_4") { compare_once(presets::qsgd_4); }
+  SUBCASE("natural_4") { compare_once(presets::natural_4); }
+  SUBCASE("minmax_8") { compare_once(presets::minmax_8); }
+  SUBCASE("terngrad") { compare_once(presets::terngrad); }
+  SUBCASE("global_qsgd_4") { compare_once(presets::global_qsgd_4); }
+  SUBCASE("thc_lookup4_wide") { compare_once(presets::thc_lookup4_wide); }
+}

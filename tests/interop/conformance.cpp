@@ -9,6 +9,7 @@
 #include <tersum/single_process/loopback.hpp>
 #include <tersum/tersum.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -275,6 +276,104 @@ class suite {
     }
   }
 
+  //! One exchange of uneven shards of a bucket in bfloat16, and one of its values in half.
+  void in_16_bits()
+  {
+    cpu_executor const exec;
+    int const n = over_.size(), me = over_.rank();
+    auto const own      = static_cast<std::size_t>(me);
+    layout const& shape = shapes[2];
+    auto const size     = static_cast<std::size_t>(shape.coordinates);
+    auto const cuts     = shard_cuts(shape.coordinates, n, true);
+    auto const made     = [&](int rank, auto element) {
+      std::vector<decltype(element)> out;
+      for (float const value : make_gradient(size, n, rank, 0)) {
+        out.push_back(from_float<decltype(element)>(value));
+      }
+      return out;
+    };
+    auto const compare = [&](auto const& got, auto const& want, char const* name) {
+      using element = typename std::remove_cvref_t<decltype(got)>::value_type;
+      bool const equal =
+        got.size() == want.size() &&
+        std::equal(got.begin(), got.end(), want.begin(), [](element a, element b) {
+          return std::bit_cast<std::uint16_t>(a) == std::bit_cast<std::uint16_t>(b);
+        });
+      expect(equal, "differs from the loopback", name, "uneven", size);
+    };
+
+    auto const& sharded  = presets::sharded_2_ef;
+    using sharded_type   = std::remove_cvref_t<decltype(sharded)>;
+    auto const& values   = presets::values_4_ef;
+    using values_type    = std::remove_cvref_t<decltype(values)>;
+    bool begun           = true;
+    auto const memory_of = [&](auto const& codec, int rank) {
+      rank_memory out(codec.plan(shape, {.size = n, .rank = rank}, cuts));
+      begun = out.begin().ok() && begun;
+      return out;
+    };
+    std::vector<rank_memory<sharded_type>> of_shards;
+    std::vector<rank_memory<values_type>> of_values;
+    std::vector<std::vector<bfloat16>> gradients, shards;
+    std::vector<half> whole = made(0, half{});
+    std::vector<std::vector<half>> held;
+    for (int rank = 0; rank < n; ++rank) {
+      of_shards.push_back(memory_of(sharded, rank));
+      of_values.push_back(memory_of(values, rank));
+      gradients.push_back(made(rank, bfloat16{}));
+      shards.emplace_back(of_shards.back().plan.shard_size());
+      held.emplace_back(size);
+    }
+    std::vector<loopback_shard<sharded_type, bfloat16>> all_shards;
+    std::vector<loopback_values<values_type, half>> all_values;
+    auto const part = [&](auto const& plan, int rank) {
+      return std::span{whole}.subspan(plan.shard_begin(rank), plan.shard_size());
+    };
+    for (int rank = 0; rank < n; ++rank) {
+      auto const k = static_cast<std::size_t>(rank);
+      auto& s      = of_shards[k];
+      auto& v      = of_values[k];
+      all_shards.push_back({s.plan, gradients[k], shards[k], s.state(), s.workspace()});
+      all_values.push_back({v.plan, part(v.plan, rank), held[k], v.state(), v.workspace()});
+    }
+    expect(loopback_reduce_scatter_mean(
+             exec, std::span<loopback_shard<sharded_type, bfloat16> const>{all_shards})
+               .ok() &&
+             loopback_all_gather_values(
+               exec, std::span<loopback_values<values_type, half> const>{all_values})
+               .ok(),
+           "the loopback failed",
+           "16 bits",
+           "uneven",
+           size);
+
+    auto mine        = memory_of(sharded, me);
+    auto mine_values = memory_of(values, me);
+    expect(begun, "initialize failed", "16 bits", "uneven", size);
+    std::vector<bfloat16> shard(mine.plan.shard_size());
+    std::vector<word4> scratch(scratch_bytes(mine.plan) / 16 + 1);
+    auto const bytes = std::as_writable_bytes(std::span{scratch});
+    status outcome   = reduce_scatter_mean(exec,
+                                         mine.plan,
+                                         gradients[own],
+                                         shard,
+                                         mine.state(),
+                                         mine.workspace(),
+                                         reduce_over<schedule::direct>(over_, exec, bytes));
+    expect(outcome.ok(), outcome.message.data(), "shards in bfloat16", "uneven", size);
+    compare(shard, shards[own], "shards in bfloat16");
+    std::vector<half> received(size);
+    outcome = all_gather_values(exec,
+                                mine_values.plan,
+                                part(mine_values.plan, me),
+                                received,
+                                mine_values.state(),
+                                mine_values.workspace(),
+                                reduce_over(over_, exec));
+    expect(outcome.ok(), outcome.message.data(), "values in half", "uneven", size);
+    compare(received, held[own], "values in half");
+  }
+
   //! all_gather_values: equal and uneven shards, a vector and a bucket.
   template <class Codec>
   void values(char const* name, Codec const& codec)
@@ -431,6 +530,7 @@ int check_presets(any_transport const& over, bool brief)
   if (!over.check().ok()) { s.expect(false, over.check().message.data(), "the transport", "", 0); }
   for_each_preset([&](char const* name, auto const& codec) { s.preset(name, codec); });
   s.shards();
+  s.in_16_bits();
   s.values("values_4_ef", presets::values_4_ef);
   s.values("differences_4", presets::differences_4);
   return s.failures();

@@ -5,6 +5,8 @@
 //! Entropy-coded gathers: the coder beside the entropy of what it codes, means beside those in double, and messages that must be
 //! refused.
 
+#include "support/fnv_digest.hpp"
+
 #include <tersum/interop/entropy_gather.hpp>
 #include <tersum/quantize/entropy_coder.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
@@ -284,6 +286,50 @@ TEST_CASE(
   }
   // Four steps, in each of which a sum of two and an addition to each residual, all below 16, are rounded to 2^-21.
   CHECK(largest < 4 * 3 * std::ldexp(1., -21));
+}
+
+TEST_CASE("[entropy] messages and means are what they were")
+{
+  // From integers alone, of unlike sizes: every machine makes the same ones.
+  constexpr std::size_t size = 5'003;
+  auto const given           = [](std::uint32_t rank) {
+    std::vector<float> out(size);
+    std::uint32_t x = 12345u + rank;
+    for (std::size_t i = 0; i < size; ++i) {
+      x      = x * 1664525u + 1013904223u;
+      out[i] = static_cast<float>(static_cast<std::int32_t>(x >> 8) - (1 << 23)) *
+               (i % 700 < 350 ? 0x1p-26f : 0x1p-24f);
+    }
+    return out;
+  };
+  auto const value = [](std::span<std::byte const> of) {
+    tests::fnv_digest all;
+    all.add(of);
+    return all.value();
+  };
+  bytes room(size);
+  room.resize(detail::entropy_message(given(0), 0x1p-2f, room));
+  CHECK(room.size() == 754);
+  CHECK(value(room) == 0xb1a906fe0fd9f173u);
+  for (double const bits : {1., 3.}) {
+    CAPTURE(bits);
+    std::vector<float> means[2], residuals[2];
+    std::uint64_t sent[2]{};
+    on_ranks(2, [&](int rank, loopback_transport const& over) {
+      entropy_gather const gather{over, bits};
+      means[rank] = given(static_cast<std::uint32_t>(rank));
+      residuals[rank].resize(size);
+      CHECK(gather.all_reduce_mean(means[rank], residuals[rank]).ok());
+      sent[rank] = gather.bytes_sent();
+    });
+    CHECK(means[0] == means[1]);
+    CHECK(sent[0] == (bits == 1 ? 618 : 1838));
+    CHECK(sent[1] == (bits == 1 ? 613 : 1849));
+    CHECK(value(std::as_bytes(std::span{means[0]})) ==
+          (bits == 1 ? 0x5c57e470385a461du : 0x629833534acfe64u));
+    CHECK(value(std::as_bytes(std::span{residuals[1]})) ==
+          (bits == 1 ? 0x8e06daf58d312683u : 0x589b4efa06dad36fu));
+  }
 }
 
 TEST_CASE("[entropy] zeros, subnormals and what is not finite travel in a step alone")

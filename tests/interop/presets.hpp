@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/presets.hpp>
@@ -40,6 +41,9 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(allocated_sat_2)
 #if !defined(TERSUM_FEW_CODECS) || defined(TERSUM_EVERY_KIND)
   TERSUM_VISIT(two_shot_4)
+  TERSUM_VISIT(metric_2)
+  TERSUM_VISIT(mxfp4)
+  TERSUM_VISIT(global_qsgd_4)
   TERSUM_VISIT(gathered_2_ef)
   TERSUM_VISIT(entropy_1_ef)
   TERSUM_VISIT(entropy_two_shot_2)

@@ -6,6 +6,7 @@
 //! messages that hold anything.
 
 #include "support/codes_in_double.hpp"
+#include "support/fnv_digest.hpp"
 #include "support/normal_gradients.hpp"
 
 #include <tersum/chunk/fixed_chunks.hpp>
@@ -33,11 +34,13 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <random>
 #include <span>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -95,7 +98,10 @@ template <class Codec>
                           loopback_post& post,
                           int steps,
                           int threads,
-                          std::chrono::milliseconds again = 10s)
+                          std::chrono::milliseconds again = 10s,
+                          tensors (*of_step)(std::vector<std::uint64_t> const&,
+                                             int,
+                                             int)         = gradients_of)
 {
   auto const workers = static_cast<std::size_t>(plan.options().workers);
   std::vector<std::uint64_t> const sizes(plan.tensors().begin(), plan.tensors().end());
@@ -117,7 +123,7 @@ template <class Codec>
         parameter_worker<Codec, Codec, loopback_messages> working{
           plan, over, {.number = number, .patience = 60s, .again = again, .threads = threads}};
         for (int step = 0; step < steps && said[k].ok(); ++step) {
-          out.held[k] = gradients_of(sizes, number, step);
+          out.held[k] = of_step(sizes, number, step);
           said[k]     = working.exchange(spans(out.held[k]), 1.0f / static_cast<float>(step + 1));
         }
         out.of_workers[k] = working.counts();
@@ -291,6 +297,55 @@ TEST_CASE("[server] codes both ways with feedback are CLAN's formulas")
     REQUIRE(serving.kept(0).size() == of_server.size());
     REQUIRE(are_near(serving.kept(0), of_server, s));
   }
+}
+
+TEST_CASE("[server] messages and means are what they were")
+{
+  // From integers alone: every machine makes the same ones.
+  auto const of_integers = [](std::vector<std::uint64_t> const& sizes, int k, int step) {
+    tensors out;
+    std::uint32_t x = 12345u + static_cast<std::uint32_t>(k + 1000 * step);
+    for (std::uint64_t const size : sizes) {
+      for (float& value : out.emplace_back(size)) {
+        x     = x * 1664525u + 1013904223u;
+        value = static_cast<float>(static_cast<std::int32_t>(x >> 8) - (1 << 23)) * 0x1p-24f;
+      }
+    }
+    return out;
+  };
+  // Each message once, in whatever order they are sent, and however often.
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint32_t, std::uint32_t>, std::uint64_t>
+    sent;
+  loopback_post post{3, [&](int, int, std::span<std::byte const> message) {
+                       message_header h;
+                       CHECK(read_header(message, h) == status{});
+                       tests::fnv_digest all;
+                       all.add(message);
+                       auto const kind                         = static_cast<std::uint32_t>(h.kind);
+                       sent[{kind, h.step, h.piece, h.worker}] = all.value();
+                       return delivery::now;
+                     }};
+  auto const held = run(plan_of({1000, 3, 0, 257}, 2), post, 3, 1, 10s, of_integers).held;
+  std::uint64_t of_kind[5]{};
+  for (int kind = 1; kind <= 4; ++kind) {
+    tests::fnv_digest all;
+    for (auto const& [what, value] : sent) {
+      if (std::get<0>(what) == static_cast<std::uint32_t>(kind)) {
+        all.add(std::as_bytes(std::span{&value, 1}));
+      }
+    }
+    of_kind[kind] = all.value();
+  }
+  // 4 pieces of 2 workers in 3 steps, and twice a leave.
+  CHECK(sent.size() == 3 * 4 * 2 * 3 + 2);
+  CHECK(of_kind[1] == 0x932fb951ee4e9af0);
+  CHECK(of_kind[2] == 0xd5b571b12d3d7e61);
+  CHECK(of_kind[3] == 0xf661d59a854ffabf);
+  CHECK(of_kind[4] == 0xf4570164e0f992c7);
+  tests::fnv_digest means;
+  for (auto const& tensor : held[0]) { means.add(std::as_bytes(std::span{tensor})); }
+  CHECK(held[0] == held[1]);
+  CHECK(means.value() == 0xc9f2baea35b20c6b);
 }
 
 TEST_CASE("[server] bits depend on neither threads nor the order of arrival")

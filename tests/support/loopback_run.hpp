@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include "count_allocations.hpp"
+
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
 
@@ -51,7 +53,10 @@ class loopback_run {
       std::copy(in[k].begin(), in[k].end(), values_[k].begin());
     }
     std::span<loopback_rank<Codec, Element> const> const all{ranks_};
-    REQUIRE(loopback_all_reduce_mean(exec_, all, order) == status{});
+    status done;
+    auto const asked = allocations_of([&] { done = loopback_all_reduce_mean(exec_, all, order); });
+    REQUIRE(done == status{});
+    CHECK((asked == 0 || exec_.threads > 1));
     return values_;
   }
 

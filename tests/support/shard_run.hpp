@@ -6,13 +6,16 @@
 
 #pragma once
 
+#include "count_allocations.hpp"
 #include "exchange_fixture.hpp"
 
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -85,7 +88,11 @@ class shard_run {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       gradients_[rank].write(std::as_bytes(std::span{in[rank]}));
     }
-    require_ok(loopback_reduce_scatter_mean(exec, std::span<rank_type const>{ranks_}));
+    status done;
+    auto const asked = allocations_of(
+      [&] { done = loopback_reduce_scatter_mean(exec, std::span<rank_type const>{ranks_}); });
+    require_ok(done);
+    if constexpr (std::same_as<Executor, cpu_executor>) { CHECK((asked == 0 || exec.threads > 1)); }
     std::vector<std::vector<ShardElement>> out;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       auto const bytes = shards_[rank].read(0, shards_[rank].contents().size());

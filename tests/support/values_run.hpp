@@ -6,11 +6,14 @@
 
 #pragma once
 
+#include "count_allocations.hpp"
 #include "exchange_fixture.hpp"
 
 #include <tersum/exchange/all_gather_values.hpp>
+#include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -79,7 +82,11 @@ class values_run {
       shards_[rank].write(
         std::as_bytes(std::span{in}.subspan(begin, ranks_[rank].plan.shard_size())));
     }
-    require_ok(loopback_all_gather_values(exec, std::span<rank_type const>{ranks_}));
+    status done;
+    auto const asked = allocations_of(
+      [&] { done = loopback_all_gather_values(exec, std::span<rank_type const>{ranks_}); });
+    require_ok(done);
+    if constexpr (std::same_as<Executor, cpu_executor>) { CHECK((asked == 0 || exec.threads > 1)); }
     std::vector<std::vector<Element>> out;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) { out.push_back(held(rank)); }
     return out;
