@@ -37,6 +37,8 @@ struct parts {
 };  //!< Codes that the owners of parts decode, add and encode again: `two_shot_codec`.
 struct shards {
 };  //!< Codes of each rank's shard, which that rank decodes and adds: `sharded_codec`.
+struct summed {
+};  //!< Codes that a reduce-scatter adds; each rank decodes those of its own shard: `summed_shards_codec`.
 struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
 struct copies {
 };  //!< Codes of every rank, gathered, which every rank decodes and adds: `gathered_codec`.
@@ -64,6 +66,14 @@ concept scattering = sends<Codec, payload::parts>;
 //! Every rank decodes and adds the codes of its own shard: `reduce_scatter_mean`.
 template <class Codec>
 concept sharding = sends<Codec, payload::shards>;
+
+//! Every rank decodes the sum of the codes of its own shard: `reduce_scatter_mean`, too.
+template <class Codec>
+concept summing = sends<Codec, payload::summed>;
+
+//! Every rank ends with the mean of its own shard.
+template <class Codec>
+concept ending_in_shards = sharding<Codec> || summing<Codec>;
 
 //! Every rank decodes the codes that the ranks make of their own shards: `all_gather_values`.
 template <class Codec>
@@ -152,7 +162,7 @@ template <class Codec>
 using residual_element =
   typename detail::residual_of_codec<Codec,
                                      sends<Codec, payload::codes> || scattering<Codec> ||
-                                       sharding<Codec>>::type;
+                                       ending_in_shards<Codec>>::type;
 namespace detail {
 //! Floats of the state's section of the gain: as many as keep what follows aligned.
 template <class Codec>
@@ -227,6 +237,10 @@ inline constexpr bool norms_travel = true;
 template <class Codec>
 requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
   measures<typename Codec::range_type, statistic::chunk_square_norm>;
+
+//! The rank in whose shard a piece of a tensor lies tells the others its `tensor_record::ratio`, in a scalar that they sum.
+template <class Codec>
+inline constexpr bool tells_ratios = summing<Codec>&& tracks<Codec>;
 
 //! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
 //! blocks and tiles that hops add.

@@ -64,6 +64,15 @@ struct values_args {
   std::uint64_t end;
 };
 
+//! @brief What kernels of a codec of summed shards are given besides.
+struct summed_args {
+  std::uint32_t* received;  // the sum of this rank's part
+  std::uint64_t begin;      // coordinates of this rank's shard
+  std::uint64_t end;
+  std::uint64_t first;   // its first chunk
+  std::uint64_t chunks;  // and how many it has
+};
+
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
 struct bypass_args {
   std::uint64_t count;  // of bypassed values
@@ -143,7 +152,9 @@ struct exchange_args {
       std::conditional_t<
         ways_differ<Codec>,
         two_way_args<residual_element<Codec>>,
-        std::conditional_t<has_parts<Codec>, part_args<residual_element<Codec>>, nothing>>>>
+        std::conditional_t<has_parts<Codec>,
+                           part_args<residual_element<Codec>>,
+                           std::conditional_t<summing<Codec>, summed_args, nothing>>>>>
     parts;
   // One member for two things: another empty one would move what kernels have behind the arguments.
   std::conditional_t<weighs_kept<Codec>,
@@ -373,6 +384,28 @@ template <class Codec, class Element>
 {
   if constexpr (selects<Codec>) { return args.selection.rule.capacity > 0; }
   return true;
+}
+
+//! @brief Whether a piece of a tensor lies in this rank's shard.
+template <summing Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool is_own(exchange_args<Codec, Element> const& args,
+                                        tensor_record const& record)
+{
+  return record.offset >= args.parts.begin && record.offset < args.parts.end;
+}
+
+//! @brief What the head-room of a tensor's chunks follows in this exchange: what its record says, or what its owner has told.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float ratio_of(exchange_args<Codec, Element> const& args,
+                                           [[maybe_unused]] std::uint64_t tensor,
+                                           tensor_record const& record)
+{
+  if constexpr (tells_ratios<Codec>) {
+    return to_float(
+      static_cast<typename Codec::norm_scalar const*>(args.agreed)[args.chunks + tensor]);
+  } else {
+    return record.ratio;
+  }
 }
 
 //! Whether to recompress, in this call, a chunk whose codes begin at this word of the rank's own part.

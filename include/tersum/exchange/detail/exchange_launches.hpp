@@ -108,6 +108,26 @@ class launch_list {
     }
   }
 
+  //! Decodes the chunks of this rank's shard: the whole ones first, then those that are edges.
+  void decode_shard()
+  {
+    auto const whole = as_of_whole(args_);
+    bool regular = false, edges = false;
+    plan_.for_each_record([&](tensor_record const& record) {
+      if (record.chunks == 0 || !is_own(whole, record)) { return; }
+      bool const aligned = is_aligned(whole, record.offset);
+      regular            = regular || (aligned && record.size >= Codec::chunk_size);
+      edges              = edges || !aligned || record.size % Codec::chunk_size != 0;
+    });
+    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
+    std::uint64_t const blocks      = (whole.parts.chunks + a_block - 1) / a_block;
+    auto const launch               = [&](auto const& kernel) {
+      if (result_.ok()) { result_ = executor_.run(kernel, blocks, whole); }
+    };
+    if (regular) { launch(decode_kernel<false>{{whole.parts.first}}); }
+    if (edges) { launch(decode_kernel<true>{{whole.parts.first}}); }
+  }
+
   //! Launches a kernel that adds up over the chunks of tensors.
   template <class Kernel>
   void tensors(Kernel const& kernel)
@@ -373,6 +393,9 @@ concept launching = is_launch_list<T>;
     if constexpr (!norms_travel<codec> && (per_tensor<codec> || tracks<codec>)) {
       launches.tensors(tensor_norms_kernel{});
     }
+    if constexpr (tells_ratios<codec>) {
+      launches.threads(tell_ratios_kernel{}, launches.plan().tensors());
+    }
   }
   return launches.result();
 }
@@ -440,6 +463,8 @@ concept launching = is_launch_list<T>;
     launches.template owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
   } else if constexpr (has_parts<codec>) {
     launches.decode_parts();
+  } else if constexpr (summing<codec>) {
+    launches.decode_shard();
   } else if constexpr (has_steps<codec>) {
     launches.template chunks<decode_kernel>();
   } else {
