@@ -44,8 +44,8 @@ inline constexpr sharded_codec<fixed_chunks<1024>, no_rotation, cast<half>> shar
 //! @}
 
 //! @name Shards whose codes a reduce-scatter adds
-//! The parts of `rotated_sat*`, in saturating lanes; and codes of 4 bits in native integers of 8, for transports that add
-//! nothing else, of up to 18 ranks.
+//! The parts of `rotated_sat4`, `rotated_sat8` and `rotated_sat4_ef`, in saturating lanes; and codes of 4 bits in native
+//! integers of 8, for transports that add nothing else, of up to 18 ranks.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using saturating_shards = summed_shards_codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<tracked_correlation>, Quantizer, saturating_sum<Quantizer::bits>, Feedback>;

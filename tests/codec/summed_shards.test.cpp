@@ -11,7 +11,9 @@
 
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
 #include <tersum/range/headroom.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 #include <tersum/sharded_presets.hpp>
 
 #include <algorithm>
