@@ -33,22 +33,17 @@ namespace payload {
 
 struct codes {};   //!< Codes that the transport's reduction adds: `codec`.
 struct values {};  //!< Coordinates converted to floats that every transport adds: `cast_codec`.
-struct parts {
-};  //!< Codes that the owners of parts decode, add and encode again: `two_shot_codec`.
-struct shards {
-};  //!< Codes of each rank's shard, which that rank decodes and adds: `sharded_codec`.
+struct parts {};   //!< Codes that owners of parts decode, add and encode again: `two_shot_codec`.
+struct shards {};  //!< Codes of each shard, which its rank decodes and adds: `sharded_codec`.
+struct summed {};  //!< Codes that a reduce-scatter adds: `summed_shards_codec`.
 struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
-struct copies {
-};  //!< Codes of every rank, gathered, which every rank decodes and adds: `gathered_codec`.
-struct hops {};         //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
+struct copies {};     //!< Codes of all ranks, which every rank decodes and adds: `gathered_codec`.
+struct hops {};       //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
 struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordinates_codec`.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
-struct exchanges {
-};  //!< Factors whose rounds are exchanges of another codec: `quantized_low_rank_codec`.
-struct levels {
-};  //!< Three exchanges, within hosts, between them, and within again: `two_level_codec`.
-struct sorted {
-};  //!< An exchange of the gradient with sorted rows and columns by another codec: `sorted_codec`.
+struct exchanges {};    //!< Factors, each exchanged by another codec: `quantized_low_rank_codec`.
+struct levels {};  //!< Exchanges within hosts, between them, and within again: `two_level_codec`.
+struct sorted {};  //!< An exchange of sorted rows and columns: `sorted_codec`.
 
 }  // namespace payload
 
@@ -64,6 +59,14 @@ concept scattering = sends<Codec, payload::parts>;
 //! Every rank decodes and adds the codes of its own shard: `reduce_scatter_mean`.
 template <class Codec>
 concept sharding = sends<Codec, payload::shards>;
+
+//! Every rank decodes the sum of the codes of its own shard.
+template <class Codec>
+concept summing = sends<Codec, payload::summed>;
+
+//! Every rank ends with the mean of its own shard.
+template <class Codec>
+concept ending_in_shards = sharding<Codec> || summing<Codec>;
 
 //! Every rank decodes the codes that the ranks make of their own shards: `all_gather_values`.
 template <class Codec>
@@ -152,12 +155,7 @@ template <class Codec>
 using residual_element =
   typename detail::residual_of_codec<Codec,
                                      sends<Codec, payload::codes> || scattering<Codec> ||
-                                       sharding<Codec>>::type;
-namespace detail {
-//! Floats of the state's section of the gain: as many as keep what follows aligned.
-template <class Codec>
-inline constexpr std::uint64_t gains_of = weighs_kept<Codec> ? 4 : 0;
-}  // namespace detail
+                                       ending_in_shards<Codec>>::type;
 
 //! What is coded is the difference to what all ranks hold already.
 template <class Codec>
@@ -215,6 +213,10 @@ inline constexpr bool per_tensor = []() {
 
 namespace detail {
 
+//! Floats of the state's section of the gain: as many as keep what follows aligned.
+template <class Codec>
+inline constexpr std::uint64_t gains_of = weighs_kept<Codec> ? 4 : 0;
+
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
 inline constexpr bool has_steps =
@@ -228,13 +230,11 @@ template <class Codec>
 requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
   measures<typename Codec::range_type, statistic::chunk_square_norm>;
 
-//! Codecs whose payload consists of parts, which hold codes of chunks and a scale for each: the parts of ranks, or the
-//! blocks and tiles that hops add.
+//! Codecs whose payload consists of parts (of ranks, or of hops) with codes of chunks and a scale for each.
 template <class Codec>
 concept has_parts = scattering<Codec> || in_shards<Codec> || copying<Codec> || requantizing<Codec>;
 
-//! Codecs that write the residual while they encode. They must know by then whether any rank's gradient, bypassing
-//! coordinates included, was not finite, since such a step leaves the residual as it was.
+//! Codecs that write the residual while they encode, and must know by then what was not finite on any rank.
 template <class Codec>
 inline constexpr bool moves_with_codes = feeds_back<Codec>&& agrees<Codec> && !has_parts<Codec>;
 

@@ -43,8 +43,9 @@ struct sorted_codec {
   static constexpr int strip = Strip;
 
   static_assert(Strip >= 1, "tersum: a strip of sorted_codec has at least one column");
-  static_assert(!in_shards<Inner> && !nesting<Inner> && !sends<Inner, payload::factors> &&
-                  !sends<Inner, payload::levels> && !sends<Inner, payload::sorted>,
+  static_assert(!in_shards<Inner> && !summing<Inner> && !nesting<Inner> &&
+                  !sends<Inner, payload::factors> && !sends<Inner, payload::levels> &&
+                  !sends<Inner, payload::sorted>,
                 "tersum: sorted_codec takes a codec of all_reduce_mean that does not look at "
                 "matrices");
   static_assert(!Inner::feedback_type::enabled && !in_metric<Inner>,

@@ -63,6 +63,7 @@ struct sum_bypass     : stage::of_part<exchange_part::measure> {};     //!< `byp
 struct reduce_payload : stage::of_part<exchange_part::encode> {};      //!< `payload_wire`.
 struct scatter_parts  : stage::of_part<exchange_part::encode> {};      //!< `scattered_wire`.
 struct scatter_shards : stage::of_part<exchange_part::encode> {};      //!< `shards_wire`.
+struct sum_shards     : stage::of_part<exchange_part::encode> {};      //!< `summed_wire`.
 struct publish_bypass : stage::of_part<exchange_part::encode> {};      //!< `published_bypass_wire`.
 struct publish_parts  : stage::of_part<exchange_part::encode> {};      //!< `published_wire`.
 struct gather_parts   : stage::of_part<exchange_part::recompress> {};  //!< `gathered_wire`.
@@ -75,8 +76,9 @@ template <class Entry>
 inline constexpr bool is_round =
   std::is_same_v<Entry, rounds::agree> || std::is_same_v<Entry, rounds::sum_bypass> ||
   std::is_same_v<Entry, rounds::reduce_payload> || std::is_same_v<Entry, rounds::scatter_parts> ||
-  std::is_same_v<Entry, rounds::scatter_shards> || std::is_same_v<Entry, rounds::publish_bypass> ||
-  std::is_same_v<Entry, rounds::publish_parts> || std::is_same_v<Entry, rounds::gather_parts>;
+  std::is_same_v<Entry, rounds::scatter_shards> || std::is_same_v<Entry, rounds::sum_shards> ||
+  std::is_same_v<Entry, rounds::publish_bypass> || std::is_same_v<Entry, rounds::publish_parts> ||
+  std::is_same_v<Entry, rounds::gather_parts>;
 
 //! @brief Stages and rounds in the order of time. Stages of one part lie together.
 template <class... Entries>

@@ -56,6 +56,7 @@
 #include <tersum/sorted_codec.hpp>
 #include <tersum/sorted_presets.hpp>
 #include <tersum/status.hpp>
+#include <tersum/summed_shards_codec.hpp>
 #include <tersum/two_level_codec.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>

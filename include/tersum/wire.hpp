@@ -94,6 +94,38 @@ struct shards_wire_of {
   }
 };
 
+//! @brief A round that reduces, and of which each rank gets its own part: the size(r) elements from `data` + begin(r) on, of all
+//! ranks, reduced to `sum` on rank r. A reduce-scatter of which every rank knows all sizes. Parts lie one after the other, and
+//! the collective may overwrite `data`.
+//! @tparam Op     As of `wire`.
+//! @tparam Parts  What says where the parts lie: the counts of a plan.
+template <reduce_op Op, class Parts>
+struct summed_wire_of {
+  using element = typename Op::element;
+  using op_type = Op;
+
+  element* data     = nullptr;  //!< In the memory of the executor.
+  element* sum      = nullptr;  //!< size(own rank) elements; must not overlap `data`.
+  std::size_t count = 0;        //!< Elements of all parts together, the same on every rank.
+  int ranks         = 0;        //!< Those of the plan's world.
+  Parts parts;
+
+  //! The first element of a part in `data`; of rank `ranks` the number of all elements.
+  [[nodiscard]] constexpr std::size_t begin(int rank) const noexcept
+  {
+    return parts.part_word(rank) * sizeof(std::uint32_t) / sizeof(element);
+  }
+  //! Elements of a part.
+  [[nodiscard]] constexpr std::size_t size(int rank) const noexcept
+  {
+    return parts.part_words(rank) * sizeof(std::uint32_t) / sizeof(element);
+  }
+  [[nodiscard]] constexpr std::size_t bytes(int rank) const noexcept
+  {
+    return size(rank) * sizeof(element);
+  }
+};
+
 //! @brief A round that gathers parts of unlike sizes: rank r's part is the size(r) elements from data + begin(r) on. Before the
 //! collective a rank has its own part, after it all parts. An all-gather in place of which every rank knows all sizes.
 //! @tparam Parts  What says where the parts lie.

@@ -45,6 +45,8 @@ template <class Round>
 tersum::status my_all_to_all_v(Round const&);
 template <class Round>
 tersum::status my_all_gather_v(Round const&);
+template <class Round>
+tersum::status my_reduce_scatter_v(Round const&);
 tersum::status my_all_gather(std::uint32_t*, std::size_t);
 
 template <class Codec>

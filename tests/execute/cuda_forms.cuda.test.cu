@@ -36,6 +36,7 @@ void compare_shards(Codec const& codec)
 TEST_CASE("[cuda_executor] shards equal the CPU executor")
 {
   SUBCASE("sharded_4") { compare_shards<float, float>(presets::sharded_4); }
+  SUBCASE("summed_shards_sat4") { compare_shards<float, float>(presets::summed_shards_sat4); }
   SUBCASE("sharded_half of bfloat16 in float")
   {
     compare_shards<tersum::bfloat16, float>(presets::sharded_half);

@@ -72,6 +72,28 @@ TEST_CASE("[kernels] shards")
   }
 }
 
+TEST_CASE("[kernels] summed shards")
+{
+  SUBCASE("1024, 4 bits") { compare_shards<float, float>(presets::summed_shards_sat4); }
+  SUBCASE("256, 8 bits with feedback, of bfloat16 in float")
+  {
+    compare_shards<bfloat16, float>(summed_shards_codec<fixed_chunks<256>,
+                                                        partial_hadamard<256>,
+                                                        rms_range<tracked_correlation>,
+                                                        nearest_quantizer<8>,
+                                                        saturating_sum<8>,
+                                                        error_feedback>{});
+  }
+  SUBCASE("2048, native sums, of float in half")
+  {
+    compare_shards<float, half>(summed_shards_codec<fixed_chunks<2048>,
+                                                    partial_hadamard<2048>,
+                                                    rms_range<no_headroom>,
+                                                    stochastic_quantizer<4>,
+                                                    widening_sum<4, 8>>{});
+  }
+}
+
 TEST_CASE("[kernels] shards in elements")
 {
   SUBCASE("halves of bfloat16 in float, with feedback")

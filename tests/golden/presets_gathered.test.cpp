@@ -58,9 +58,16 @@ digests digest_shards(Codec const& codec, std::vector<std::uint64_t> const& cuts
       shards.add(std::as_bytes(std::span{shard}));
     }
     for (std::size_t rank = 0; rank < 3; ++rank) {
-      auto const wire = shards_wire(run[rank].plan, run[rank].workspace);
+      auto const wire  = tests::codes_wire(run[rank].plan, run[rank].workspace);
+      auto const* sent = [&] {
+        if constexpr (summing<Codec>) {
+          return wire.data;
+        } else {
+          return wire.sent;
+        }
+      }();
       for (int part = 0; part < 3; ++part) {
-        parts.add(std::as_bytes(std::span{wire.sent + wire.begin(part), wire.size(part)}));
+        parts.add(std::as_bytes(std::span{sent + wire.begin(part), wire.size(part)}));
       }
     }
   }
@@ -97,6 +104,10 @@ TEST_CASE("[golden] exchanges of shards are what they were")
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::sharded_half)>, float>(
           presets::sharded_half, {0, 500, 501, 9001}) ==
         digests{0x14b190a8d333d495, 0x4553e0fd5cf3340e});
+  CHECK(digest_shards<std::remove_cv_t<decltype(presets::summed_shards_sat4)>, float>(
+          presets::summed_shards_sat4, {}) == digests{0xc56f77e8352261f6, 0x3499c7b4eaa9afb1});
+  CHECK(digest_shards<std::remove_cv_t<decltype(presets::summed_shards_sat4_ef)>, bfloat16>(
+          presets::summed_shards_sat4_ef, {0, 500, 501, 9001}) == digests{0xac38ad0a0f203e59, 0x297dab5fb611a823});
 }
 
 TEST_CASE("[golden] exchanges of values are what they were")

@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <interop/conformance.hpp>
+#include <interop/summed_shards.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,7 +73,8 @@ int conform(int rank, int size)
   gloo_transport const transport(connect("conform", rank, size));
   auto const any = tests::forget_type(transport);
   // Gloo's threads spin while they wait, which many ranks on few cores feel.
-  return tests::check_presets(any, size > 2) + tests::check_agreement(any);
+  return tests::check_presets(any, size > 2) + tests::check_agreement(any) +
+         tests::check_summed_shards(transport, false);
 }
 
 // The last rank dies between the rounds of an exchange; the others go on without it.

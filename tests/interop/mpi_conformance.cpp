@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <interop/conformance.hpp>
+#include <interop/summed_shards.hpp>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -216,6 +217,7 @@ int main(int argc, char** argv)
     failures += tersum::tests::check_presets(any, brief);
     failures += tersum::tests::check_agreement(any);
     failures += check_blocks(transport);
+    failures += tersum::tests::check_summed_shards(transport, true);
     failures += check_communicators();
     // With a time limit other calls of MPI are made.
     tersum::mpi_transport const limited{MPI_COMM_WORLD, std::chrono::seconds(60)};
@@ -223,6 +225,7 @@ int main(int argc, char** argv)
       failures += tersum::tests::check_presets(tersum::tests::forget_type(limited), true);
     }
     failures += check_blocks(limited);
+    failures += tersum::tests::check_summed_shards(limited, true);
     bool kept                    = true;
     tersum::status const outcome = tersum::tests::exchange_once(
       any, false, [](int) {}, kept);

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <chrono>
 #include <interop/conformance.hpp>
+#include <interop/summed_shards.hpp>
 #include <set>
 #include <span>
 #include <string_view>
@@ -61,7 +62,8 @@ TEST_CASE("[interop] ranks with unlike plans are all told so")
   for (int const ranks : {1, 2, 3, 8}) {
     CAPTURE(ranks);
     CHECK(on_all_ranks(ranks, [](loopback_transport const& transport) {
-            return tests::check_agreement(tests::forget_type(transport));
+            return tests::check_agreement(tests::forget_type(transport)) +
+                   tests::check_summed_shards(transport, false);
           }) == 0);
   }
 }

@@ -124,6 +124,17 @@ class shard_run {
   std::vector<rank_type> ranks_;
 };
 
+//! @brief The wire of a rank's codes of all shards.
+template <class Codec>
+[[nodiscard]] auto codes_wire(plan<Codec> const& plan, std::span<std::byte> workspace)
+{
+  if constexpr (summing<Codec>) {
+    return summed_wire(plan, workspace);
+  } else {
+    return shards_wire(plan, workspace);
+  }
+}
+
 //! @brief All that the ranks sent to each other and ended with.
 template <class Buffer, class Executor, class Codec, class Element, class ShardElement>
 [[nodiscard]] exchange_trace record_shards(Executor const& exec,
@@ -141,9 +152,10 @@ template <class Buffer, class Executor, class Codec, class Element, class ShardE
     auto const out = run.exchange(exec, in);
     for (int rank = 0; rank < c.world; ++rank) {
       auto const r    = static_cast<std::size_t>(rank);
-      auto const wire = shards_wire(run[r].plan, run[r].workspace);
+      auto const wire = codes_wire(run[r].plan, run[r].workspace);
+      using element   = typename decltype(wire)::element;
       for (int part = 0; part < c.world; ++part) {
-        std::size_t const first = run[r].plan.payload_offset() + 4 * wire.begin(part);
+        std::size_t const first = run[r].plan.payload_offset() + sizeof(element) * wire.begin(part);
         trace.push_back({"part", step, rank, run.workspace(r, first, wire.bytes(part))});
       }
       auto const shard = std::as_bytes(std::span{out[r]});

@@ -17,6 +17,10 @@
 
 namespace tersum::inline v0::detail {
 
+//! The rank in whose shard a piece of a tensor lies tells the others its `tensor_record::ratio`, in a scalar that they sum.
+template <class Codec>
+inline constexpr bool tells_ratios = summing<Codec>&& tracks<Codec>;
+
 //! @brief A step for each chunk, and the packed codes of all chunks or of those that travel.
 template <class Codec>
 struct code_counts : chunk_counts<Codec> {

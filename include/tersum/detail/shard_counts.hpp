@@ -20,21 +20,22 @@
 namespace tersum::inline v0::detail {
 
 //! @brief What codecs derive their `counts_type` from if each rank has a shard.
-template <class Codec>
-class shard_counts : public chunk_counts<Codec> {
+//! @tparam Counts  What the codec counts besides.
+template <class Codec, class Counts = chunk_counts<Codec>>
+class shard_counts : public Counts {
  public:
   constexpr shard_counts(Codec const& codec,
                          layout const& gradient,
                          world const& ranks,
                          std::span<std::uint64_t const> boundaries)
-    : chunk_counts<Codec>(codec, gradient, ranks), boundaries_(boundaries)
+    : Counts(codec, gradient, ranks), boundaries_(boundaries)
   {
     uneven_ = !boundaries.empty() && are_boundaries();
   }
 
   [[nodiscard]] constexpr status check() const noexcept
   {
-    if (status const s = chunk_counts<Codec>::check(); !s.ok()) { return s; }
+    if (status const s = Counts::check(); !s.ok()) { return s; }
     if (!are_boundaries()) {
       return {error_code::invalid_argument,
               "boundaries must be world.size + 1 ascending numbers from 0 to layout.coordinates"};
@@ -60,6 +61,29 @@ class shard_counts : public chunk_counts<Codec> {
   //! @}
 
  protected:
+  //! Records where boundaries cut tensors: pieces, none of which lies in two shards, and each of which begins a chunk.
+  template <class Visitor>
+  constexpr void for_each_cut_record(Visitor visit) const
+  {
+    constexpr std::uint64_t size = Codec::chunk_size;
+    int rank                     = 0;
+    std::uint64_t first_chunk    = 0;
+    Counts::for_each_record([&](tensor_record const& whole) {
+      tensor_record piece     = whole;
+      std::uint64_t const end = whole.offset + whole.size;
+      while (piece.offset < end) {
+        while (rank + 1 < this->world_.size && shard_begin(rank + 1) <= piece.offset) { ++rank; }
+        bool const is_last = rank + 1 >= this->world_.size;
+        piece.size         = (is_last ? end : minimum(end, shard_begin(rank + 1))) - piece.offset;
+        piece.first_chunk  = first_chunk;
+        piece.chunks = whole.chunks == 0 ? 0 : piece.size / size + (piece.size % size != 0 ? 1 : 0);
+        visit(static_cast<tensor_record const&>(piece));
+        first_chunk += piece.chunks;
+        piece.bypass += whole.chunks == 0 ? piece.size : 0;
+        piece.offset += piece.size;
+      }
+    });
+  }
   [[nodiscard]] constexpr int rank() const noexcept { return this->world_.rank; }
   [[nodiscard]] constexpr std::uint64_t ranks_of() const noexcept
   {

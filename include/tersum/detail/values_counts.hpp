@@ -54,25 +54,7 @@ struct values_counts : shard_counts<Codec> {
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const
   {
-    int rank                  = 0;
-    std::uint64_t first_chunk = 0;
-    shard_counts<Codec>::for_each_record([&](tensor_record const& whole) {
-      tensor_record piece     = whole;
-      std::uint64_t const end = whole.offset + whole.size;
-      while (piece.offset < end) {
-        while (rank + 1 < this->world_.size && this->shard_begin(rank + 1) <= piece.offset) {
-          ++rank;
-        }
-        bool const is_last = rank + 1 >= this->world_.size;
-        piece.size = (is_last ? end : minimum(end, this->shard_begin(rank + 1))) - piece.offset;
-        piece.first_chunk = first_chunk;
-        piece.chunks      = whole.chunks == 0 ? 0 : chunks_in(piece.size);
-        visit(static_cast<tensor_record const&>(piece));
-        first_chunk += piece.chunks;
-        piece.bypass += whole.chunks == 0 ? piece.size : 0;
-        piece.offset += piece.size;
-      }
-    });
+    this->for_each_cut_record(visit);
   }
 
   //! @name Parts

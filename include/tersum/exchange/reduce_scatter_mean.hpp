@@ -8,6 +8,7 @@
 
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/sharded_codec.hpp>
+#include <tersum/summed_shards_codec.hpp>
 
 #include <cstddef>
 #include <ranges>
@@ -25,7 +26,8 @@ concept gradient_values = gradient_memory<T> ||
 //! @brief Computes this rank's shard of the mean of all ranks' gradients, compressed on the way: a reduce-scatter.
 //!
 //! Every rank calls it, with plans that differ in the rank only. Each coordinate is encoded once, decoded by the rank
-//! whose shard it lies in, and added in float, in the order of the ranks. Everything is enqueued on the executor; the
+//! whose shard it lies in, and added in float, in the order of the ranks; under `summed_shards_codec` the codes are added in the
+//! wire, and decoded by that rank. Everything is enqueued on the executor; the
 //! library neither allocates nor synchronizes, so with `cuda_executor` and a stream-ordered collective the call can be
 //! captured in a CUDA graph.
 //!
@@ -36,7 +38,7 @@ concept gradient_values = gradient_memory<T> ||
 //! All memory is the executor's: the host's, or the device's. State and workspace overlap nothing; the shard may lie
 //! within the gradient, which then is partly overwritten at the end.
 //! @param exec       Does the work: `cpu_executor` or `cuda_executor`.
-//! @param plan       Of this rank, from `sharded_codec::plan`, which is given the shards' boundaries.
+//! @param plan       Of this rank, from `sharded_codec::plan` or `summed_shards_codec::plan`, which is given the shards' boundaries.
 //! @param gradient   plan.coordinates() values of float, half or bfloat16; not changed.
 //! @param shard      plan.shard_size() values of float, half or bfloat16, whatever the gradient's type; overwritten. Of an
 //!                   empty shard it may be empty.
@@ -44,7 +46,8 @@ concept gradient_values = gradient_memory<T> ||
 //! @param workspace  plan.workspace_bytes() bytes, aligned to 16, contents irrelevant. How many depends on the rank.
 //! @param reduce     Your collective, or what `reduce_over` makes of a transport. It is called with a `wire` of the
 //!                   coordinates that bypass the codec, if there are any, to sum it over the ranks; and with a
-//!                   `shards_wire_of`, whose parts it must exchange. It must run after what the executor has enqueued, and
+//!                   `shards_wire_of`, whose parts it must exchange. Under `summed_shards_codec` it is called with a `wire`
+//!                   of norms, and with a `summed_wire_of`, which it must reduce and scatter. It must run after what the executor has enqueued, and
 //!                   before what the executor enqueues next. It returns nothing, a `status`, or a transport's integer or
 //!                   enumerator of which 0 means success.
 //! @return  The first error, as of `all_reduce_mean`. If `reduce` fails, the shard is unchanged, but the residual of a codec
@@ -53,7 +56,7 @@ concept gradient_values = gradient_memory<T> ||
 //! @par Example
 //! @snippet examples/08_shards.cpp reduce_scatter
 template <executor Executor,
-          sharding Codec,
+          ending_in_shards Codec,
           gradient_values Gradient,
           gradient_memory Shard,
           class Reduce>
@@ -66,8 +69,8 @@ status reduce_scatter_mean(Executor const& exec,
                            Reduce&& reduce);
 
 //! @brief Ends a sharded exchange that is made in parts: after `measure`, the sum of `bypass_wire`, `encode` and the exchange
-//! of `shards_wire`, writes the mean to the shard. Parameters as above.
-template <executor Executor, sharding Codec, gradient_memory Shard>
+//! of `shards_wire` (or the reduce-scatter of `summed_wire`), writes the mean to the shard. Parameters as above.
+template <executor Executor, ending_in_shards Codec, gradient_memory Shard>
 status decode_shard(Executor const& exec,
                     plan<Codec> const& plan,
                     Shard&& shard,

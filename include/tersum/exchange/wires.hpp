@@ -104,6 +104,20 @@ template <sharding Codec>
     .parts    = plan};
 }
 
+//! Of a codec of summed shards: this rank's codes of all shards, of which each rank gets the sum of its own.
+template <summing Codec>
+[[nodiscard]] auto summed_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
+{
+  using op      = typename Codec::payload_op;
+  using element = typename op::element;
+  return summed_wire_of<op, typename Codec::counts_type>{
+    .data  = reinterpret_cast<element*>(workspace.data() + plan.payload_offset()),
+    .sum   = reinterpret_cast<element*>(workspace.data() + plan.received_offset()),
+    .count = plan.payload_bytes() / sizeof(element),
+    .ranks = plan.ranks().size,
+    .parts = plan};
+}
+
 //! Of a values codec: this rank's codes of its own shard, which all ranks gather.
 template <publishing Codec>
 [[nodiscard]] auto published_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept

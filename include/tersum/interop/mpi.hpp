@@ -69,6 +69,11 @@ class mpi_transport {
   requires(!has_combine_at<Op>) [[nodiscard]] status
     all_reduce(wire<Op> const& round) const noexcept;
 
+  //! Reduces a round and gives this rank its part.
+  template <reduce_op Op, class Parts>
+  requires(!has_combine_at<Op>) [[nodiscard]] status
+    reduce_scatter(summed_wire_of<Op, Parts> const& round) const noexcept;
+
  private:
   static constexpr std::size_t most = std::numeric_limits<int>::max();
 
@@ -77,6 +82,9 @@ class mpi_transport {
   [[nodiscard]] status reduce(wire<Op> const& round, MPI_Datatype type, MPI_Op op) const noexcept;
 
   [[nodiscard]] status reduce(void* data, int count, MPI_Datatype type, MPI_Op op) const noexcept;
+
+  template <class Round>
+  [[nodiscard]] status scatter(Round const& round, MPI_Datatype type, MPI_Op op) const noexcept;
 
   [[nodiscard]] bool limited() const noexcept { return timeout_.count() > 0; }
 

@@ -66,6 +66,10 @@ class transport_reduce {
   template <class Element, class Parts>
   [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
 
+  //! Reduces a round and scatters its parts, which differ in size.
+  template <class Op, class Parts>
+  [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const;
+
   //! Gathers the parts of a round, which differ in size, in place.
   template <class Element, class Parts>
   [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
@@ -88,8 +92,15 @@ class transport_reduce {
   template <class Op>
   [[nodiscard]] status ring(wire<Op> const& round) const;
 
-  template <class Op>
-  [[nodiscard]] status check_scratch(wire<Op> const& round, std::size_t needed) const noexcept;
+  // The same of a round whose sums are scattered.
+  template <class Op, class Parts>
+  [[nodiscard]] status direct(summed_wire_of<Op, Parts> const& round) const;
+
+  template <class Op, class Parts>
+  [[nodiscard]] status ring(summed_wire_of<Op, Parts> const& round) const;
+
+  template <class Round>
+  [[nodiscard]] status check_scratch(Round const& round, std::size_t needed) const noexcept;
 
   Transport const* over_;
   Executor exec_;

@@ -86,6 +86,16 @@ concept reduces_in_wire = requires(T const& t, wire<Op> const& round)
     } -> std::same_as<status>;
 };
 
+//! @brief `reduce_scatter(round)` reduces by the transport's own reduce-scatter: `round` is a `summed_wire_of`. A transport offers
+//! it for the operations that it knows or can call.
+template <class T, class Round>
+concept scatters_sums = requires(T const& t, Round const& round)
+{
+  {
+    t.reduce_scatter(round)
+    } -> std::same_as<status>;
+};
+
 //! @brief Optional: `refuse(why)` lets `check()` and all that moves or reduces return `why`, until it is called with a
 //! status that is ok. `agree_on` calls it with what it found, so that ranks whose plans differ exchange nothing.
 template <class T>

@@ -77,6 +77,14 @@ template <class Codec>
 }
 
 template <class Codec>
+[[nodiscard]] auto wire_of(rounds::sum_shards,
+                           plan<Codec> const& plan,
+                           std::span<std::byte> workspace)
+{
+  return summed_wire(plan, workspace);
+}
+
+template <class Codec>
 [[nodiscard]] auto wire_of(rounds::publish_bypass,
                            plan<Codec> const& plan,
                            std::span<std::byte> workspace)
@@ -205,8 +213,9 @@ status all_reduce_mean(Executor const& exec,
                        std::span<std::byte> workspace,
                        Reduce&& reduce)
 {
-  static_assert(!sharding<Codec>,
-                "tersum: all_reduce_mean takes no sharded_codec: call reduce_scatter_mean");
+  static_assert(!ending_in_shards<Codec>,
+                "tersum: all_reduce_mean takes no sharded_codec and no summed_shards_codec: call "
+                "reduce_scatter_mean");
   static_assert(!publishing<Codec>,
                 "tersum: all_reduce_mean takes no values_codec: call all_gather_values");
   if constexpr (nesting<Codec>) {

@@ -247,7 +247,7 @@ TERSUM_BODY void bypass_tensors(Context const& ctx, exchange_args<Codec, Element
       float const sum = ctx.load(args.bypass + record.bypass + i);
       flag_non_finite(args, sum);
       Element const mean = Context::template element<Element>(Context::multiply(sum, share));
-      if constexpr (sharding<Codec>) {
+      if constexpr (ending_in_shards<Codec>) {
         std::uint64_t const at = record.offset + i;
         if (at < args.parts.begin || at >= args.parts.end) { continue; }
         ctx.store(args.gradient + (at - args.parts.begin), mean);

@@ -51,10 +51,14 @@ TERSUM_BODY void derive_step(exchange_args<Codec, Element> const& args, std::uin
     // A head-room whose factor() is for the host alone must not compile. nvcc only warns where code for host and device
     // calls such a function, and leaves the kernel empty; called from this kernel it is an error.
     static_cast<void>(args.codec.range.headroom.factor(args.world, record.ratio));
-    chunk_step const step = step_on_level(
-      args.codec, find_place(args, chunk).level, args.world, measured, record.ratio, record.chunks);
-    poisoned          = is_poisoned(step);
-    args.steps[chunk] = step;
+    chunk_step const step = step_on_level(args.codec,
+                                          find_place(args, chunk).level,
+                                          args.world,
+                                          measured,
+                                          ratio_of(args, tensor, record),
+                                          record.chunks);
+    poisoned              = is_poisoned(step);
+    args.steps[chunk]     = step;
   }
   if (poisoned) { raise_flag(args); }
 }
@@ -202,6 +206,15 @@ template <class Codec, class Element>
   return reinterpret_cast<std::uint64_t*>(args.steps + chunk);
 }
 
+//! @brief Puts the ratios of tensors among the scalars that the ranks sum. One thread a tensor.
+template <class Codec, class Element, class Context>
+TERSUM_BODY void tell_ratios(Context const& ctx, exchange_args<Codec, Element> const& args)
+{
+  std::uint64_t const tensor =
+    static_cast<std::uint64_t>(ctx.block_rank()) * step_threads<Context> + ctx.thread_rank();
+  if (tensor < args.tensors) { tell_ratio(args, tensor); }
+}
+
 //! @brief The squared norm of every tensor, from the norms of its chunks, to the wire. One block a subtree.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -314,7 +327,7 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
       energy =
         static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + mine.tensor]));
     }
-    record.ratio = correlation_ratio<Codec>(sums[0], energy, args.world, chunks, record.ratio);
+    record.ratio = next_ratio(args, mine.tensor, sums[0], energy);
   }
 }
 

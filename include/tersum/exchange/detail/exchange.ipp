@@ -103,6 +103,13 @@ template <class Codec, class Element>
                                                     : nullptr,
                   .begin = plan.shard_begin(plan.ranks().rank),
                   .end   = plan.shard_begin(plan.ranks().rank + 1)};
+  } else if constexpr (summing<Codec>) {
+    int const rank = plan.ranks().rank;
+    args.parts     = {.received = place_in<std::uint32_t>(workspace, plan.received_offset()),
+                      .begin    = plan.shard_begin(rank),
+                      .end      = plan.shard_begin(rank + 1),
+                      .first    = plan.first_chunk(rank),
+                      .chunks   = plan.owned_chunks()};
   } else if constexpr (has_parts<Codec>) {
     args.parts.gathered = place_in<std::uint32_t>(workspace, plan.gathered_offset());
   }
@@ -125,6 +132,22 @@ template <class Codec, class Element>
   if constexpr (requantizing<Codec>) {
     args.parts.tiles = static_cast<std::uint32_t>(plan.tiles());
   }
+  return args;
+}
+
+//! @brief The arguments with which a rank decodes its shard as a part of the whole: the sums lie where they would if they were of
+//! all chunks, and the shard where it would if all coordinates were there. Only what is the shard's is there.
+template <summing Codec, class Element>
+[[nodiscard]] exchange_args<Codec, Element> as_of_whole(exchange_args<Codec, Element> args) noexcept
+{
+  auto const before = [](auto* array, std::uint64_t count) {
+    using pointer = decltype(array);
+    return reinterpret_cast<pointer>(reinterpret_cast<std::uintptr_t>(array) -
+                                     static_cast<std::uintptr_t>(count * sizeof *array));
+  };
+  args.gradient = before(args.gradient, args.parts.begin);
+  args.payload  = before(args.parts.received, find_place(args, args.parts.first).word);
+  args.chunks   = args.parts.first + args.parts.chunks;
   return args;
 }
 

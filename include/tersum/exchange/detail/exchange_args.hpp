@@ -59,6 +59,15 @@ struct values_args {
   std::uint64_t end;
 };
 
+//! @brief What kernels of a codec of summed shards are given besides.
+struct summed_args {
+  std::uint32_t* received;  // the sum of this rank's part
+  std::uint64_t begin;      // coordinates of this rank's shard
+  std::uint64_t end;
+  std::uint64_t first;   // its first chunk
+  std::uint64_t chunks;  // and how many it has
+};
+
 //! @brief What kernels of a codec whose residual moves with its codes are given besides.
 struct bypass_args {
   std::uint64_t count;  // of bypassed values
@@ -138,7 +147,9 @@ struct exchange_args {
       std::conditional_t<
         ways_differ<Codec>,
         two_way_args<residual_element<Codec>>,
-        std::conditional_t<has_parts<Codec>, part_args<residual_element<Codec>>, nothing>>>>
+        std::conditional_t<has_parts<Codec>,
+                           part_args<residual_element<Codec>>,
+                           std::conditional_t<summing<Codec>, summed_args, nothing>>>>>
     parts;
   // One member for two things: another empty one would move what kernels have behind the arguments.
   std::conditional_t<weighs_kept<Codec>,

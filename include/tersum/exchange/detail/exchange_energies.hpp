@@ -100,4 +100,26 @@ template <class Codec, class Element>
   return true;
 }
 
+//! @brief Whether a piece of a tensor lies in this rank's shard.
+template <summing Codec, class Element>
+[[nodiscard]] TERSUM_INLINE bool is_own(exchange_args<Codec, Element> const& args,
+                                        tensor_record const& record)
+{
+  return record.offset >= args.parts.begin && record.offset < args.parts.end;
+}
+
+//! @brief What the head-room of a tensor's chunks follows in this exchange: what its record says, or what its owner has told.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float ratio_of(exchange_args<Codec, Element> const& args,
+                                           [[maybe_unused]] std::uint64_t tensor,
+                                           tensor_record const& record)
+{
+  if constexpr (tells_ratios<Codec>) {
+    return to_float(
+      static_cast<typename Codec::norm_scalar const*>(args.agreed)[args.chunks + tensor]);
+  } else {
+    return record.ratio;
+  }
+}
+
 }  // namespace tersum::inline v0::detail

@@ -284,6 +284,11 @@ struct steps_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
   TERSUM_RUNS(derive_steps(ctx, args))
 };
 
+//! One thread a tensor.
+struct tell_ratios_kernel : kernel_of_threads<&cuda_tuning::step_threads> {
+  TERSUM_RUNS(tell_ratios(ctx, args))
+};
+
 //! Where chunks are chosen, a thread has eight coordinates of one that travels; otherwise a block has one chunk.
 template <bool Encode>
 struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {

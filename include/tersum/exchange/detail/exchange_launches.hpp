@@ -100,6 +100,9 @@ namespace tersum::inline v0::detail {
     if constexpr (!norms_travel<codec> && (per_tensor<codec> || tracks<codec>)) {
       launches.tensors(tensor_norms_kernel{});
     }
+    if constexpr (tells_ratios<codec>) {
+      launches.threads(tell_ratios_kernel{}, launches.plan().tensors());
+    }
   }
   return launches.result();
 }
@@ -167,6 +170,8 @@ namespace tersum::inline v0::detail {
     launches.template owned_in_metric<add_shard_kernel, add_shard_in_rows_kernel>();
   } else if constexpr (has_parts<codec>) {
     launches.decode_parts();
+  } else if constexpr (summing<codec>) {
+    launches.decode_shard();
   } else if constexpr (has_steps<codec>) {
     launches.template chunks<decode_kernel>();
   } else {

@@ -12,6 +12,7 @@
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
@@ -109,6 +110,26 @@ class launch_list {
         launch(Kernel<true>{}, groups.bits(), (plan_.tensors() + others) * in_group);
       }
     }
+  }
+
+  //! Decodes the chunks of this rank's shard: the whole ones first, then those that are edges.
+  void decode_shard()
+  {
+    auto const whole = as_of_whole(args_);
+    bool regular = false, edges = false;
+    plan_.for_each_record([&](tensor_record const& record) {
+      if (record.chunks == 0 || !is_own(whole, record)) { return; }
+      bool const aligned = is_aligned(whole, record.offset);
+      regular            = regular || (aligned && record.size >= Codec::chunk_size);
+      edges              = edges || !aligned || record.size % Codec::chunk_size != 0;
+    });
+    constexpr std::uint64_t a_block = grid_of<Codec>.chunks_a_block;
+    std::uint64_t const blocks      = (whole.parts.chunks + a_block - 1) / a_block;
+    auto const launch               = [&](auto const& kernel) {
+      if (result_.ok()) { result_ = executor_.run(kernel, blocks, whole); }
+    };
+    if (regular) { launch(decode_kernel<false>{{whole.parts.first}}); }
+    if (edges) { launch(decode_kernel<true>{{whole.parts.first}}); }
   }
 
   //! Launches a kernel that adds up over the chunks of tensors.

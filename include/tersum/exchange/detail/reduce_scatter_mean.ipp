@@ -53,7 +53,7 @@ template <class Codec, class Element>
 }  // namespace detail
 
 template <executor Executor,
-          sharding Codec,
+          ending_in_shards Codec,
           gradient_values Gradient,
           gradient_memory Shard,
           class Reduce>
@@ -85,7 +85,7 @@ status reduce_scatter_mean(Executor const& exec,
   });
 }
 
-template <executor Executor, sharding Codec, gradient_memory Shard>
+template <executor Executor, ending_in_shards Codec, gradient_memory Shard>
 status decode_shard(Executor const& exec,
                     plan<Codec> const& plan,
                     Shard&& shard,

@@ -11,6 +11,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/range/sum_report.hpp>
 #include <tersum/types.hpp>
@@ -252,6 +253,31 @@ template <class Codec>
   // Where norms of chunks travel, a chunk whose norm is not finite is poisoned, and the square is a NaN.
   bool const finite = norms_travel<Codec> || energy < 0x1p200;
   return energy > 0 && finite && square < 0x1p60 ? ::sqrtf(static_cast<float>(square)) : before;
+}
+
+//! @brief What `tensor_record::ratio` is after an exchange. Of what lies in other ranks' shards it is what they have told.
+template <class Codec, class Element>
+[[nodiscard]] TERSUM_INLINE float next_ratio(exchange_args<Codec, Element> const& args,
+                                             std::uint64_t tensor,
+                                             double of_sum,
+                                             double energy)
+{
+  tensor_record const& record = args.records[tensor];
+  if constexpr (tells_ratios<Codec>) {
+    if (!is_own(args, record)) { return ratio_of(args, tensor, record); }
+  }
+  return correlation_ratio<Codec>(of_sum, energy, args.world, record.chunks, record.ratio);
+}
+
+//! @brief Puts the ratio of a tensor among the scalars that the ranks sum; zero if it is another rank's to tell.
+template <class Codec, class Element>
+requires(tells_ratios<Codec>) TERSUM_INLINE
+  void tell_ratio(exchange_args<Codec, Element> const& args, std::uint64_t tensor)
+{
+  using scalar                = typename Codec::norm_scalar;
+  tensor_record const& record = args.records[tensor];
+  float const told            = is_own(args, record) ? record.ratio : 0.0f;
+  static_cast<scalar*>(args.agreed)[args.chunks + tensor] = to_agreed<scalar>(told, true);
 }
 
 //! @brief Adds the energy of one chunk of the decoded sum. The square of a float is exact in double, and the fused product

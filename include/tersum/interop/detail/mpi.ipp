@@ -190,6 +190,37 @@ inline status mpi_transport::reduce(void* data,
   return finish(error, &request, 1);
 }
 
+template <reduce_op Op, class Parts>
+requires(!has_combine_at<Op>) status mpi_transport::reduce_scatter(
+  summed_wire_of<Op, Parts> const& round)
+const noexcept
+{
+  if (status const s = check(); !s.ok()) { return s; }
+  if constexpr (mpi_knows<Op>) {
+    return scatter(round, mpi_native_type<typename Op::element>(), mpi_native_op<Op>());
+  } else {
+    mpi_element_type const element(sizeof(typename Op::element));
+    mpi_op<Op> const op;
+    if (element.error() != MPI_SUCCESS) { return answer(element.error()); }
+    if (op.error() != MPI_SUCCESS) { return answer(op.error()); }
+    return scatter(round, element.get(), op.get());
+  }
+}
+
+template <class Round>
+status mpi_transport::scatter(Round const& round, MPI_Datatype type, MPI_Op op) const noexcept
+{
+  if (round.count > most) { return too_large(); }
+  int* const sizes = counts_.get();
+  for (int k = 0; k < size_; ++k) { sizes[k] = static_cast<int>(round.size(k)); }
+  if (!limited()) {
+    return answer(MPI_Reduce_scatter(round.data, round.sum, sizes, type, op, comm_));
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  int const error = MPI_Ireduce_scatter(round.data, round.sum, sizes, type, op, comm_, &request);
+  return finish(error, &request, 1);
+}
+
 inline status mpi_transport::finish(int error, MPI_Request* requests, int count) const noexcept
 {
   if (error == MPI_SUCCESS && !limited()) {

@@ -226,6 +226,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     hash.add(gathering<Codec>);
     if constexpr (scattering<Codec>) { hash.add(true); }
     if constexpr (sharding<Codec>) { hash.add(2); }
+    if constexpr (summing<Codec>) { hash.add(9); }
     if constexpr (copying<Codec>) { hash.add(3); }
     if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
     if constexpr (entropy_coding<Codec>) { hash.add(8); }
@@ -336,7 +337,7 @@ std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
     hash.add(t.offset);
     hash.add(t.weight);
   }
-  if constexpr (in_shards<Codec>) {
+  if constexpr (in_shards<Codec> || summing<Codec>) {
     for (int rank = 0; rank <= plan.ranks().size; ++rank) { hash.add(plan.shard_begin(rank)); }
   }
   detail::add_codec(hash, plan.codec());

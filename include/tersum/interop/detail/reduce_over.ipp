@@ -117,8 +117,16 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
     return 0;
   } else {
     // Parts that are only moved need no scratch memory: the workspace has room for them.
-    constexpr bool has_room     = scattering<Codec> || sharding<Codec> || copying<Codec>;
-    std::uint64_t const payload = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
+    constexpr bool has_room = scattering<Codec> || sharding<Codec> || copying<Codec>;
+    std::uint64_t payload   = has_room ? 0 : std::uint64_t{plan.payload_bytes()};
+    if constexpr (summing<Codec>) {
+      // The ranks' codes of the own part, or one part on its way round the ring.
+      auto const ranks = static_cast<std::uint64_t>(plan.ranks().size);
+      payload          = 4 * plan.part_words(plan.ranks().rank) * ranks;
+      for (int rank = 0; rank < plan.ranks().size; ++rank) {
+        payload = detail::maximum(payload, 4 * plan.part_words(rank));
+      }
+    }
     std::uint64_t const largest =
       detail::maximum(detail::maximum(std::uint64_t{plan.agreed_bytes()}, payload),
                       std::uint64_t{plan.bypass_bytes()});
@@ -318,12 +326,100 @@ status transport_reduce<Schedule, Transport, Executor>::ring(wire<Op> const& rou
 }
 
 template <schedule Schedule, transport Transport, class Executor>
-template <class Op>
-status transport_reduce<Schedule, Transport, Executor>::check_scratch(
-  wire<Op> const& round, std::size_t needed) const noexcept
+template <class Op, class Parts>
+status transport_reduce<Schedule, Transport, Executor>::operator()(
+  summed_wire_of<Op, Parts> const& round) const
 {
-  return detail::check_scratch(
-    scratch_, needed, round.data, round.bytes(), "scratch is smaller than scratch_bytes(plan)");
+  static_assert(!has_combine_at<Op>,
+                "tersum: a reduce-scatter takes operations that do not depend on the position");
+  if (status const s = detail::check_parts(round, over_->size()); !s.ok()) { return s; }
+  if (status const s = over_->check(); !s.ok()) { return s; }
+  if (status const s = detail::check_executor(*over_, exec_); !s.ok()) { return s; }
+  if (round.count == 0) { return {}; }
+  if (over_->size() == 1) { return exec_.copy(round.sum, round.data, round.count); }
+  if constexpr (Schedule == schedule::ring) {
+    return ring(round);
+  } else if constexpr (Schedule == schedule::direct) {
+    return direct(round);
+  } else if constexpr (scatters_sums<Transport, summed_wire_of<Op, Parts>>) {
+    return over_->reduce_scatter(round);
+  } else {
+    static_assert(Schedule == schedule::automatic,
+                  "tersum: this transport's reduce-scatter cannot do this operation: use "
+                  "schedule::direct, or schedule::automatic, which falls back to it");
+    return direct(round);
+  }
+}
+
+template <schedule Schedule, transport Transport, class Executor>
+template <class Op, class Parts>
+status transport_reduce<Schedule, Transport, Executor>::direct(
+  summed_wire_of<Op, Parts> const& round) const
+{
+  int const me             = over_->rank();
+  std::size_t const mine   = round.size(me);
+  std::size_t const needed = round.bytes(me) * static_cast<std::size_t>(round.ranks);
+  if (status const s = check_scratch(round, needed); !s.ok()) { return s; }
+  if (status const s = over_->all_to_all(reinterpret_cast<std::byte const*>(round.data),
+                                         detail::blocks_of_shards(round),
+                                         scratch_.data());
+      !s.ok()) {
+    return s;
+  }
+  return detail::add_received(exec_,
+                              Op{},
+                              round.sum,
+                              reinterpret_cast<typename Op::element const*>(scratch_.data()),
+                              mine,
+                              round.ranks);
+}
+
+template <schedule Schedule, transport Transport, class Executor>
+template <class Op, class Parts>
+status transport_reduce<Schedule, Transport, Executor>::ring(
+  summed_wire_of<Op, Parts> const& round) const
+{
+  using element       = typename Op::element;
+  int const n         = round.ranks;
+  int const me        = over_->rank();
+  std::size_t largest = 0;
+  for (int rank = 0; rank < n; ++rank) { largest = detail::maximum(largest, round.bytes(rank)); }
+  if (status const s = check_scratch(round, largest); !s.ok()) { return s; }
+  auto const* received = reinterpret_cast<element const*>(scratch_.data());
+  // Each part travels once around, collects all ranks, and ends where it belongs.
+  for (int hop = 0; hop < n - 1; ++hop) {
+    int const sent      = (me - hop - 1 + 2 * n) % n;
+    int const arriving  = (me - hop - 2 + 2 * n) % n;
+    element* const mine = round.data + round.begin(arriving);
+    if (status const s =
+          over_->send_receive((me + 1) % n,
+                              reinterpret_cast<std::byte const*>(round.data + round.begin(sent)),
+                              round.bytes(sent),
+                              (me + n - 1) % n,
+                              scratch_.data(),
+                              round.bytes(arriving));
+        !s.ok()) {
+      return s;
+    }
+    if (round.size(arriving) == 0) { continue; }
+    element* const to = hop == n - 2 ? round.sum : mine;
+    if (status const s = exec_.reduce(Op{}, mine, received, to, round.size(arriving)); !s.ok()) {
+      return s;
+    }
+  }
+  return {};
+}
+
+template <schedule Schedule, transport Transport, class Executor>
+template <class Round>
+status transport_reduce<Schedule, Transport, Executor>::check_scratch(
+  Round const& round, std::size_t needed) const noexcept
+{
+  return detail::check_scratch(scratch_,
+                               needed,
+                               round.data,
+                               round.count * sizeof(*round.data),
+                               "scratch is smaller than scratch_bytes(plan)");
 }
 
 }  // namespace tersum::inline v0

@@ -107,6 +107,8 @@ template <class Executor, class Ranks>
   return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {
     if constexpr (std::is_same_v<Entry, rounds::scatter_shards>) {
       return scatter_loopback_shards(exec, ranks);
+    } else if constexpr (std::is_same_v<Entry, rounds::sum_shards>) {
+      return sum_loopback_shards(exec, ranks);
     } else if constexpr (is_round<Entry>) {
       return loopback_round(exec, entry, ranks, reduction_order::direct);
     } else {

@@ -153,6 +153,31 @@ template <class Executor, class Ranks>
   return {};
 }
 
+//! Every rank receives the sum of the parts of its own shard, added in the order of the ranks.
+template <class Executor, class Ranks>
+[[nodiscard]] status sum_loopback_shards(Executor const& exec, Ranks const& ranks)
+{
+  for (std::size_t to = 0; to < ranks.size(); ++to) {
+    auto const own          = summed_wire(ranks[to].plan, ranks[to].workspace);
+    int const part          = static_cast<int>(to);
+    std::size_t const begin = own.begin(part);
+    std::size_t const size  = own.size(part);
+    for (std::size_t from = 0; from < ranks.size(); ++from) {
+      auto const sent = summed_wire(ranks[from].plan, ranks[from].workspace);
+      if (sent.begin(part) != begin || sent.size(part) != size) {
+        return {error_code::invalid_argument,
+                "ranks: wires differ in their parts, so they are of unlike plans"};
+      }
+      if (size == 0) { continue; }
+      using op       = typename decltype(own)::op_type;
+      status const s = from == 0 ? exec.copy(own.sum, sent.data + begin, size)
+                                 : exec.reduce(op{}, own.sum, sent.data + begin, own.sum, size);
+      if (!s.ok()) { return s; }
+    }
+  }
+  return {};
+}
+
 //! Every rank receives the parts of all ranks, which differ in size.
 template <class Executor, class Ranks, class WireOf>
 [[nodiscard]] status publish_loopback_round(Executor const& exec,

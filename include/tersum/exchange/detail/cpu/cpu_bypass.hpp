@@ -43,7 +43,7 @@ void decode_bypass(exchange_args<Codec, Element> const& args)
       float const sum = args.bypass[record.bypass + i];
       if (!is_finite(sum)) { raise_flag(args); }
       std::uint64_t at = record.offset + i;
-      if constexpr (sharding<Codec>) {
+      if constexpr (ending_in_shards<Codec>) {
         if (at < args.parts.begin || at >= args.parts.end) { continue; }
         at -= args.parts.begin;
       }

@@ -34,7 +34,10 @@ class cpu_codes : cpu_metric_chunks<Codec, Element> {
   void encode() const;
 
   //! Reduced payload to gradient.
-  void decode() const;
+  void decode() const { decode(0, args_.chunks); }
+
+  //! The chunks from `first` on, up to `end`.
+  void decode(std::uint64_t first, std::uint64_t end) const;
 
  private:
   using base = cpu_metric_chunks<Codec, Element>;
@@ -131,9 +134,10 @@ void cpu_codes<Codec, Element>::encode() const
 }
 
 template <class Codec, class Element>
-void cpu_codes<Codec, Element>::decode() const
+void cpu_codes<Codec, Element>::decode(std::uint64_t first, std::uint64_t end) const
 {
-  parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
+  parallel_for(threads_, end - first, [&](std::uint64_t number) {
+    std::uint64_t const chunk        = first + number;
     chunk_step& step                 = args_.steps[chunk];
     payload_place const place        = find_place(args_, chunk);
     std::uint32_t const* const words = args_.payload + place.word;

@@ -53,7 +53,15 @@ class cpu_stages {
   void recall() const { on<cpu_published>().recall(); }
 
   //! Gradient to agreed scalars.
-  void measure() const { on<cpu_measure>().measure(); }
+  void measure() const
+  {
+    on<cpu_measure>().measure();
+    if constexpr (tells_ratios<Codec>) {
+      for (std::uint64_t tensor = 0; tensor < args_.tensors; ++tensor) {
+        tell_ratio(args_, tensor);
+      }
+    }
+  }
 
   //! Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
   void select(cpu_tuning const& numbers) const
@@ -93,6 +101,9 @@ class cpu_stages {
       on<cpu_shards>().add_shard();
     } else if constexpr (has_parts<Codec>) {
       on<cpu_two_shot>().decode();
+    } else if constexpr (summing<Codec>) {
+      auto const whole = as_of_whole(args_);
+      cpu_codes<Codec, Element>{threads_, set_, whole}.decode(whole.parts.first, whole.chunks);
     } else if constexpr (has_steps<Codec>) {
       on<cpu_codes>().decode();
     } else {

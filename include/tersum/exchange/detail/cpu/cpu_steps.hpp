@@ -54,7 +54,7 @@ void derive_chunk_steps(int threads,
                                           find_place(args, chunk).level,
                                           args.world,
                                           measured,
-                                          record.ratio,
+                                          ratio_of(args, tensor, record),
                                           record.chunks);
         poisoned          = poisoned || is_poisoned(args.steps[chunk]);
       }
@@ -107,8 +107,7 @@ void finish_step(int threads, exchange_args<Codec, Element> const& args)
           energy =
             static_cast<double>(to_float(agreed[(per_tensor<Codec> ? 0 : args.chunks) + tensor]));
         }
-        record.ratio =
-          correlation_ratio<Codec>(of_sum, energy, args.world, record.chunks, record.ratio);
+        record.ratio = next_ratio(args, tensor, of_sum, energy);
       }
     });
   }

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! A codec of summed shards gives every rank, to the bit, what an all-reduce of the same codec gives of its shard with tensors
+//! that end where shards do.
+
+#include "support/bad_input.hpp"
+#include "support/normal_gradients.hpp"
+#include "support/shard_run.hpp"
+
+#include <tersum/metric/diagonal.hpp>
+#include <tersum/presets.hpp>
+#include <tersum/range/absmax_range.hpp>
+#include <tersum/range/headroom.hpp>
+#include <tersum/reduce/widening_sum.hpp>
+#include <tersum/sharded_presets.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <span>
+#include <vector>
+
+using namespace tersum;
+using tests::boundaries;
+using tests::mentions;
+
+namespace {
+
+template <class Codec, class Element = float, class ShardElement = Element>
+using run_of = tests::shard_run<tests::host_buffer, Codec, Element, ShardElement>;
+
+template <class Codec>
+typename Codec::whole_type whole_of(Codec const& codec)
+{
+  return {.chunker   = codec.chunker,
+          .rotator   = codec.rotator,
+          .range     = codec.range,
+          .quantizer = codec.quantizer,
+          .reducer   = codec.reducer,
+          .feedback  = codec.feedback,
+          .metric    = codec.metric};
+}
+
+template <int Lanes,
+          class Headroom,
+          class Feedback  = no_feedback,
+          class Quantizer = stochastic_quantizer<Lanes>>
+using saturating = summed_shards_codec<fixed_chunks<256>,
+                                       partial_hadamard<256>,
+                                       rms_range<Headroom>,
+                                       Quantizer,
+                                       saturating_sum<Lanes>,
+                                       Feedback>;
+
+//! What an all-reduce of a layout with one tensor for each shard gives, step after step, for gradients of `Element`.
+template <class Codec, class Element>
+class reference {
+ public:
+  reference(Codec const& codec, std::size_t d, int world, boundaries const& cuts)
+  {
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+      if (cuts[k] < cuts[k + 1]) {
+        tensors_.push_back({.rows = cuts[k + 1] - cuts[k], .columns = 1, .offset = cuts[k]});
+      }
+    }
+    for (int rank = 0; rank < world; ++rank) {
+      auto const plan =
+        codec.plan(layout{.coordinates = d, .tensors = tensors_, .bypass_vectors = false},
+                   {.size = world, .rank = rank});
+      REQUIRE(plan.check() == status{});
+      states_.emplace_back(plan.state_bytes() / 16 + 1);
+      workspaces_.emplace_back(plan.workspace_bytes() / 16 + 1);
+      values_.emplace_back(d);
+      ranks_.push_back({plan,
+                        values_.back(),
+                        std::as_writable_bytes(std::span{states_.back()}),
+                        std::as_writable_bytes(std::span{workspaces_.back()})});
+      REQUIRE(initialize(cpu_executor{}, plan, ranks_.back().state, 77) == status{});
+    }
+  }
+
+  std::vector<Element> exchange(std::vector<std::vector<Element>> const& in)
+  {
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      std::copy(in[k].begin(), in[k].end(), values_[k].begin());
+    }
+    REQUIRE(loopback_all_reduce_mean(cpu_executor{},
+                                     std::span<loopback_rank<Codec, Element> const>{ranks_},
+                                     reduction_order::direct) == status{});
+    return values_[0];
+  }
+
+  [[nodiscard]] auto const& operator[](std::size_t rank) const { return ranks_[rank]; }
+
+ private:
+  std::vector<tensor> tensors_;
+  std::deque<std::vector<word4>> states_, workspaces_;
+  std::deque<std::vector<Element>> values_;
+  std::vector<loopback_rank<Codec, Element>> ranks_;
+};
+
+template <class Element = float, class Codec>
+void equals_all_reduce(Codec const& codec, std::size_t d, boundaries const& cuts, int steps = 3)
+{
+  int const world = static_cast<int>(cuts.size()) - 1;
+  CAPTURE(d);
+  CAPTURE(world);
+  run_of<Codec, Element> run{cpu_executor{},
+                             {.codec = codec, .gradient = {d}, .world = world, .cuts = cuts}};
+  reference<typename Codec::whole_type, Element> whole{whole_of(codec), d, world, cuts};
+  CHECK(run[0].plan.payload_bytes() == whole[0].plan.payload_bytes());
+  for (int step = 0; step < steps; ++step) {
+    std::vector<std::vector<Element>> in;
+    for (int rank = 0; rank < world; ++rank) {
+      // Ranks agree in a part, so that the head-room has something to follow.
+      auto const own = tests::normal_gradients(world + 1, d, static_cast<unsigned>(17 + step));
+      auto& values   = in.emplace_back();
+      for (std::size_t i = 0; i < d; ++i) {
+        float const shared = i % 3 == 0 ? own[static_cast<std::size_t>(world)][i] : 0.0f;
+        values.push_back(from_float<Element>(shared + own[static_cast<std::size_t>(rank)][i]));
+      }
+    }
+    auto const got   = run.exchange(cpu_executor{}, in);
+    auto const want  = whole.exchange(in);
+    std::size_t same = 0, begin = 0;
+    for (auto const& shard : got) {
+      REQUIRE(begin + shard.size() <= d);
+      bool const alike =
+        shard.empty() ||
+        std::memcmp(shard.data(), want.data() + begin, shard.size() * sizeof(Element)) == 0;
+      same += alike ? shard.size() : 0;
+      begin += shard.size();
+    }
+    CHECK(begin == d);
+    CHECK(same == d);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that end with shards")
+{
+  using tracked     = saturating<4, tracked_correlation>;
+  constexpr auto at = [](std::size_t d, int world) {
+    boundaries cuts;
+    for (int k = 0; k <= world; ++k) {
+      cuts.push_back(d * static_cast<std::size_t>(k) / static_cast<std::size_t>(world));
+    }
+    return cuts;
+  };
+  for (std::size_t const d : {0u, 1u, 255u, 256u, 257u, 1009u, 5000u}) {
+    for (int const world : {1, 2, 5}) { equals_all_reduce(tracked{}, d, at(d, world)); }
+  }
+  boundaries const uneven{0, 0, 10, 300, 300, 301, 1000};
+  equals_all_reduce(tracked{}, 1000, uneven);
+  equals_all_reduce(saturating<8, tracked_correlation, error_feedback>{}, 1000, uneven);
+  equals_all_reduce(saturating<2, fixed_headroom>{}, 1000, uneven);
+  equals_all_reduce<half>(tracked{}, 1000, uneven);
+  equals_all_reduce<bfloat16>(tracked{}, 1000, {0, 1000, 1000, 1000});
+  equals_all_reduce(presets::summed_shards_sat4, 9001, {0, 500, 501, 9001});
+  equals_all_reduce(presets::summed_shards_sat4_ef, 9001, {0, 500, 501, 9001});
+  equals_all_reduce(presets::summed_shards_wide4, 9001, {0, 500, 501, 9001});
+  using unrotated = summed_shards_codec<fixed_chunks<128>,
+                                        no_rotation,
+                                        absmax_range<no_headroom>,
+                                        stochastic_quantizer<4>,
+                                        widening_sum<4, 16>>;
+  equals_all_reduce(unrotated{}, 1000, uneven);
+}
+
+TEST_CASE("[summed shards] without boundaries shards are equal parts, written as any element")
+{
+  using codec   = saturating<8, tracked_correlation>;
+  auto const in = tests::normal_gradients(3, 1001, 17);
+  run_of<codec> given{cpu_executor{},
+                      {.gradient = {1001}, .world = 3, .cuts = {0, 333, 667, 1001}}};
+  run_of<codec> equal{cpu_executor{}, {.gradient = {1001}, .world = 3}};
+  run_of<codec, float, half> halves{cpu_executor{}, {.gradient = {1001}, .world = 3}};
+  auto const want = given.exchange(cpu_executor{}, in);
+  auto const got  = equal.exchange(cpu_executor{}, in);
+  auto const less = halves.exchange(cpu_executor{}, in);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK(got[rank] == want[rank]);
+    for (std::size_t i = 0; i < want[rank].size(); ++i) {
+      REQUIRE(less[rank][i] == to_half(want[rank][i]));
+    }
+  }
+}
+
+TEST_CASE("[summed shards] what bypasses is summed in float, also where a boundary cuts it")
+{
+  using codec         = saturating<8, tracked_correlation>;
+  layout const bucket = tests::odd_bucket().gradient();
+  auto const d        = static_cast<std::size_t>(bucket.coordinates);
+  auto const in       = tests::normal_gradients(3, d, 17);
+  run_of<codec> run{cpu_executor{}, {.gradient = bucket, .world = 3, .cuts = {0, 1025, 1050, d}}};
+  std::vector<float> all;
+  for (auto const& shard : run.exchange(cpu_executor{}, in)) {
+    all.insert(all.end(), shard.begin(), shard.end());
+  }
+  REQUIRE(all.size() == d);
+  std::size_t exact = 0;
+  for (tensor const& t : bucket.tensors) {
+    if (!bucket.bypasses(t)) { continue; }
+    for (std::size_t at = t.offset; at < t.offset + t.size(); ++at, ++exact) {
+      REQUIRE(all[at] == (in[0][at] + in[1][at] + in[2][at]) * (1.0f / 3.0f));
+    }
+  }
+  CHECK(exact > 20);
+}
+
+TEST_CASE("[summed shards] every rank is told of a value that is not finite, and residuals stay")
+{
+  using codec = saturating<4, tracked_correlation, error_feedback, nearest_quantizer<4>>;
+  auto in     = tests::normal_gradients(2, 1024, 23);
+  run_of<codec> run{cpu_executor{}, {.gradient = {1024}, .world = 2}};
+  static_cast<void>(run.exchange(cpu_executor{}, in));
+  std::vector<float> const before{residuals_of(run[1].plan, run[1].state).begin(),
+                                  residuals_of(run[1].plan, run[1].state).end()};
+  in[1][300]     = std::numeric_limits<float>::infinity();
+  auto const out = run.exchange(cpu_executor{}, in);
+  for (std::size_t i = 0; i < 512; ++i) { REQUIRE(std::isnan(out[0][i]) == (i >= 256)); }
+  for (float const value : out[1]) { REQUIRE(std::isfinite(value)); }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK(header_of(run[rank].plan, run[rank].state)->last_was_non_finite());
+  }
+  auto const after = residuals_of(run[1].plan, run[1].state);
+  CHECK(std::equal(after.begin(), after.end(), before.begin()));
+}
+
+TEST_CASE("[summed shards] the plan says what travels, and names a wrong argument")
+{
+  // Forty chunks of 512 bytes; a norm for each, and a ratio for each piece.
+  auto const plan = presets::summed_shards_sat4.plan(layout{40960}, {.size = 4, .rank = 1});
+  CHECK(plan.payload_bytes() == 40 * 512);
+  CHECK(plan.agreed_bytes() == 4 * (40 + 4));
+  CHECK(plan.owned_chunks() == 10);
+  CHECK(plan.part_word(1) == 10 * 128);
+  boundaries const wrong{0, 3000};
+  CHECK(mentions(presets::summed_shards_sat4.plan(layout{3000}, {.size = 2}, wrong).check(),
+                 "boundaries"));
+  auto const crowd = presets::summed_shards_wide4.plan(layout{3000}, {.size = 19});
+  CHECK(crowd.check().code == error_code::world_too_large);
+}
