@@ -28,7 +28,7 @@ template <class Codec, class Element>
                                                  std::uint64_t i)
 {
   auto const& chunker       = args.codec.chunker;
-  std::uint64_t const group = i / chunker.stride;
+  std::uint64_t const group = static_cast<std::uint32_t>(i) / chunker.stride;  // below 2^31
   return {group,
           chunker.scaled ? chunker.neighbours(group, args.chunks) : 1u,
           chunker.place(group, args.chunks, args.header->sign_key) == i};
@@ -42,46 +42,59 @@ template <drawing Codec, class Element>
 
 //! @name On the CPU
 //! @{
+
+//! @brief Calls body(j, begin, end, drawn) with the number of each group of neighbours, its coordinates, and the one that travels.
 template <class Codec, class Element, class Body>
-void for_each_coordinate(cpu_work<Codec, Element> const& work,
-                         std::uint64_t count,
-                         Body const& body)
+void for_each_group(cpu_work<Codec, Element> const& work, Body const& body)
 {
-  std::uint64_t const stretch = work.numbers.coordinate_stretch;
-  parallel_for(work.threads, (count + stretch - 1) / stretch, [&](std::uint64_t part) {
-    std::uint64_t const end = std::min(count, (part + 1) * stretch);
-    for (std::uint64_t i = part * stretch; i < end; ++i) { body(i); }
+  auto const& args            = work.args;
+  auto const& chunker         = args.codec.chunker;
+  std::uint64_t const groups  = chunker.drawn(args.chunks);
+  std::uint64_t const stretch = work.numbers.coordinate_stretch / chunker.stride + 1;
+  parallel_for(work.threads, (groups + stretch - 1) / stretch, [&](std::uint64_t part) {
+    std::uint64_t const end = std::min(groups, (part + 1) * stretch);
+    for (std::uint64_t j = part * stretch; j < end; ++j) {
+      std::uint64_t const begin = j * chunker.stride;
+      body(j,
+           begin,
+           begin + chunker.neighbours(j, args.chunks),
+           chunker.place(j, args.chunks, args.header->sign_key));
+    }
   });
 }
 
 template <drawing Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
-  using wire_element  = typename Codec::quantizer_type::element;
-  auto const& args    = work.args;
-  auto const& chunker = args.codec.chunker;
-  auto* const values  = drawn_values(args);
-  if constexpr (feeds_back<Codec>) {
-    host_group const math{};
-    for_each_coordinate(work, args.chunks, [&](std::uint64_t i) {
-      drawn_place const place = place_of(args, i);
-      float const kept  = weighed<Codec>(math, weight_of_kept(args), to_float(args.residual[i]));
-      float const whole = args.codec.feedback.before(math, to_float(args.gradient[i]), kept);
-      wire_element const value = sendable_from_float<wire_element>(whole);
-      if (place.sent) { values[place.group] = value; }
-      float const lost = place.sent ? whole - to_float(value) : whole;
-      float const rest = args.codec.feedback.after(math, whole, lost, kept);
-      if (is_sendable<wire_element>(whole) && is_finite(rest)) {
-        args.residual[i] =
-          kept_value<residual_element<Codec>>(rest, draw_of_kept(args, i, args.rank));
+  using wire_element = typename Codec::quantizer_type::element;
+  auto const& args   = work.args;
+  auto* const values = drawn_values(args);
+  for_each_group(
+    work,
+    [&](std::uint64_t j,
+        [[maybe_unused]] std::uint64_t begin,
+        [[maybe_unused]] std::uint64_t end,
+        std::uint64_t drawn) {
+      if constexpr (feeds_back<Codec>) {
+        host_group const math{};
+        for (std::uint64_t i = begin; i < end; ++i) {
+          float const kept = weighed<Codec>(math, weight_of_kept(args), to_float(args.residual[i]));
+          float const whole = args.codec.feedback.before(math, to_float(args.gradient[i]), kept);
+          float lost        = whole;
+          if (i == drawn) {
+            values[j] = sendable_from_float<wire_element>(whole);
+            lost      = whole - to_float(values[j]);
+          }
+          float const rest = args.codec.feedback.after(math, whole, lost, kept);
+          if (is_sendable<wire_element>(whole) && is_finite(rest)) {
+            args.residual[i] =
+              kept_value<residual_element<Codec>>(rest, draw_of_kept(args, i, args.rank));
+          }
+        }
+      } else {
+        values[j] = from_float<wire_element>(to_float(args.gradient[drawn]));
       }
     });
-  } else {
-    for_each_coordinate(work, work.plan.chosen(), [&](std::uint64_t j) {
-      std::uint64_t const i = chunker.place(j, args.chunks, args.header->sign_key);
-      values[j]             = from_float<wire_element>(to_float(args.gradient[i]));
-    });
-  }
   return {};
 }
 
@@ -90,16 +103,17 @@ template <drawing Codec, class Element>
 {
   auto const& args         = work.args;
   auto const* const values = drawn_values(args);
-  for_each_coordinate(work, args.chunks, [&](std::uint64_t i) {
-    drawn_place const place = place_of(args, i);
-    float mean              = 0.0f;
-    if (place.sent) {
-      float const sum = to_float(values[place.group]);
+  float const share        = 1.0f / static_cast<float>(args.world);
+  for_each_group(
+    work, [&](std::uint64_t j, std::uint64_t begin, std::uint64_t end, std::uint64_t drawn) {
+      float const sum = to_float(values[j]);
       if (!is_finite(sum)) { raise_flag(args); }
-      mean = sum * (static_cast<float>(place.neighbours) / static_cast<float>(args.world));
-    }
-    args.gradient[i] = from_float<Element>(mean);
-  });
+      std::fill(args.gradient + begin, args.gradient + end, Element{});
+      float const neighbours = static_cast<float>(end - begin);
+      float const times =
+        args.codec.chunker.scaled ? neighbours / static_cast<float>(args.world) : share;
+      args.gradient[drawn] = from_float<Element>(sum * times);
+    });
   return {};
 }
 //! @}
