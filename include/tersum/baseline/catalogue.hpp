@@ -111,7 +111,7 @@ inline constexpr drawn_coordinates_codec<half> randomk_b2{.chunker = {.stride = 
 inline constexpr drawn_coordinates_codec<half, error_feedback> randomk_b2_ef{.chunker = {.stride = 8}};
 //! @}
 
-//! @name THC's table in 16-bit lanes, for up to 1560 ranks; 4 bits up where a switch or a server looks up
+//! @name THC's table in 16-bit lanes, for up to 1560 ranks, or (2^15 - 1) / 21; 4 bits up where a switch or a server looks up
 //! @{
 inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 16>> thc_lookup4_wide{.range = {.clip = 3.2971933f}};
 //! @}
