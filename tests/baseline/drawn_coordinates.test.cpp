@@ -8,6 +8,7 @@
 
 #include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/served_sum.hpp>
+#include <tersum/interop/plan_fingerprint.hpp>
 
 #include <doctest/doctest.h>
 
@@ -123,6 +124,18 @@ TEST_CASE("[drawn] feedback keeps what was not drawn, and sends it later")
       (static_cast<double>(run.residual(0)[i]) + static_cast<double>(run.residual(1)[i])) / ranks;
     REQUIRE(std::abs(arrived[i] + left - steps * mean_of(in, i)) < .15);
   }
+}
+
+TEST_CASE("[drawn] ranks that draw otherwise have another fingerprint")
+{
+  auto codec            = presets::randomk_b2;
+  auto const plan_of    = [&] { return codec.plan(layout{100}, {.size = 2, .rank = 0}); };
+  std::uint64_t const a = fingerprint(plan_of());
+  codec.chunker.scaled  = false;
+  std::uint64_t const b = fingerprint(plan_of());
+  codec.chunker.stride  = 9;
+  CHECK(a != b);
+  CHECK(b != fingerprint(plan_of()));
 }
 
 TEST_CASE("[drawn] the plan says what is wrong")
