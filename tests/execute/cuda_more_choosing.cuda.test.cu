@@ -21,6 +21,8 @@ TEST_CASE("[cuda_executor] more codecs that choose equal the CPU executor")
   SUBCASE("topk_b2") { compare_one<float>(presets::topk_b2); }
   SUBCASE("topk_b8") { compare_one<float>(presets::topk_b8); }
   SUBCASE("topk_sampled_b2") { compare_one<float>(presets::topk_sampled_b2); }
+  SUBCASE("randomk_b2") { compare_one<float>(presets::randomk_b2); }
+  SUBCASE("randomk_b2_ef") { compare_one<float>(presets::randomk_b2_ef); }
   SUBCASE("topkc_b05_ef") { compare_all<float>(presets::topkc_b05_ef); }
   SUBCASE("topkc_sat4_ef") { compare_all<float>(presets::topkc_sat4_ef); }
   SUBCASE("randomkc_b2_ef") { compare_all<float>(presets::randomkc_b2_ef); }

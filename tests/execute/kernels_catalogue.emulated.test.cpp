@@ -18,6 +18,7 @@ TEST_CASE("[catalogue] laws of the ranges")
 {
   SUBCASE("mean magnitude") { check_range_laws<256, mean_magnitude_range>(); }
   SUBCASE("norm") { check_range_laws<256, norm_range>(); }
+  SUBCASE("norm of a tensor") { check_range_laws<256, tensor_norm_range>(); }
 }
 
 TEST_CASE("[kernels] older codecs give the bytes of the CPU")
@@ -42,6 +43,16 @@ TEST_CASE("[kernels] older codecs give the bytes of the CPU")
     compare_sizes<float>(presets::topk_sampled_b2);
     using with_feedback = sampled_coordinates_codec<error_feedback>;
     compare_orders<half>(with_feedback{.chunker = {{.bits = 8}, 7}}, 3, true);
+  }
+  SUBCASE("coordinates that a seed draws") { compare_sizes<float>(presets::randomk_b2); }
+  SUBCASE("the same with feedback")
+  {
+    using in_bfloat16 = drawn_coordinates_codec<bfloat16, error_feedback>;
+    compare_orders<half>(in_bfloat16{.chunker = {.stride = 3}}, 3, true);
+  }
+  SUBCASE("levels by the norm of a tensor")
+  {
+    compare_orders<float>(presets::tensor_qsgd_4, 3, true);
   }
   SUBCASE("a step that follows the mean") { compare_orders<float>(presets::intsgd_8, 3, true); }
 }

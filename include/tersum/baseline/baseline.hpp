@@ -8,6 +8,7 @@
 #pragma once
 
 #include <tersum/baseline/catalogue.hpp>
+#include <tersum/baseline/drawn_coordinates.hpp>
 #include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/baseline/group_absmax.hpp>

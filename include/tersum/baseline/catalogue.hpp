@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <tersum/baseline/drawn_coordinates.hpp>
 #include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/group_affine.hpp>
@@ -21,6 +22,7 @@
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
+#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -44,7 +46,11 @@ namespace tersum::inline v0::presets {
 template <class Quantizer, int Chunk>
 using two_shot_groups = two_shot_codec<fixed_chunks<Chunk>, no_rotation, Quantizer>;
 inline constexpr two_shot_groups<mx_quantizer<e2m1_levels>, 512> mxfp4{};
+inline constexpr two_shot_groups<mx_quantizer<e2m3_levels>, 512> mxfp6{};
+inline constexpr two_shot_groups<mx_quantizer<e3m2_levels>, 512> mxfp6_e3m2{};
 inline constexpr two_shot_groups<mx_quantizer<e4m3_levels>, 512> mxfp8{};
+inline constexpr two_shot_groups<mx_quantizer<e5m2_levels>, 512> mxfp8_e5m2{};
+inline constexpr two_shot_groups<group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>, 1024> dynamic_8{};
 inline constexpr two_shot_groups<nvfp4_quantizer, 256> nvfp4{};
 inline constexpr two_shot_groups<group_absmax<4, 64, normal_levels, byte_scale, no_dither>, 1024> nf4{};
 inline constexpr two_shot_groups<group_absmax<4, 128, linear_levels, bfloat16_scale, independent>, 2048> qsgd_4{};  //!< 7 levels of each sign, by the largest magnitude of a bucket of 128
@@ -78,6 +84,16 @@ inline constexpr codec<fixed_chunks<1024>, no_rotation, norm_range, stochastic_q
 inline constexpr codec<fixed_chunks<1024>, no_rotation, absmax_range<no_headroom>, natural_quantizer<4>, widening_sum<5, 8>> global_natural_5{};
 //! @}
 
+//! @name QSGD by the norm of a whole tensor, the largest of any rank, in the same lanes
+//! @{
+inline constexpr codec<fixed_chunks<1024>, no_rotation, tensor_norm_range, stochastic_quantizer<4, independent>, widening_sum<4, 8>> tensor_qsgd_4{};
+//! @}
+
+//! @name Low rank without feedback: what is outside the subspaces is lost, and the power iteration goes on
+//! @{
+inline constexpr low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, no_feedback> powersgd_r4_plain{};
+//! @}
+
 //! @name IntSGD: integers of 8 bits whose step follows the last mean, with the factor sqrt(2) of the paper
 //! The lanes saturate; the published code clips each rank to 127 / n instead, so that bytes can be added natively.
 //! @{
@@ -89,7 +105,13 @@ inline constexpr codec<fixed_chunks<1024>, no_rotation, global_range<integer_hea
 inline constexpr sampled_coordinates_codec<> topk_sampled_b2{.chunker = {{.bits = 2}}};
 //! @}
 
-//! @name THC's table in 16-bit lanes, for up to 1560 ranks; 4 bits up where a switch or a server looks up
+//! @name Random coordinates in half, drawn by the common seed: one of 8 neighbours, 2 bits per coordinate
+//! @{
+inline constexpr drawn_coordinates_codec<half> randomk_b2{.chunker = {.stride = 8, .scaled = true}};  //!< unbiased
+inline constexpr drawn_coordinates_codec<half, error_feedback> randomk_b2_ef{.chunker = {.stride = 8}};
+//! @}
+
+//! @name THC's table in 16-bit lanes, for up to 1560 ranks, or (2^15 - 1) / 21; 4 bits up where a switch or a server looks up
 //! @{
 inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 16>> thc_lookup4_wide{.range = {.clip = 3.2971933f}};
 //! @}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Ranges of older codecs: by the mean magnitude of a chunk, and by its norm. In the published forms each rank has its own;
+//! Ranges of older codecs: by the mean magnitude of a chunk, by its norm, and by the norm of its tensor. In the published forms each rank has its own;
 //! here the ranks agree, so that their codes can be added.
 
 #pragma once
@@ -92,5 +92,42 @@ struct norm_range {
 };
 
 static_assert(quantization_range<norm_range>, "tersum: must model tersum::quantization_range");
+
+//! @brief The ranks take the maximum of the squared norm of each tensor; the range is that norm. One scalar per tensor travels.
+//!
+//! As `norm_range` with a bucket of a whole tensor. A tensor of d coordinates needs some sqrt(d) levels for a variance of its
+//! energy; with fewer, rounding adds up to sqrt(d) / L times the energy. Source: Alistarh et al., QSGD (NIPS'17), section 3.1; the linear
+//! dithering of Zhong et al., BytePS-Compress and CLAN (2021), with its norm.
+struct tensor_norm_range {
+  using scalar                           = float;
+  using op                               = native_max<float>;
+  using headroom_type                    = no_headroom;
+  static constexpr statistic measurement = statistic::tensor_square_norm;
+  static constexpr bool measures_rotated = false;
+
+  float clip = 1.0f;  //!< The range in units of the norm.
+  no_headroom headroom{};
+
+  template <class Group, std::size_t Size>
+  [[nodiscard]] TERSUM_HOST_DEVICE float measure(Group const& g,
+                                                 float const (&x)[Size],
+                                                 float (&scratch)[Size]) const
+  {
+    return square_norm(g, x, scratch);  // of a chunk: the library adds those of a tensor
+  }
+  //! The range of one rank, in units of the gradient.
+  [[nodiscard]] TERSUM_HOST_DEVICE float rank_range(float agreed, int, float) const noexcept
+  {
+    return ::sqrtf(agreed);
+  }
+  //! What no value of any rank exceeds.
+  [[nodiscard]] TERSUM_HOST_DEVICE float bound(float agreed, int, float) const noexcept
+  {
+    return ::sqrtf(agreed);
+  }
+};
+
+static_assert(quantization_range<tensor_norm_range>,
+              "tersum: must model tersum::quantization_range");
 
 }  // namespace tersum::inline v0

@@ -276,6 +276,10 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     } else if constexpr (requires { typename Codec::quantizer_type; }) {
       add_quantizer(hash, typename Codec::quantizer_type{});
     }
+    if constexpr (requires { codec.chunker.drawn(std::uint64_t{}); }) {
+      hash.add(codec.chunker.stride);
+      hash.add(codec.chunker.scaled);
+    }
     if constexpr (selects<Codec>) {
       hash.add(codec.chunker.bits);
       hash.add(Codec::chunker_type::by_norm);
