@@ -107,7 +107,8 @@ TEST_CASE("[golden] exchanges of shards are what they were")
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::summed_shards_sat4)>, float>(
           presets::summed_shards_sat4, {}) == digests{0xc56f77e8352261f6, 0x3499c7b4eaa9afb1});
   CHECK(digest_shards<std::remove_cv_t<decltype(presets::summed_shards_sat4_ef)>, bfloat16>(
-          presets::summed_shards_sat4_ef, {0, 500, 501, 9001}) == digests{0xac38ad0a0f203e59, 0x297dab5fb611a823});
+          presets::summed_shards_sat4_ef, {0, 500, 501, 9001}) ==
+        digests{0xac38ad0a0f203e59, 0x297dab5fb611a823});
 }
 
 TEST_CASE("[golden] exchanges of values are what they were")
