@@ -78,6 +78,7 @@ int check_summed_shards(Transport const& over, Codec const& codec, bool own)
     auto const by_way = [&](char const* way, auto const& sums) {
       mine.gradient = make_gradient(shape.coordinates, n, me, 0);
       mine.shard.assign(mine.shard.size(), 0.0f);
+      mine.work_words.assign(mine.work_words.size(), word4{~0u, ~0u, ~0u, ~0u});
       bool ok = initialize(exec, mine.plan, mine.state(), 7).ok();
       ok      = ok && reduce_scatter_mean(exec,
                                      mine.plan,

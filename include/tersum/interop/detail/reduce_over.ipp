@@ -403,7 +403,7 @@ status transport_reduce<Schedule, Transport, Executor>::ring(
     }
     if (round.size(arriving) == 0) { continue; }
     element* const to = hop == n - 2 ? round.sum : mine;
-    if (status const s = exec_.reduce(Op{}, mine, received, to, round.size(arriving)); !s.ok()) {
+    if (status const s = exec_.reduce(Op{}, to, received, mine, round.size(arriving)); !s.ok()) {
       return s;
     }
   }

@@ -171,7 +171,7 @@ template <class Executor, class Ranks>
       if (size == 0) { continue; }
       using op       = typename decltype(own)::op_type;
       status const s = from == 0 ? exec.copy(own.sum, sent.data + begin, size)
-                                 : exec.reduce(op{}, own.sum, sent.data + begin, own.sum, size);
+                                 : exec.reduce(op{}, own.sum, own.sum, sent.data + begin, size);
       if (!s.ok()) { return s; }
     }
   }
