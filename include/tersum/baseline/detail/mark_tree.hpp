@@ -94,8 +94,16 @@ struct up_lines {
   //! @brief How many a magnitude reaches, with a fraction that is linear between them.
   static constexpr double height(double at) noexcept
   {
+    // By halves: compilers count the steps of what they compute.
     std::size_t i = 0;
-    while (i + 2 < count && tree::ups[i] <= at) { ++i; }
+    for (std::size_t end = count - 2; i < end;) {
+      std::size_t const middle = (i + end) / 2;
+      if (tree::ups[middle] <= at) {
+        i = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
     double const low  = i == 0 ? 0.0 : tree::ups[i - 1];
     double const high = tree::ups[i];
     return static_cast<double>(i) + (high > low ? (at - low) / (high - low) : 0.0);

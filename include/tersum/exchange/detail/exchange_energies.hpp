@@ -11,6 +11,7 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/code_counts.hpp>
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/types.hpp>
