@@ -73,7 +73,12 @@ void for_each_two_shot_codec(Visitor visit)
   examples::for_each_two_shot_preset(
     [&](std::string_view name, std::string_view summary, auto const& codec) {
       visit(name, summary, codec);
-      if (name == "two_shot_4_ef") { examples::for_each_sharded_preset(visit); }
+      if (name == "two_shot_4_ef") {
+        examples::for_each_sharded_preset(visit);
+        examples::for_each_other_sharded_preset(visit);
+        examples::for_each_summed_shards_preset(visit);
+        examples::for_each_values_preset(visit);
+      }
       if (name == "allocated_8") { examples::for_each_sorted_preset(visit); }
     });
 }

@@ -34,13 +34,13 @@ OTHER = ("other", "#777777")
 # What a name starts with, the words in the legend, the colour (near Okabe and Ito's, which colour-blind people tell apart).
 FAMILIES = (
     (r"(fp32|fp16|bf16)$", "plain floats", "#000000"),
-    (r"(thc|rotated|delayed)_", "one width for all, summed on the way", "#0072b2"),
+    (r"(thc|rotated|delayed|summed_shards)_", "one width for all, summed on the way", "#0072b2"),
     (r"(allocated_sat|balanced_sat)_", "a width for each chunk, summed on the way", "#009e73"),
     (r"(topk|topkc|randomk|randomkc)_", "some chunks or coordinates only", "#dd8800"),
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
     (r"(two_shot|metric|factored|allocated|wider|sorted|balanced|floored|blocks|dynamiq|entropy_two_shot)_(?!hop)", "two shots: decoded, added in float", "#cc3377"),
     (r"(per_hop|dynamiq_hop)_", "decoded and added at every hop", "#56b4e9"),
-    (r"(sharded|gathered|entropy)_", "encoded once, added in float", "#e6ab02"),
+    (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit|dynamic_|tensor_)", "older codecs", "#9e9ac8"),
 )
 # Their payloads go to every other rank, that of an all-reduce 2 (n - 1) / n times.

@@ -9,7 +9,9 @@
 #include "codecs.hpp"
 #include "measured_estimates.hpp"
 
+#include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/reduce_scatter_mean.hpp>
 #include <tersum/exchange/sorted.hpp>
 #include <tersum/single_process/loopback.hpp>
 
@@ -51,7 +53,7 @@ void time_parts(Device const& device,
     out.decode_ns = out.reduce_ns = std::numeric_limits<double>::quiet_NaN();
   } else {
     out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
-      if constexpr (sharding<codec>) {
+      if constexpr (ending_in_shards<codec>) {
         keep(decode_shard(device.executor, one.plan, one.shard, one.state, one.workspace));
       } else {
         keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
@@ -62,8 +64,9 @@ void time_parts(Device const& device,
     out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
       keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
     });
-  } else if constexpr (sharding<codec> || copying<codec>) {
-    out.reduce_ns = std::numeric_limits<double>::quiet_NaN();  // added as they are decoded
+  } else if constexpr (ending_in_shards<codec> || copying<codec>) {
+    out.reduce_ns = std::numeric_limits<
+      double>::quiet_NaN();  // added as they are decoded, or by a reduce-scatter
   } else if constexpr (!gathering<codec> && !nesting<codec>) {
     // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
     auto const payload       = payload_wire(one.plan, one.workspace);
@@ -74,6 +77,95 @@ void time_parts(Device const& device,
       keep(device.executor.reduce(payload.op, payload.data, other.data, payload.data, shares));
     });
   }
+}
+
+//! @brief Runs one codec of values: every rank owns a shard of the mean of the gradients, and sends it to all.
+//!
+//! Errors are against that mean. The time of encoding is that of one shard.
+template <class Device, tersum::publishing Codec>
+run_outcome run_exchange(Device const& device,
+                         Codec const& codec,
+                         std::vector<std::vector<float>> const& gradients,
+                         std::vector<layer> const& layers,
+                         run_settings const& settings)
+{
+  using namespace tersum;
+  std::size_t const n = gradients.size();
+  std::size_t const d = gradients[0].size();
+  std::vector<float> mean(d);
+  for (std::size_t i = 0; i < d; ++i) {
+    double sum = 0;
+    for (auto const& of_rank : gradients) { sum += static_cast<double>(of_rank[i]); }
+    mean[i] = static_cast<float>(sum / static_cast<double>(n));
+  }
+  std::vector<typename Device::buffer> memory;
+  auto const allocate = [&](std::size_t bytes) {
+    memory.push_back(device.allocate(bytes));
+    return std::span{memory.back().data(), bytes};
+  };
+  auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
+  std::vector<loopback_values<Codec, float>> ranks;
+  std::size_t begin = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    auto const plan =
+      codec.plan(layout{d}, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
+    if (auto const s = plan.check(); !s.ok()) { return fail(s); }
+    auto const floats = [&](std::size_t count) {
+      return std::span{reinterpret_cast<float*>(allocate(count * sizeof(float)).data()), count};
+    };
+    auto const shard  = floats(plan.shard_size());
+    auto const values = floats(d);
+    device.upload(shard.data(), mean.data() + begin, shard.size_bytes());
+    device.upload(values.data(), std::vector<float>(d).data(), values.size_bytes());
+    begin += shard.size();
+    auto const state = allocate(plan.state_bytes());
+    ranks.push_back({plan, shard, values, state, allocate(plan.workspace_bytes())});
+    if (auto const s = initialize(device.executor, plan, state, 20241118); !s.ok()) {
+      return fail(s);
+    }
+  }
+  measurement out;
+  out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
+  out.saturated_fraction  = std::numeric_limits<double>::quiet_NaN();
+  out.reduce_ns           = std::numeric_limits<double>::quiet_NaN();
+  out.ranks_identical     = true;
+  measured_estimates measured(gradients, settings.steps);
+  std::vector<float> first_rank(d), other_rank(d);
+  for (int step = 0; step < settings.steps; ++step) {
+    std::span<loopback_values<Codec, float> const> const all{ranks};
+    if (auto const s = loopback_all_gather_values(device.executor, all); !s.ok()) {
+      return fail(s);
+    }
+    device.download(first_rank.data(), ranks[0].values.data(), d * sizeof(float));
+    for (std::size_t k = 1; k < n; ++k) {
+      device.download(other_rank.data(), ranks[k].values.data(), d * sizeof(float));
+      out.ranks_identical =
+        out.ranks_identical &&
+        std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
+    }
+    measured.add(first_rank);
+  }
+  measured.report(layers, out);
+  auto const& one = ranks[0];
+  status broken{};
+  auto const keep = [&](status const& s) {
+    if (!s.ok()) { broken = s; }
+  };
+  auto const run_encode = [&] {
+    keep(encode_shard(device.executor, one.plan, one.shard, one.values, one.state, one.workspace));
+  };
+  out.encode_ns = device.best_ns(
+    settings.repeat, [] {}, run_encode);
+  out.decode_ns     = device.best_ns(settings.repeat, run_encode, [&] {
+    keep(decode_values(device.executor, one.plan, one.values, one.state, one.workspace));
+  });
+  auto const target = device.allocate(d * sizeof(float));
+  out.memcpy_ns     = device.best_ns(
+    settings.repeat,
+    [] {},
+    [&] { device.copy(target.data(), one.values.data(), d * sizeof(float)); });
+  if (!broken.ok()) { return fail(broken); }
+  return {out, {}};
 }
 
 //! @brief Runs one codec.
@@ -100,8 +192,9 @@ run_outcome run_exchange(Device const& device,
   std::size_t const d = gradients[0].size();
 
   std::vector<typename Device::buffer> memory;
-  using rank_type =
-    std::conditional_t<sharding<Codec>, loopback_shard<Codec, float>, loopback_rank<Codec, float>>;
+  using rank_type = std::conditional_t<ending_in_shards<Codec>,
+                                       loopback_shard<Codec, float>,
+                                       loopback_rank<Codec, float>>;
   std::vector<rank_type> ranks;
   auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   for (std::size_t k = 0; k < n; ++k) {
@@ -117,7 +210,7 @@ run_outcome run_exchange(Device const& device,
     std::span<float> const gradient{reinterpret_cast<float*>(memory[first].data()), d};
     std::span const state{memory[first + 1].data(), plan.state_bytes()};
     std::span const workspace{memory[first + 2].data(), plan.workspace_bytes()};
-    if constexpr (sharding<Codec>) {
+    if constexpr (ending_in_shards<Codec>) {
       memory.push_back(device.allocate(plan.shard_size() * sizeof(float)));
       std::span<float> const shard{reinterpret_cast<float*>(memory.back().data()),
                                    plan.shard_size()};
@@ -140,7 +233,7 @@ run_outcome run_exchange(Device const& device,
       device.upload(ranks[k].gradient.data(), gradients[k].data(), d * sizeof(float));
     }
     std::span<rank_type const> const all{ranks};
-    if constexpr (sharding<Codec>) {
+    if constexpr (ending_in_shards<Codec>) {
       if (auto const s = loopback_reduce_scatter_mean(device.executor, all); !s.ok()) {
         return fail(s);
       }

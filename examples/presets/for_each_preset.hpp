@@ -202,7 +202,32 @@ void for_each_other_sharded_preset(Visitor visit)
   visit("sharded_4_ef", "sharded_4 with error feedback", p::sharded_4_ef);
 }
 
-//! All of them.
+//! Codecs of shards that a reduce-scatter adds.
+template <class Visitor>
+void for_each_summed_shards_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit(
+    "summed_shards_sat4", "rotated_sat4 of shards: a reduce-scatter adds", p::summed_shards_sat4);
+  visit("summed_shards_sat4_ef", "the same with error feedback", p::summed_shards_sat4_ef);
+  visit("summed_shards_sat8", "the same, 8 bits", p::summed_shards_sat8);
+  visit("summed_shards_wide4", "the same, 4 bits in native integers of 8", p::summed_shards_wide4);
+}
+
+//! Codecs of values: `all_gather_values` takes them.
+template <class Visitor>
+void for_each_values_preset(Visitor visit)
+{
+  namespace p = tersum::presets;
+  visit("values_4", "shards of the mean to all ranks, Lloyd-Max codes of 4 bits", p::values_4);
+  visit("values_4_ef", "the same with error feedback", p::values_4_ef);
+  visit("values_8", "the same, 8 bits", p::values_8);
+  visit("values_half", "the same, halves with a scale for each chunk", p::values_half);
+  visit("differences_2", "what has changed since the last exchange, 2 bits", p::differences_2);
+  visit("differences_4", "the same, 4 bits", p::differences_4);
+}
+
+//! All codecs of `all_reduce_mean` and of `reduce_scatter_mean` whose codes are not summed.
 template <class Visitor>
 void for_each_preset(Visitor visit)
 {
