@@ -20,6 +20,22 @@ def sends_of(codec, ranks):
     return (1 if codec.startswith("sharded_") else 2) * (ranks - 1) / ranks
 
 
+def is_bypassed(one):
+    """Whether floats travel, because the bits pay for no chunk among so many ranks or factors would be no smaller than matrices."""
+    return one["codec"] != "fp32" and one["bits_per_coordinate"] >= 32
+
+
+def bits(one):
+    """Those that leave a rank, with a star where they are floats."""
+    return f"{one['bits_per_coordinate'] * sends_of(one['codec'], one['ranks']):.2f}{'*' if is_bypassed(one) else ''}"
+
+
+def copies(one):
+    """Processor time of a rank over a memcpy: it encodes, adds in two shots what it owns and encodes that once more, or in lanes what
+    a ring brings, and decodes. What all ranks add, and what shards add, counts as decoding."""
+    return sum(one[part] or 0 for part in ("encode_ns", "reduce_ns", "decode_ns")) / one["memcpy_ns"]
+
+
 def number(value):
     """Two digits that say something."""
     if value is None:
@@ -42,11 +58,10 @@ def tables(results):
         lines = ["| codec | " + " | ".join([*(f"bits, {n}" for n in worlds), *(f"error, {n}" for n in worlds), "time"]) + " |",
                  "| --- |" + " ---: |" * (2 * len(worlds) + 1)]
         for codec, of_world in codecs.items():
-            bits = [f"{of_world[n]['bits_per_coordinate'] * sends_of(codec, n):.2f}" if n in of_world else "" for n in worlds]
+            sent = [bits(of_world[n]) if n in of_world else "" for n in worlds]
             errors = [number(of_world[n]["nmse"]) if n in of_world else "" for n in worlds]
             one = of_world.get(4) or next(iter(of_world.values()))
-            time = sum(one[part] or 0 for part in ("encode_ns", "decode_ns")) / one["memcpy_ns"]
-            lines.append(f"| `{codec}` | " + " | ".join([*bits, *errors, f"{time:.1f}"]) + " |")
+            lines.append(f"| `{codec}` | " + " | ".join([*sent, *errors, f"{copies(one):.1f}"]) + " |")
         yield name, next(iter(next(iter(codecs.values())).values()))["coordinates"], lines
 
 

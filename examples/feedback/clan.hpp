@@ -32,10 +32,7 @@ template <class Reduce>
                                        Reduce const& reduce)
 {
   tersum::cpu_executor const exec;
-  tersum::nesterov const rule{mu};
-  if (auto const s = add_momentum(exec, rule, gradient, momentum, momentum, gradient); !s.ok()) {
-    return s;
-  }
   feedback_gain(plan, state)[0] = rate_before / rate;
-  return all_reduce_mean(exec, plan, gradient, state, workspace, reduce);
+  auto const s = add_momentum(exec, tersum::nesterov{mu}, gradient, momentum, momentum, gradient);
+  return s.ok() ? all_reduce_mean(exec, plan, gradient, state, workspace, reduce) : s;
 }

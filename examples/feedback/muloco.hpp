@@ -9,6 +9,7 @@
 
 #include <tersum/tersum.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -20,25 +21,22 @@ using muloco_codec = tersum::gathered_codec<tersum::fixed_chunks<256>,
 //! @param local     Weights after the rank's own steps; then the new ones, equal on all ranks.
 //! @param shared    Weights that all ranks had begun with; then the new ones.
 //! @param velocity  u, zeros at first, equal on all ranks.
-//! @param moved     Scratch memory.
 template <class Reduce>
 [[nodiscard]] tersum::status muloco_step(tersum::plan<muloco_codec> const& plan,
                                          std::span<float> local,
                                          std::span<float> shared,
                                          std::span<float> velocity,
-                                         std::span<float> moved,
                                          float mu,
                                          float rate,
                                          std::span<std::byte> state,
                                          std::span<std::byte> workspace,
                                          Reduce const& reduce)
 {
-  for (std::size_t i = 0; i < moved.size(); ++i) { moved[i] = shared[i] - local[i]; }
-  auto const s = all_reduce_mean(tersum::cpu_executor{}, plan, moved, state, workspace, reduce);
-  for (std::size_t i = 0; s.ok() && i < moved.size(); ++i) {
-    velocity[i] = mu * velocity[i] + moved[i];
-    shared[i]   = shared[i] - rate * (moved[i] + mu * velocity[i]);
-    local[i]    = shared[i];
-  }
+  tersum::cpu_executor const exec;
+  for (std::size_t i = 0; i < local.size(); ++i) { local[i] = shared[i] - local[i]; }
+  auto s = all_reduce_mean(exec, plan, local, state, workspace, reduce);
+  if (s.ok()) { s = add_momentum(exec, tersum::nesterov{mu}, local, velocity, velocity, local); }
+  for (std::size_t i = 0; s.ok() && i < local.size(); ++i) { shared[i] -= rate * local[i]; }
+  std::copy(shared.begin(), shared.end(), local.begin());
   return s;
 }

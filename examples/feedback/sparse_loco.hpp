@@ -38,21 +38,20 @@ struct sparse_loco_message {  // of a chunk
   std::size_t const chunks = local.size() / 4096, mine = static_cast<std::size_t>(over.rank());
   for (std::size_t i = 0; i < local.size(); ++i) { local[i] = shared[i] - local[i]; }
   auto s = add_momentum(tersum::cpu_executor{}, tersum::heavy_ball{beta}, local, kept, kept, local);
-  std::vector<std::uint16_t> order(4096);
+  std::vector<std::size_t> order(4096);
   for (std::size_t c = 0; s.ok() && c < chunks; ++c) {
     auto& [level, word] = messages[mine * chunks + c] = {};
     auto const e                                      = kept.subspan(c * 4096, 4096);
-    std::iota(order.begin(), order.end(), std::uint16_t{0});
+    std::iota(order.begin(), order.end(), std::size_t{0});
     auto const larger = [e](auto a, auto b) { return std::abs(e[a]) > std::abs(e[b]); };
     std::partial_sort(order.begin(), order.begin() + 64, order.end(), larger);
     for (std::size_t k = 0; k < 64; ++k) { level[k / 32] += std::abs(e[order[k]]) / 32; }
     for (std::size_t k = 0; k < 64; ++k) {
-      std::size_t const sign = std::signbit(e[order[k]]) ? 1 : 0;
-      word[k] = static_cast<std::uint16_t>(std::size_t{order[k]} << 2 | k / 32 << 1 | sign);
+      word[k] = static_cast<std::uint16_t>(order[k] << 2 | k / 32 << 1 | std::signbit(e[order[k]]));
       e[order[k]] -= std::copysign(level[k / 32], e[order[k]]);
     }
   }
-  auto* const bytes = reinterpret_cast<std::byte*>(messages.data());
+  auto* const bytes = std::as_writable_bytes(messages).data();
   if (s.ok()) { s = over.all_gather(bytes, {messages.size(), sizeof messages[0], over.size()}); }
   for (std::size_t k = 0; s.ok() && k < messages.size(); ++k) {
     for (std::uint16_t const word : messages[k].word) {

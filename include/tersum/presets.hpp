@@ -67,8 +67,7 @@ inline constexpr delayed_saturating<8> delayed_sat8{.range = {.clip = 4.0f}};
 //! @}
 
 //! @name The same for half and bfloat16, rotated on the tensor cores of a GPU
-//! Encoding takes three fifths of the instructions; see `tensor_core_hadamard` for what it gives up. Some ranks may use
-//! these and others the above.
+//! Encoding takes three fifths of the instructions; see `tensor_core_hadamard` for what it gives up. Some ranks may use these and others the above.
 //! @{
 template <int Bits>
 using tensor_core_saturating = tracked_saturating<stochastic_quantizer<Bits>, no_feedback, tensor_core_hadamard<1024>>;
@@ -125,8 +124,7 @@ inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> bala
 //! @}
 
 //! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
-//! Both use Cholesky QR instead of Gram-Schmidt. They need `layout::tensors`, without which there is nothing to
-//! compress: `plan::check` says so.
+//! Both use Cholesky QR instead of Gram-Schmidt. They need `layout::tensors`, without which there is nothing to compress: `plan::check` says so.
 //! @{
 template <int Rank>
 using power_iteration = low_rank_codec<low_rank<Rank>>;
@@ -216,7 +214,9 @@ inline constexpr wider_two_shot wider_4{.chunker = {.bits = 4, .by_agreement = t
 //! @{
 template <int Bits, feedback Feedback = no_feedback>
 using gathered = gathered_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, Feedback>;
+inline constexpr gathered<1> gathered_1{};
 inline constexpr gathered<2> gathered_2{};
+inline constexpr gathered<3> gathered_3{};
 inline constexpr gathered<4> gathered_4{};
 inline constexpr gathered<2, error_feedback> gathered_2_ef{};
 //! @}

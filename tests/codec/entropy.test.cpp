@@ -604,18 +604,21 @@ TEST_CASE("[entropy] a wrong argument is named, and no memory is written")
   tests::check_wrong_arguments(presets::entropy_1_ef, layout{3000});
 }
 
+// What examples/lossless/main.cpp prints, in docs/results.md: of QSGD in one bucket at 1 and at 2 bits, and the least of what
+// Zstandard makes of halves, blocks and groups of 8 bits that is not longer, if there is any. TopK loses more than QSGD at the same bits.
 TEST_CASE(
-  "[entropy] where most coordinates are zeros, less is lost than by TopK, QSGD and Zstandard at as much traffic")
+  "[entropy] where most coordinates are zeros, less is lost than by QSGD at as much traffic, and than by Zstandard but in one case")
 {
+  constexpr double none = std::numeric_limits<double>::infinity();
   struct sample {
     std::string folder, set;
     int ranks;
-    double one, two;  // the least of the others at 1 and at 2 bits: docs/results.md
+    double qsgd_one, qsgd_two, zstandard_one, zstandard_two;
   };
-  for (sample const& of : {sample{"cnn", "step150", 2, .0013, 3.5e-5},
-                           sample{"cnn", "step150", 4, .0095, 6.1e-4},
-                           sample{"recommender", "step200", 2, 2.1e-7, 1.1e-14},
-                           sample{"recommender", "step200", 4, 4.7e-4, 2.6e-7}}) {
+  for (sample const& of : {sample{"cnn", "step150", 2, .0013, 3.5e-5, none, none},
+                           sample{"cnn", "step150", 4, .0095, 6.1e-4, none, none},
+                           sample{"recommender", "step200", 2, 2.1e-7, 1.1e-14, 1.1e-4, 8.9e-8},
+                           sample{"recommender", "step200", 4, 4.7e-4, 2.6e-7, 1.81e-4, 1.4e-7}}) {
     CAPTURE(of.folder);
     CAPTURE(of.ranks);
     gradients in;
@@ -630,7 +633,17 @@ TEST_CASE(
     };
     double const one = error_of(presets::entropy_1, 1), two = error_of(presets::entropy_2, 2);
     MESSAGE(of.folder << ", " << of.ranks << " ranks: " << one << ", " << two);
-    CHECK(one < of.one);
-    CHECK(two < of.two);
+    CHECK(one < of.qsgd_one);
+    CHECK(two < of.qsgd_two);
+    CHECK(two < of.zstandard_two);
+    bool const loses_more = of.folder == "recommender" && of.ranks == 4;
+    CHECK((one > of.zstandard_one) == loses_more);
+    if (loses_more) {
+      // Groups of 8 bits in two shots, which Zstandard makes 1.40 of 12.99 bits: level with more bits, and behind with as many.
+      CHECK(one < 1.05 * of.zstandard_one);
+      double const as_many = error_of(entropy_codec<>{.bits = 1.4f / 1.5f}, 1.4 / 1.5);
+      MESSAGE("at 1.40 bits: " << as_many);
+      CHECK(as_many == doctest::Approx(1.9 * of.zstandard_one).epsilon(.1).scale(0));
+    }
   }
 }

@@ -9,6 +9,7 @@
 #include "support/normal_gradients.hpp"
 #include "support/shard_run.hpp"
 
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
@@ -159,6 +160,8 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
   boundaries const uneven{0, 0, 10, 300, 300, 301, 1000};
   equals_all_reduce(tracked{}, 1000, uneven);
   equals_all_reduce(saturating<8, tracked_correlation, error_feedback>{}, 1000, uneven);
+  equals_all_reduce(
+    saturating<4, tracked_correlation, kept_in<byte_blocks>, nearest_quantizer<4>>{}, 1000, uneven);
   equals_all_reduce(saturating<2, fixed_headroom>{}, 1000, uneven);
   equals_all_reduce<half>(tracked{}, 1000, uneven);
   equals_all_reduce<bfloat16>(tracked{}, 1000, {0, 1000, 1000, 1000});

@@ -3,7 +3,7 @@
 
 //! @file
 //! Residuals in blocks where coordinates are cast.
-// expected: tersum: residuals in byte_blocks are for codec, two_shot_codec and sharded_codec
+// expected: tersum: residuals in byte_blocks are for codec, two_shot_codec, sharded_codec and summed_shards_codec: others take bfloat16
 
 #include <tersum/cast_codec.hpp>
 #include <tersum/chunk/top_chunks.hpp>

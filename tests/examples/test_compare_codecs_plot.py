@@ -171,7 +171,7 @@ class Plot(unittest.TestCase):
 class Table(unittest.TestCase):
     def test_bits_are_those_that_leave_a_rank(self):
         # Among 4 ranks an all-reduce sends 3/4 of the payload twice, a reduce-scatter once, a gather all of it to three others.
-        timed = {"encode_ns": 300, "decode_ns": None, "memcpy_ns": 100}
+        timed = {"encode_ns": 300, "reduce_ns": None, "decode_ns": None, "memcpy_ns": 100}
         results = [dict(result(codec, 4.0, error), **timed)
                    for codec, error in (("two_shot_4", 0.01234), ("sharded_4", 1.5e-7), ("gathered_4", 0.5))]
         results.append(dict(results[0], ranks=2, nmse=None))
@@ -180,6 +180,17 @@ class Table(unittest.TestCase):
         self.assertEqual(lines[0], "| codec | bits, 2 | bits, 4 | error, 2 | error, 4 | time |")
         self.assertEqual(lines[2:], ["| `two_shot_4` | 4.00 | 6.00 |  | .012 | 3.0 |", "| `sharded_4` |  | 3.00 |  | 1.5e-7 | 3.0 |",
                                      "| `gathered_4` |  | 12.00 |  | .5 | 3.0 |"])
+
+    def test_time_is_that_of_all_a_rank_computes(self):
+        timed = {"encode_ns": 300, "reduce_ns": 220, "decode_ns": 110, "memcpy_ns": 100}
+        ((_, _, lines),) = table.tables([dict(result("two_shot_4", 4.0, 0.01), **timed)])
+        self.assertEqual(lines[2:], ["| `two_shot_4` | 6.00 | .01 | 6.3 |"])
+
+    def test_where_floats_travel_is_marked(self):
+        timed = {"encode_ns": 100, "reduce_ns": 0, "decode_ns": 100, "memcpy_ns": 100}
+        results = [dict(result(codec, bits, 0.0), **timed) for codec, bits in (("fp32", 32.0), ("sorted_1", 32.34), ("topk_b8", 8.0))]
+        ((_, _, lines),) = table.tables(results)
+        self.assertEqual(lines[2:], ["| `fp32` | 48.00 | 0 | 2.0 |", "| `sorted_1` | 48.51* | 0 | 2.0 |", "| `topk_b8` | 24.00 | 0 | 2.0 |"])
 
 
 if __name__ == "__main__":

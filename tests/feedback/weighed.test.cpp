@@ -213,10 +213,8 @@ TEST_CASE("[feedback] MuLoCo's outer step is that of its formulas")
   codec.feedback.decay = .9f;
   auto ranks           = memories(codec);
   values x             = in_double(tests::normal_gradients(1, coordinates, 3)[0]);
-  std::vector<std::vector<float>> shared(world, {x.begin(), x.end()}), local = shared,
-                                                                       velocity(world), moved;
-  for (auto& v : velocity) { v.resize(coordinates); }
-  moved = velocity;
+  std::vector<std::vector<float>> shared(world, {x.begin(), x.end()}),
+    local = shared, velocity(world, std::vector<float>(coordinates));
   std::vector<values> e(world, values(coordinates));
   values u(coordinates);
   loopback_group group{world};
@@ -237,7 +235,6 @@ TEST_CASE("[feedback] MuLoCo's outer step is that of its formulas")
                          local[k],
                          shared[k],
                          velocity[k],
-                         moved[k],
                          .6f,
                          .7f,
                          ranks[k].state(),

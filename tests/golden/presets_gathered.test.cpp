@@ -18,7 +18,9 @@ using namespace tersum;
 TEST_CASE("[golden] exchanges of gathered codes are what they were")
 {
   tests::golden_presets golden{"tests/golden/presets_gathered.txt"};
+  TERSUM_DESCRIBE(golden, gathered_1);
   TERSUM_DESCRIBE(golden, gathered_2);
+  TERSUM_DESCRIBE(golden, gathered_3);
   TERSUM_DESCRIBE(golden, gathered_4);
   TERSUM_DESCRIBE_FULLY(golden, gathered_2_ef);
   TERSUM_DESCRIBE(golden, entropy_1);

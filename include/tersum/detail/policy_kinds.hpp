@@ -152,7 +152,7 @@ template <class Codec, bool Blocks>
 struct residual_of_codec<Codec, Blocks, byte_blocks> {
   static_assert(
     Blocks,
-    "tersum: residuals in byte_blocks are for codec, two_shot_codec and sharded_codec: others take bfloat16");
+    "tersum: residuals in byte_blocks are for codec, two_shot_codec, sharded_codec and summed_shards_codec: others take bfloat16");
   using type = byte_chunk<Codec::chunk_size>;
 };
 

@@ -71,7 +71,8 @@ template <class Codec, int Level = 1>
   constexpr int width = Codec::chunker_type::widths[Level - 1];
   if constexpr (allots_both_ways<Codec>) {
     // What ranks encode counts rho times, the mean energy of their gradients over n times that of their mean. It is 1 / n where
-    // they are equal, 1 where they are independent; 3 / n is in between for all numbers that matter.
+    // they are equal, 1 where they are independent, above that where they oppose each other; 3 / n is between the first two for
+    // all numbers that matter.
     double const up   = Codec::quantizer_type::template with_bits<width>::distortion();
     double const down = mean_level<Codec, Level>::type::distortion();
     return static_cast<float>(world > 3 ? up * 3.0 / world + down : up + down);

@@ -17,10 +17,11 @@ namespace tersum::inline v0 {
 //!
 //! If the errors of the ranks have nothing in common the mean loses D(Up) rho + D(Down) (1 + D(Up) rho) of its energy. D is
 //! the error of a codebook, `distortion()`, and rho the mean energy of the ranks' gradients over n times that of their mean:
-//! 1 where gradients are independent, 1 / n where they are equal. The nearer rho is to 1 / n, the more of the bits belong on
-//! the way down. At rho = 1/16, 1 bit up and 3 down lose .073, 2 and 2 lose .143 at the same traffic; at rho = 1 they lose
-//! .63 and .28. All ranks rotate by the same signs, so that ranks that resemble each other make similar errors, which adds to
-//! that: docs/concepts.md says how much. THC (Li et al., NSDI'24) sends indices of 4 bits up and sums of 8 bits down.
+//! 1 where gradients are independent, 1 / n where they are equal, above 1 where they oppose each other. The nearer rho is to
+//! 1 / n, the more of the bits belong on the way down. At rho = 1/16, 1 bit up and 3 down lose .073, 2 and 2 lose .143 at the
+//! same traffic; at rho = 1 they lose .63 and .28. All ranks rotate by the same signs, so that ranks that resemble each other make
+//! similar errors, which adds to that: docs/concepts.md says how much. THC (Li et al., NSDI'24) sends indices of 4
+//! bits up and sums of 8 bits down.
 //! @tparam Up    Such as `lloyd_max<1>`.
 //! @tparam Down  Such as `lloyd_max<3>`. Its width is another, under `allocated_chunks` a greater one.
 template <codebook Up, codebook Down>
