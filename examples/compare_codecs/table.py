@@ -14,10 +14,11 @@ import sys
 
 def sends_of(codec, ranks):
     """How often what a rank gives to its collectives leaves it: a gather sends it to every other rank, a reduce-scatter each part
-    to its owner, and an all-reduce does so twice, to the owners and back."""
+    to its owner, a gather of shards each part to all others, and an all-reduce does both."""
     if codec.startswith(("topk_", "gathered_", "entropy_")) and "two_shot" not in codec:
         return ranks - 1
-    return (1 if codec.startswith("sharded_") else 2) * (ranks - 1) / ranks
+    once = codec.startswith(("sharded_", "summed_shards_", "values_", "differences_"))
+    return (1 if once else 2) * (ranks - 1) / ranks
 
 
 def is_bypassed(one):
