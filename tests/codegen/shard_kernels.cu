@@ -23,6 +23,8 @@ void compile_shards()
   using in_halves = codec_of<presets::sharded_half>;
   compile(&detail::chunk_kernel<detail::encode_parts_kernel<false>, in_halves, float>,
           &detail::exchange_kernel<detail::add_shard_kernel, in_halves, float>);
+  using summed = codec_of<presets::summed_shards_sat4>;
+  compile(&detail::exchange_kernel<detail::tell_ratios_kernel, summed, float>);
 }
 
 void compile_values()

@@ -114,8 +114,10 @@ TEST_CASE("[device] a choice reads each norm once, and lists chunks by their lev
     CAPTURE(blocks);
     std::fill(reads.begin(), reads.end(), 0u);
     std::memset(scratch.data(), 0xa5, sizeof(scratch[0]));
-    counted_norms const args{
-      chunks, norms.data(), reads.data(), {{rule, scratch.data(), places.data()}, order.data()}};
+    counted_norms const args{chunks,
+                             norms.data(),
+                             reads.data(),
+                             {{rule, scratch.data(), places.data()}, order.data(), nullptr}};
     REQUIRE(detail::run_together(exec, counting_kernel<counted_norms, 3>{args}, blocks) ==
             status{});
     CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 1; }));
@@ -153,10 +155,11 @@ TEST_CASE("[device] a choice that both ways pay for is that of the CPU, and read
       CAPTURE(more);
       std::fill(reads.begin(), reads.end(), 0u);
       std::memset(scratch.data(), 0xa5, sizeof(scratch[0]));
-      counted_both_ways const args{chunks,
-                                   norms.data(),
-                                   reads.data(),
-                                   {{{rule, scratch.data(), places.data()}, order.data()}, mean}};
+      counted_both_ways const args{
+        chunks,
+        norms.data(),
+        reads.data(),
+        {{{rule, scratch.data(), places.data()}, order.data(), nullptr}, mean}};
       REQUIRE(detail::run_together(exec, counting_kernel<counted_both_ways, 7>{args}, blocks) ==
               status{});
       CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 1; }));

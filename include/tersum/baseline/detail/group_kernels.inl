@@ -84,7 +84,7 @@ TERSUM_SIMD words ups_by_lines(floats magnitude)
   }
   words const lower  = (words)(height[0] < height[1] ? height[0] : height[1]);
   words const number = lower >> lines::fraction_bits & (lines::count - 1u);
-  return number + (words)(magnitude < look_up<lines::count>(lines::begins.data(), number));
+  return number + (words)(magnitude < look_up<lines::count>(lines::begins.at, number));
 }
 #endif
 

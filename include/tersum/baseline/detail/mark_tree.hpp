@@ -173,9 +173,12 @@ struct up_lines {
   static constexpr bool serves = table.error < 0.45;
 
   //! The magnitude from which on there are so many: the first has no beginning.
-  alignas(64) static constexpr std::array<float, count> begins = [] {
-    std::array<float, count> out{};
-    for (std::size_t i = 1; i < count; ++i) { out[i] = static_cast<float>(tree::ups[i - 1]); }
+  struct begins_type {
+    alignas(64) float at[count];
+  };
+  static constexpr begins_type begins = [] {
+    begins_type out{};
+    for (std::size_t i = 1; i < count; ++i) { out.at[i] = static_cast<float>(tree::ups[i - 1]); }
     return out;
   }();
 };

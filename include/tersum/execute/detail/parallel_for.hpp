@@ -19,23 +19,36 @@ inline namespace openmp {
 inline namespace serial {
 #endif
 
-//! @brief Calls body(i) for 0 <= i < count, in contiguous shares of equal size. The caller has `with_subnormals`.
+//! @brief Calls body(i) for first <= i < last. Not inlined, so that one thread and several share it.
+template <class Body>
+[[gnu::noinline]] void for_share(std::uint64_t first, std::uint64_t last, Body const& body)
+{
+  for (std::uint64_t i = first; i < last; ++i) { body(i); }
+}
+
+//! @brief Calls body(i) for 0 <= i < count, in contiguous shares of equal size. The caller has `with_subnormals`. One thread begins no
+//! parallel region, in which some runtimes of OpenMP ask for memory each time.
 template <class Body>
 void parallel_for([[maybe_unused]] int threads, std::uint64_t count, Body const& body)
 {
-  auto const end = static_cast<std::int64_t>(count);
 #if defined(_OPENMP)
-  int const used = static_cast<int>(
-    minimum(static_cast<std::uint64_t>(threads), maximum<std::uint64_t>(count, 1)));
-#pragma omp parallel num_threads(used) if (used > 1)
-  {
-    with_subnormals const scope;
+  auto const used = static_cast<std::int64_t>(minimum(static_cast<std::uint64_t>(threads), count));
+  if (used > 1) {
+    std::uint64_t const shares = static_cast<std::uint64_t>(used);
+    std::uint64_t const size   = (count + shares - 1) / shares;
+#pragma omp parallel num_threads(static_cast <int>(used))
+    {
+      with_subnormals const scope;
 #pragma omp for schedule(static) nowait
-    for (std::int64_t i = 0; i < end; ++i) { body(static_cast<std::uint64_t>(i)); }
+      for (std::int64_t share = 0; share < used; ++share) {
+        std::uint64_t const first = static_cast<std::uint64_t>(share) * size;
+        for_share(minimum(first, count), minimum(first + size, count), body);
+      }
+    }
+    return;
   }
-#else
-  for (std::int64_t i = 0; i < end; ++i) { body(static_cast<std::uint64_t>(i)); }
 #endif
+  for_share(std::uint64_t{0}, count, body);
 }
 
 //! @brief Cuts 0 .. count-1 into one contiguous share for each thread, and calls body(first, last) for it there. All shares
