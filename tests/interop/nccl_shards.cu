@@ -11,6 +11,7 @@
 #include <cuda_runtime.h>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -98,13 +99,14 @@ struct exchanges {
 template <class Expect>
 exchanges(nccl_rank const&, nccl_transport const&, Expect const&) -> exchanges<Expect>;
 
-// NCCL adds integers, and no lanes that saturate.
 template <class Codec>
-constexpr bool nccl_scatters =
-  scatters_sums<nccl_transport,
-                summed_wire_of<typename Codec::payload_op, typename Codec::counts_type>>;
-static_assert(nccl_scatters<std::remove_cvref_t<decltype(presets::summed_shards_wide4)>>);
-static_assert(!nccl_scatters<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>);
+using sums_of      = summed_wire_of<typename Codec::payload_op, typename Codec::counts_type>;
+using integer_sums = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_wide4)>>;
+using lane_sums    = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
+// NCCL adds integers, and no lanes that saturate; in pieces it adds none of these.
+static_assert(scatters_sums<nccl_transport, integer_sums>);
+static_assert(!scatters_sums<nccl_transport, lane_sums>);
+static_assert(!std::invocable<nccl_pieces<> const&, integer_sums const&>);
 
 //! Shards of which NCCL adds the codes: equal ones, and others of which one is empty; each step enqueued, and from a graph.
 template <class Expect>
