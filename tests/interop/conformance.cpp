@@ -463,6 +463,34 @@ class suite {
   int failures_ = 0;
 };
 
+//! The shards that a loopback gives to a rank, step after step; nothing if it fails.
+template <class Codec>
+std::vector<std::vector<float>> expected_shards_of(
+  Codec const& codec, layout const& shape, bool uneven, int world, int rank)
+{
+  auto const cuts = shard_cuts(shape.coordinates, world, uneven);
+  std::vector<rank_memory<Codec>> ranks;
+  std::vector<std::vector<float>> shards, out;
+  for (int k = 0; k < world; ++k) {
+    ranks.emplace_back(codec.plan(shape, {.size = world, .rank = k}, cuts));
+    shards.emplace_back(ranks.back().plan.shard_size());
+    if (!ranks.back().begin().ok()) { return {}; }
+  }
+  for (int step = 0; step < steps; ++step) {
+    std::vector<loopback_shard<Codec, float>> all;
+    for (int k = 0; k < world; ++k) {
+      auto& r    = ranks[static_cast<std::size_t>(k)];
+      r.gradient = make_gradient(shape.coordinates, world, k, step);
+      all.push_back(
+        {r.plan, r.gradient, shards[static_cast<std::size_t>(k)], r.state(), r.workspace()});
+    }
+    std::span<loopback_shard<Codec, float> const> const spans{all};
+    if (!loopback_reduce_scatter_mean(cpu_executor{}, spans).ok()) { return {}; }
+    out.push_back(shards[static_cast<std::size_t>(rank)]);
+  }
+  return out;
+}
+
 }  // namespace
 
 expectation const& expected(std::string_view preset,
@@ -495,28 +523,15 @@ std::vector<std::vector<float>> expected_shards(layout const& shape,
                                                 int world,
                                                 int rank)
 {
-  using codec_type = std::remove_cvref_t<decltype(presets::sharded_2_ef)>;
-  auto const cuts  = shard_cuts(shape.coordinates, world, uneven);
-  std::vector<rank_memory<codec_type>> ranks;
-  std::vector<std::vector<float>> shards, out;
-  for (int k = 0; k < world; ++k) {
-    ranks.emplace_back(presets::sharded_2_ef.plan(shape, {.size = world, .rank = k}, cuts));
-    shards.emplace_back(ranks.back().plan.shard_size());
-    if (!ranks.back().begin().ok()) { return {}; }
-  }
-  for (int step = 0; step < steps; ++step) {
-    std::vector<loopback_shard<codec_type, float>> all;
-    for (int k = 0; k < world; ++k) {
-      auto& r    = ranks[static_cast<std::size_t>(k)];
-      r.gradient = make_gradient(shape.coordinates, world, k, step);
-      all.push_back(
-        {r.plan, r.gradient, shards[static_cast<std::size_t>(k)], r.state(), r.workspace()});
-    }
-    std::span<loopback_shard<codec_type, float> const> const spans{all};
-    if (!loopback_reduce_scatter_mean(cpu_executor{}, spans).ok()) { return {}; }
-    out.push_back(shards[static_cast<std::size_t>(rank)]);
-  }
-  return out;
+  return expected_shards_of(presets::sharded_2_ef, shape, uneven, world, rank);
+}
+
+std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
+                                                       bool uneven,
+                                                       int world,
+                                                       int rank)
+{
+  return expected_shards_of(presets::summed_shards_wide4, shape, uneven, world, rank);
 }
 
 std::vector<std::vector<float>> expected_differences(layout const& shape, bool uneven, int world)

@@ -11,6 +11,7 @@
 #include <cuda_runtime.h>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include <interop/nccl_conformance.hpp>
 #include <interop/twin.hpp>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace tersum::tests {
@@ -96,6 +98,69 @@ struct exchanges {
 // Clang 14 deduces none for aggregates.
 template <class Expect>
 exchanges(nccl_rank const&, nccl_transport const&, Expect const&) -> exchanges<Expect>;
+
+template <class Codec>
+using sums_of      = summed_wire_of<typename Codec::payload_op, typename Codec::counts_type>;
+using integer_sums = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_wide4)>>;
+using lane_sums    = sums_of<std::remove_cvref_t<decltype(presets::summed_shards_sat4)>>;
+// NCCL adds integers, and no lanes that saturate; in pieces it adds none of these.
+static_assert(scatters_sums<nccl_transport, integer_sums>);
+static_assert(!scatters_sums<nccl_transport, lane_sums>);
+static_assert(!std::invocable<nccl_pieces<> const&, integer_sums const&>);
+
+//! Shards of which NCCL adds the codes: equal ones, and others of which one is empty; each step enqueued, and from a graph.
+template <class Expect>
+void check_summed(nccl_rank const& on, nccl_transport const& nccl, Expect const& expect)
+{
+  cuda_executor const exec{on.stream};
+  layout const equal{.coordinates = 2048 * static_cast<std::uint64_t>(on.ranks)};
+  for (bool const uneven : {false, true}) {
+    layout const& shape = uneven ? shapes[2] : equal;
+    auto const cuts     = shard_cuts(shape.coordinates, on.ranks, uneven);
+    auto const want     = expected_summed_shards(shape, uneven, on.ranks, on.rank);
+    auto const plan =
+      presets::summed_shards_wide4.plan(shape, {.size = on.ranks, .rank = on.rank}, cuts);
+    expect(want.size() == static_cast<std::size_t>(steps), "the loopback of sums failed");
+    expect((plan.part_words(0) == plan.part_words(on.ranks - 1)) == (!uneven || on.ranks == 1),
+           "the parts of sums have other sizes than they should");
+    device_memory const state(plan.state_bytes()), workspace(plan.workspace_bytes()),
+      scratch(scratch_bytes(plan)), gradient(shape.coordinates * sizeof(float)),
+      shard(plan.shard_size() * sizeof(float));
+    exchanges sums{on, nccl, expect};
+    sums.steps = want.size();
+    sums.begin = [&] { return initialize(exec, plan, state.bytes(), 7); };
+    sums.give  = [&](std::size_t step) {
+      gradient.write(make_gradient(shape.coordinates, on.ranks, on.rank, static_cast<int>(step)),
+                     on);
+    };
+    sums.check = [&](std::size_t step) {
+      expect(same(shard.read(), want[step]), "sums differ from the loopback");
+    };
+    // Norms are floats, which are added in the order of the ranks.
+    auto const norms  = reduce_over<schedule::direct>(nccl, exec, scratch.bytes());
+    auto const codes  = reduce_over<schedule::in_wire>(nccl, exec);
+    auto const reduce = [&](auto const& round) {
+      if constexpr (requires { round.sum; }) {
+        return codes(round);
+      } else {
+        return norms(round);
+      }
+    };
+    for (bool const from_graph : {false, true}) {
+      sums.run(
+        [&] {
+          return reduce_scatter_mean(exec,
+                                     plan,
+                                     gradient.floats(),
+                                     shard.floats(),
+                                     state.bytes(),
+                                     workspace.bytes(),
+                                     reduce);
+        },
+        from_graph);
+    }
+  }
+}
 
 }  // namespace
 
@@ -181,6 +246,7 @@ int check_nccl_shards(nccl_rank const& on)
       publish(std::cref(pieces), from_graph);
     }
   }
+  check_summed(on, nccl, expect);
   return failures;
 }
 

@@ -63,7 +63,8 @@ TEST_CASE("[nccl] the stand-in sees calls that do not match")
   CHECK(fails([&](auto& on, void* data) {
           return on.rank == 0 ? send(on, data, 8, ncclUint8) : receive(on, data, 8);
         }) == 0);
-  // Another number, another type, a send alone, two that send first, unlike collectives, memory of the host.
+  // Another number, another type, a send alone, two that send first, unlike collectives, unlike roots, parts of unlike
+  // sizes, memory of the host.
   CHECK(fails([&](auto& on, void* data) {
           return on.rank == 0 ? send(on, data, 8, ncclUint8) : receive(on, data, 4);
         }) == 2);
@@ -80,6 +81,19 @@ TEST_CASE("[nccl] the stand-in sees calls that do not match")
   CHECK(fails([&](auto& on, void* data) {
           return ncclAllReduce(
             data, data, on.rank == 0 ? 4 : 8, ncclFloat32, ncclSum, on.communicator, on.stream);
+        }) == 2);
+  CHECK(fails([&](auto& on, void* data) {
+          return ncclReduce(
+            data, data, 4, ncclFloat32, ncclSum, on.rank, on.communicator, on.stream);
+        }) == 2);
+  CHECK(fails([&](auto& on, void* data) {
+          return ncclReduceScatter(data,
+                                   static_cast<char*>(data) + 56,
+                                   on.rank == 0 ? 1 : 2,
+                                   ncclFloat32,
+                                   ncclSum,
+                                   on.communicator,
+                                   on.stream);
         }) == 2);
   CHECK(fails([&](auto& on, void*) {
           char mine[8] = {};

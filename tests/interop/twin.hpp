@@ -56,6 +56,12 @@ struct expectation {
                                                               int world,
                                                               int rank);
 
+//! The same of `summed_shards_wide4`.
+[[nodiscard]] std::vector<std::vector<float>> expected_summed_shards(layout const& shape,
+                                                                     bool uneven,
+                                                                     int world,
+                                                                     int rank);
+
 //! @brief What all ranks of a loopback hold after exchanges of `differences_4`, step after step; nothing if they fail or differ.
 //! The values are the gradient of rank 0.
 [[nodiscard]] std::vector<std::vector<float>> expected_differences(layout const& shape,

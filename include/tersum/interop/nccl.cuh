@@ -43,6 +43,12 @@ inline constexpr bool nccl_knows = nccl_type<typename Op::element> != ncclNumTyp
                                    (std::same_as<Op, native_sum<typename Op::element>> ||
                                     std::same_as<Op, native_max<typename Op::element>>);
 
+//! @brief What NCCL calls an operation that it knows.
+template <class Op>
+requires nccl_knows<Op>
+inline constexpr ncclRedOp_t nccl_operation_of =
+  std::same_as<Op, native_max<typename Op::element>> ? ncclMax : ncclSum;
+
 //! @brief A communicator of NCCL and a stream, both the caller's. The executor must have the same stream.
 //!
 //! Collectives are enqueued and can be captured in a CUDA graph. `wait` blocks, with a time limit; `exchange_word` uses
@@ -109,6 +115,11 @@ class nccl_transport {
   template <reduce_op Op>
   requires nccl_knows<Op>
   [[nodiscard]] status all_reduce(wire<Op> const& round) const noexcept;
+
+  //! @brief NCCL's own reduce-scatter where all parts have one size, else a group with a reduction for each rank that has a part.
+  template <reduce_op Op, class Parts>
+  requires nccl_knows<Op>
+  [[nodiscard]] status reduce_scatter(summed_wire_of<Op, Parts> const& round) const noexcept;
 
  private:
   class group;

@@ -110,9 +110,11 @@ ncclResult_t call(ncclComm_t handle, cudaStream_t stream, nccl_operation const& 
 {
   ++together.depth;
   communicator const on = find(handle);
-  bool const moves      = operation.call == nccl_call::send || operation.call == nccl_call::receive;
+  bool const names_one  = operation.call == nccl_call::send ||
+                         operation.call == nccl_call::receive ||
+                         operation.call == nccl_call::reduce;
   bool const bad_peer =
-    moves && on != nullptr && (operation.peer < 0 || operation.peer >= on->world->ranks());
+    names_one && on != nullptr && (operation.peer < 0 || operation.peer >= on->world->ranks());
   bool const bad_type = nccl_bytes(operation.type) == 0;
   bool const bad_op   = operation.op != ncclSum && operation.op != ncclMax;
   if (on == nullptr || bad_peer || bad_type || bad_op) {
@@ -303,6 +305,44 @@ ncclResult_t ncclAllGather(void const* from,
                .to    = static_cast<std::byte*>(to),
                .count = count,
                .type  = type});
+}
+
+ncclResult_t ncclReduceScatter(void const* from,
+                               void* to,
+                               std::size_t count,
+                               ncclDataType_t type,
+                               ncclRedOp_t op,
+                               ncclComm_t comm,
+                               cudaStream_t stream)
+{
+  return call(comm,
+              stream,
+              {.call  = nccl_call::reduce_scatter,
+               .from  = static_cast<std::byte const*>(from),
+               .to    = static_cast<std::byte*>(to),
+               .count = count,
+               .type  = type,
+               .op    = op});
+}
+
+ncclResult_t ncclReduce(void const* from,
+                        void* to,
+                        std::size_t count,
+                        ncclDataType_t type,
+                        ncclRedOp_t op,
+                        int root,
+                        ncclComm_t comm,
+                        cudaStream_t stream)
+{
+  return call(comm,
+              stream,
+              {.call  = nccl_call::reduce,
+               .from  = static_cast<std::byte const*>(from),
+               .to    = static_cast<std::byte*>(to),
+               .count = count,
+               .type  = type,
+               .op    = op,
+               .peer  = root});
 }
 
 char const* ncclGetErrorString(ncclResult_t) { return "simulated NCCL: see stderr"; }

@@ -60,7 +60,9 @@ T combine(T a, T b, ncclRedOp_t op)
 template <class T>
 void add_up(std::vector<nccl_operation> const& calls)
 {
-  std::size_t const count = calls[0].count, n = calls.size();
+  bool const scatters    = calls[0].call == nccl_call::reduce_scatter;
+  std::size_t const part = calls[0].count, n = calls.size();
+  std::size_t const count = scatters ? part * n : part;
   std::vector<T> sum(count), next(count);
   for (std::size_t block = 0; block < n; ++block) {
     std::size_t const begin = count * block / n, end = count * (block + 1) / n;
@@ -72,7 +74,10 @@ void add_up(std::vector<nccl_operation> const& calls)
       }
     }
   }
-  for (nccl_operation const& call : calls) { write(call.to, sum.data(), count * sizeof(T)); }
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    if (calls[0].call == nccl_call::reduce && static_cast<int>(rank) != calls[0].peer) { continue; }
+    write(calls[rank].to, sum.data() + (scatters ? rank * part : 0), part * sizeof(T));
+  }
 }
 
 void perform(std::vector<nccl_operation> const& calls)
@@ -159,11 +164,16 @@ ncclResult_t nccl_world::run(int rank,
   lock held{mutex_};
   for (nccl_operation const& operation : operations) {
     std::size_t const bytes = operation.count * nccl_bytes(operation.type);
-    std::size_t const all =
-      operation.call == nccl_call::all_gather ? bytes * static_cast<std::size_t>(ranks_) : bytes;
+    std::size_t const all   = bytes * static_cast<std::size_t>(ranks_);
+    bool const gathers      = operation.call == nccl_call::all_gather;
+    bool const scatters     = operation.call == nccl_call::reduce_scatter;
+    bool const writes       = operation.call == nccl_call::reduce ? operation.peer == rank
+                                                                  : operation.call != nccl_call::send;
     std::string wrong;
-    if (operation.from != nullptr) { wrong = inspect(operation.from, bytes, true); }
-    if (operation.to != nullptr && wrong.empty()) { wrong = inspect(operation.to, all, false); }
+    if (operation.call != nccl_call::receive) {
+      wrong = inspect(operation.from, scatters ? all : bytes, true);
+    }
+    if (writes && wrong.empty()) { wrong = inspect(operation.to, gathers ? all : bytes, false); }
     if (!wrong.empty()) { return fail(ncclInvalidArgument, "a call is given " + wrong); }
   }
   // What is called together moves together: everything is sent before anything is awaited.
@@ -263,7 +273,7 @@ ncclResult_t nccl_world::meet(lock& held,
   if (here.calls.empty()) { here.calls.resize(static_cast<std::size_t>(ranks_), call); }
   nccl_operation const& other = here.calls[0];
   if (other.call != call.call || other.count != call.count || other.type != call.type ||
-      other.op != call.op) {
+      other.op != call.op || other.peer != call.peer) {
     return fail(ncclInvalidUsage, "the ranks call unlike collectives");
   }
   here.calls[static_cast<std::size_t>(rank)] = call;

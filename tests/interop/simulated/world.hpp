@@ -24,17 +24,17 @@
 
 namespace tersum::simulator {
 
-enum class nccl_call { send, receive, all_reduce, all_gather };
+enum class nccl_call { send, receive, all_reduce, all_gather, reduce_scatter, reduce };
 
 //! @brief One call of NCCL, as it is enqueued.
 struct nccl_operation {
   nccl_call call;
   std::byte const* from;  //!< null for a receive
-  std::byte* to;          //!< null for a send
-  std::size_t count;
+  std::byte* to;      //!< null for a send; of a reduction to one rank it counts on that rank alone
+  std::size_t count;  //!< of a reduce-scatter the elements of one part
   ncclDataType_t type;
   ncclRedOp_t op = ncclSum;
-  int peer       = -1;
+  int peer       = -1;  //!< of a reduction to one rank that rank
 };
 
 //! Bytes of an element; 0 for types that no rank here has.

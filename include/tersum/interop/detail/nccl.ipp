@@ -172,10 +172,34 @@ requires nccl_knows<Op> status nccl_transport::all_reduce(wire<Op> const& round)
 const noexcept
 {
   if (status const s = check(); !s.ok()) { return s; }
-  using element                   = typename Op::element;
-  constexpr ncclRedOp_t operation = std::same_as<Op, native_max<element>> ? ncclMax : ncclSum;
+  constexpr ncclDataType_t type = nccl_type<typename Op::element>;
   return await_result(ncclAllReduce(
-    round.data, round.data, round.count, nccl_type<element>, operation, comm_, stream_));
+    round.data, round.data, round.count, type, nccl_operation_of<Op>, comm_, stream_));
+}
+
+template <reduce_op Op, class Parts>
+requires nccl_knows<Op> status
+nccl_transport::reduce_scatter(summed_wire_of<Op, Parts> const& round)
+const noexcept
+{
+  if (status const s = check(); !s.ok()) { return s; }
+  constexpr ncclDataType_t type   = nccl_type<typename Op::element>;
+  constexpr ncclRedOp_t operation = nccl_operation_of<Op>;
+  std::size_t const first         = round.size(0);
+  bool equal                      = true;
+  for (int k = 1; k < size_; ++k) { equal = equal && round.size(k) == first; }
+  if (equal) {
+    return await_result(
+      ncclReduceScatter(round.data, round.sum, first, type, operation, comm_, stream_));
+  }
+  group together;
+  for (int k = 0; k < size_; ++k) {
+    if (round.size(k) == 0) { continue; }
+    auto* const sum = k == rank_ ? round.sum : nullptr;
+    together.add(ncclReduce(
+      round.data + round.begin(k), sum, round.size(k), type, operation, k, comm_, stream_));
+  }
+  return await_result(together.end());
 }
 
 inline status nccl_transport::await_result(ncclResult_t result) const noexcept
