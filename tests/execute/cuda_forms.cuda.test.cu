@@ -50,6 +50,8 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
 TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")
 {
   SUBCASE("gathered_4") { compare_all<float>(presets::gathered_4); }
+  SUBCASE("gathered_1") { compare_one<float>(presets::gathered_1); }
+  SUBCASE("gathered_3") { compare_one<float>(presets::gathered_3); }
   SUBCASE("gathered_2") { compare_one<float>(presets::gathered_2); }
   SUBCASE("gathered_2_ef of half") { compare_one<tersum::half>(presets::gathered_2_ef); }
 }
