@@ -377,7 +377,6 @@ TEST_CASE("[two_shot] a chunk counts for how much the ranks agreed on it")
   };
   check(presets::wider_2, 6.0f);  // 4 for every chunk at least
   check(presets::allocated_2, 6.0f);
-  check(two_shot_codec<allocated_chunks<512, 1>, partial_hadamard<512>, lloyd_max<1>>{}, 1.5f);
   check(two_shot_codec<allocated_chunks<512, 1>,
                        partial_hadamard<512>,
                        ways<lloyd_max<1>, lloyd_max<2>>>{},
