@@ -208,8 +208,8 @@ class digested final : public digested_codec {
       auto const asked = allocations_of([&] {
         result.outcome = all_reduce_mean(exec, plan, values, state, workspace, collective);
       });
-      // In the first one OpenMP may start threads.
-      if (step > 0) { result.allocations += asked; }
+      // In the first one OpenMP may start threads; LLVM's runtime asks in each region of several.
+      if (step > 0 && (exec.threads == 1 || !asks_in_regions)) { result.allocations += asked; }
       result.means.add(std::as_bytes(std::span{values}));
     }
     result.sent = collective.sent();
