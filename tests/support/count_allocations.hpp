@@ -51,7 +51,7 @@ template <class Call>
 #if defined(__clang__)
 inline constexpr bool asks_in_regions = true;
 #else
-inline constexpr bool asks_in_regions = false;
+inline constexpr bool asks_in_regions         = false;
 #endif
 
 #if defined(__GLIBC__) && !defined(__CUDACC__)
