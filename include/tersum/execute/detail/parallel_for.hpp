@@ -32,15 +32,15 @@ template <class Body>
 void parallel_for([[maybe_unused]] int threads, std::uint64_t count, Body const& body)
 {
 #if defined(_OPENMP)
-  auto const used = static_cast<std::int64_t>(minimum(static_cast<std::uint64_t>(threads), count));
+  int const used = static_cast<int>(minimum(static_cast<std::uint64_t>(threads), count));
   if (used > 1) {
-    std::uint64_t const shares = static_cast<std::uint64_t>(used);
-    std::uint64_t const size   = (count + shares - 1) / shares;
-#pragma omp parallel num_threads(static_cast <int>(used))
+    auto const shares        = static_cast<std::uint64_t>(used);
+    std::uint64_t const size = (count + shares - 1) / shares;
+#pragma omp parallel num_threads(used)
     {
       with_subnormals const scope;
 #pragma omp for schedule(static) nowait
-      for (std::int64_t share = 0; share < used; ++share) {
+      for (int share = 0; share < used; ++share) {
         std::uint64_t const first = static_cast<std::uint64_t>(share) * size;
         for_share(minimum(first, count), minimum(first + size, count), body);
       }
