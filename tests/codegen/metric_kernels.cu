@@ -31,6 +31,9 @@ using shards = sharded_codec<fixed_chunks<1024>,
                              no_feedback,
                              given_diagonal>;
 
+using kept_casts  = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+using given_casts = cast_codec<tersum::half, top_chunks<128>, no_feedback, given_diagonal>;
+
 }  // namespace
 
 void compile_metric()
@@ -52,5 +55,10 @@ void compile_metric()
           &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>,
           &detail::exchange_kernel<detail::recompress_in_rows_kernel, feeding_back, float>,
           &detail::exchange_kernel<detail::keep_owner_residual_in_rows_kernel, feeding_back, float>,
-          &detail::exchange_kernel<detail::add_shard_in_rows_kernel, shards, float>);
+          &detail::exchange_kernel<detail::add_shard_in_rows_kernel, shards, float>,
+          &detail::chunk_kernel<detail::encode_scaled_casts_kernel<false>, kept_casts, float>,
+          &detail::chunk_kernel<detail::decode_scaled_casts_kernel<false>, kept_casts, float>,
+          &detail::exchange_kernel<detail::inspect_scaled_casts_kernel, kept_casts, float>,
+          &detail::chunk_kernel<detail::encode_scaled_casts_kernel<false>, given_casts, float>,
+          &detail::chunk_kernel<detail::decode_scaled_casts_kernel<false>, given_casts, float>);
 }

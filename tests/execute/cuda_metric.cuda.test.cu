@@ -51,6 +51,16 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("[cuda_executor] casts in a metric equal the CPU executor")
+{
+  using halves = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+  compare_executors<halves, float>({.codec           = {.chunker = {.bits = 4}},
+                                    .gradient        = odd_bucket().gradient(),
+                                    .world           = 2,
+                                    .steps           = 3,
+                                    .non_finite_step = 1});
+}
+
 TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")
 {
   using in_lanes = codec<fixed_chunks<256>,
