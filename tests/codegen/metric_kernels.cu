@@ -33,6 +33,19 @@ using shards = sharded_codec<fixed_chunks<1024>,
 
 }  // namespace
 
+void compile_streams_in_metric()
+{
+  using kept     = entropy_codec<error_feedback, 512, kept_diagonal>;
+  using factored = entropy_codec<no_feedback, 512, kept_factors>;
+  compile(
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, false>, kept, float>,
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, true>, kept, float>,
+    &detail::exchange_kernel<detail::keep_in_metric_kernel<kept, false>, kept, float>,
+    &detail::exchange_kernel<detail::return_in_metric_kernel<kept, false>, kept, float>,
+    &detail::exchange_kernel<detail::return_in_metric_kernel<kept, true>, kept, float>,
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<factored, false>, factored, float>);
+}
+
 void compile_metric()
 {
   using two_shot = codec_of<presets::metric_2>;
