@@ -13,7 +13,10 @@
 #include <tersum/detail/entropy_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
 
 #include <type_traits>
@@ -40,41 +43,48 @@ concept entropy_coding = requires
 //! the same bits. Rounding is to the nearest, but for a dead zone of .6 of a step around zero, and so is biased. Magnitudes
 //! below 2^-126 are zero.
 //!
-//! Feedback keeps what a rank's own codes lost.
+//! Feedback keeps what a rank's own codes lost. In a metric steps are in its units, and so is what chunks compete for.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 //! @tparam Size      Coordinates of a chunk: a power of two from 128 to 1024.
-template <feedback Feedback = no_feedback, int Size = 512>
+//! @tparam Metric    `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
+template <feedback Feedback = no_feedback, int Size = 512, metric Metric = plain_metric>
 struct entropy_codec {
   using chunker_type   = fixed_chunks<Size>;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::copies;
   using norm_scalar    = float;
   using agreed_op      = norm_sum<norm_scalar>;
   using counts_type    = detail::entropy_counts<entropy_codec>;
+  using rotation       = typename detail::rotation_of<no_rotation, Size>::type;
 
   static constexpr bool codes_in_streams = true;
   static constexpr bool rotates_all      = false;
   static constexpr int chunk_size        = Size;
 
   //! The order of an exchange.
-  using stages = stage_list<stage::open,
-                            stage::gather_bypass,
-                            rounds::sum_bypass,
-                            stage::encode,
-                            rounds::gather_parts,
-                            stage::return_bypass,
-                            stage::decode,
-                            stage::finish>;
+  using stages = join_stages<stage::open,
+                             stages_if<has_factored<Metric>, stage::prepare_metric>,
+                             stage::gather_bypass,
+                             rounds::sum_bypass,
+                             stage::encode,
+                             rounds::gather_parts,
+                             stage::return_bypass,
+                             stage::decode,
+                             stages_if<has_factored<Metric>, stage::follow>,
+                             stage::finish>;
 
   static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
   static_assert(!has_one_step<Feedback> && !has_owners_only<Feedback>,
                 "tersum: entropy_codec takes feedback that ranks keep from step to step");
+  static_assert(detail::suits_metric<chunker_type, Feedback, Metric>());
 
   //! Bits per coordinate, above 0 and at most 64, of a ring all-reduce with the traffic of this exchange, step and positions
   //! included: a message has `bits` * 2 / ranks for each coordinate.
   float bits = 2;
   Feedback feedback{};
+  Metric metric{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<entropy_codec> plan(layout const& gradient,
@@ -89,33 +99,38 @@ struct entropy_codec {
 //!
 //! Use it among more ranks: messages have more bits than when all are gathered, but there are two encodings, and a mean has
 //! fewer zeros than what it is made of. It has these rounds: an all-to-all and an all-gather. The owner decodes its own encoded
-//! part like all others do.
+//! part like all others do. In a metric it adds and encodes in the units of that.
 //! @tparam Feedback  `no_feedback` or `kept_by_ranks<F>`: what the encoding of a mean loses is not kept.
-template <feedback Feedback = no_feedback, int Size = 512>
+//! @tparam Metric    As of `entropy_codec`.
+template <feedback Feedback = no_feedback, int Size = 512, metric Metric = plain_metric>
 struct entropy_two_shot_codec {
   using chunker_type   = fixed_chunks<Size>;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::parts;
   using norm_scalar    = float;
   using agreed_op      = norm_sum<norm_scalar>;
   using counts_type    = detail::entropy_counts<entropy_two_shot_codec>;
+  using rotation       = typename detail::rotation_of<no_rotation, Size>::type;
 
   static constexpr bool codes_in_streams = true;
   static constexpr bool rotates_all      = false;
   static constexpr int chunk_size        = Size;
 
   //! The order of an exchange.
-  using stages = stage_list<stage::open,
-                            stage::gather_bypass,
-                            rounds::sum_bypass,
-                            stage::encode,
-                            rounds::scatter_parts,
-                            stage::recompress,
-                            rounds::gather_parts,
-                            stage::return_bypass,
-                            stage::decode,
-                            stage::finish>;
+  using stages = join_stages<stage::open,
+                             stages_if<has_factored<Metric>, stage::prepare_metric>,
+                             stage::gather_bypass,
+                             rounds::sum_bypass,
+                             stage::encode,
+                             rounds::scatter_parts,
+                             stage::recompress,
+                             rounds::gather_parts,
+                             stage::return_bypass,
+                             stage::decode,
+                             stages_if<has_factored<Metric>, stage::follow>,
+                             stage::finish>;
 
   static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
   static_assert(!Feedback::enabled || (has_ranks_only<Feedback> && !has_one_step<Feedback>),
@@ -123,10 +138,16 @@ struct entropy_two_shot_codec {
   static_assert(
     !std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, byte_blocks>,
     "tersum: residuals in byte_blocks are for codec, two_shot_codec, sharded_codec and summed_shards_codec: others take bfloat16");
+  static_assert(detail::suits_metric<chunker_type, Feedback, Metric>());
+  static_assert(
+    !Metric::scaled || !Feedback::enabled || has_ranks_only<Feedback>,
+    "tersum: in a metric entropy_two_shot_codec takes feedback that ranks keep: what an "
+    "owner kept would be in units of the last step");
 
   //! Bits per coordinate of the payload, above 0 and at most 64, step and positions included.
   float bits = 2;
   Feedback feedback{};
+  Metric metric{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<entropy_two_shot_codec> plan(layout const& gradient,

@@ -36,6 +36,19 @@ using given_casts = cast_codec<tersum::half, top_chunks<128>, no_feedback, given
 
 }  // namespace
 
+void compile_streams_in_metric()
+{
+  using kept     = entropy_codec<error_feedback, 512, kept_diagonal>;
+  using factored = entropy_codec<no_feedback, 512, kept_factors>;
+  compile(
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, false>, kept, float>,
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, true>, kept, float>,
+    &detail::exchange_kernel<detail::keep_in_metric_kernel<kept, false>, kept, float>,
+    &detail::exchange_kernel<detail::return_in_metric_kernel<kept, false>, kept, float>,
+    &detail::exchange_kernel<detail::return_in_metric_kernel<kept, true>, kept, float>,
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<factored, false>, factored, float>);
+}
+
 void compile_metric()
 {
   using two_shot = codec_of<presets::metric_2>;

@@ -7,6 +7,7 @@
 #include "support/compare_kernels.hpp"
 
 #include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/metric/factored.hpp>
@@ -113,6 +114,18 @@ TEST_CASE("[execute] rows and columns have the same bytes in kernels")
   layout const matrices{.coordinates = end, .tensors = tensors, .bypass_vectors = false};
   tests::compare_kernels<codec_type, float>({.codec = {}, .gradient = matrices, .steps = 2});
   tests::compare_kernels<in_sums, float>({.codec = {}, .gradient = matrices, .steps = 2});
+}
+
+TEST_CASE("[execute] codes of unlike lengths in a metric have the same bytes in kernels")
+{
+  using kept = entropy_codec<error_feedback, 512, kept_diagonal>;
+  tests::compare_buckets<float>(kept{});
+  tests::compare_offsets<float>(kept{});
+  using in_16_bits = entropy_codec<kept_in<bfloat16>, 1024, kept_diagonal_in<bfloat16>>;
+  tests::compare_orders<bfloat16>(in_16_bits{.bits = 3}, 3, true);
+  using dealt = entropy_two_shot_codec<kept_by_ranks<>, 128, kept_factors>;
+  tests::compare_orders<tersum::half>(dealt{}, 3, true);
+  tests::compare_buckets<float>(dealt{});
 }
 
 // Sums of the squares of a tensor's lines: by tiles on the CPU, in a kernel, and a line at a time.

@@ -8,6 +8,8 @@
 #include "support/shard_run.hpp"
 #include "support/values_run.hpp"
 
+#include <tersum/feedback/kept_by.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
 
@@ -28,6 +30,10 @@ TEST_CASE("[golden] exchanges of gathered codes are what they were")
   TERSUM_DESCRIBE_FULLY(golden, entropy_1_ef);
   TERSUM_DESCRIBE(golden, entropy_two_shot_1);
   TERSUM_DESCRIBE(golden, entropy_two_shot_2);
+  golden.describe("entropy_2 in a metric",
+                  entropy_codec<error_feedback, 512, kept_diagonal>{.bits = 2});
+  golden.describe("entropy_two_shot_2 in a metric",
+                  entropy_two_shot_codec<kept_by_ranks<>, 512, kept_diagonal>{.bits = 2});
   golden.check();
 }
 

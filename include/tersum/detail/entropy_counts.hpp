@@ -100,6 +100,7 @@ class entropy_counts : public chunk_counts<Codec> {
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
+                        this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
                         holds<kept>(section::owner_residual, 0),
                         holds<kept>(section::residual, this->residuals())};

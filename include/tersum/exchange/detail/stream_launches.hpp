@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/entropy_codec.hpp>
+#include <tersum/exchange/detail/block_stream_metric.hpp>
 #include <tersum/exchange/detail/block_streams.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
@@ -39,6 +40,32 @@ struct keep_streams_kernel : stream_kernel<Of> {
 template <class Of>
 struct return_streams_kernel : stream_kernel<Of> {
   TERSUM_RUNS(return_streams(ctx, args, this->span))
+};
+//! @}
+
+//! @brief A kernel in a metric, which has the threads of other codecs' chunks. `first` is as of `first_chunk`.
+template <class Of>
+struct stream_metric_kernel : kernel_of_chunks {
+  stream_span<true, Of::chunk_size> span;
+  std::uint64_t first;
+};
+
+//! @name The same three in a metric
+//! Without `Edge`: on chunks that are regular.
+//! @{
+template <class Of, bool Edge>
+struct fill_in_metric_kernel : stream_metric_kernel<Of> {
+  TERSUM_RUNS(fill_in_metric<Edge>(ctx, args, this->span, this->first))
+};
+
+template <class Of, bool Edge>
+struct keep_in_metric_kernel : stream_metric_kernel<Of> {
+  TERSUM_RUNS(keep_in_metric<Edge>(ctx, args, this->span, this->first))
+};
+
+template <class Of, bool Edge>
+struct return_in_metric_kernel : stream_metric_kernel<Of> {
+  TERSUM_RUNS(return_in_metric<Edge>(ctx, args, this->span, this->first))
 };
 //! @}
 
@@ -118,8 +145,16 @@ class stream_launches {
     launches_(Kernel<codec>{{{}, span_}, more...}, blocks * span_.set.streams);
   }
 
-  //! A thread for four values of a chunk.
-  static constexpr std::uint64_t quads = codec::chunk_size / 4;
+  //! A launch with a thread for four values of a chunk or, in a metric, one for the regular chunks and one for the others.
+  template <template <class> class Kernel, template <class, bool> class InMetric>
+  void on_values() const
+  {
+    if constexpr (in_metric<codec>) {
+      launches_.chunks([&]<bool Edge>() { return InMetric<codec, Edge>{{{}, span_, 0}}; });
+    } else {
+      this->template operator()<Kernel>(codec::chunk_size / 4);
+    }
+  }
 
   //! Values to streams.
   void encode() const
@@ -154,7 +189,7 @@ template <class Executor, entropy_coding Codec, class Element>
 {
   if (launches.plan().chunks() == 0) { return launches.result(); }
   stream_launches const streams{launches, launches.plan().sent(), launches.args().payload};
-  streams.template operator()<fill_streams_kernel>(streams.quads);
+  streams.template on_values<fill_streams_kernel, fill_in_metric_kernel>();
   streams.encode();
   return launches.result();
 }
@@ -185,10 +220,10 @@ template <class Executor, entropy_coding Codec, class Element>
   streams.inspect();
   if constexpr (feeds_back<Codec>) {
     stream_launches{launches, launches.plan().sent(), launches.args().payload}
-      .template operator()<keep_streams_kernel>(streams.quads);
+      .template on_values<keep_streams_kernel, keep_in_metric_kernel>();
   }
   streams.template operator()<add_streams_kernel>(1);
-  streams.template operator()<return_streams_kernel>(streams.quads);
+  streams.template on_values<return_streams_kernel, return_in_metric_kernel>();
   return launches.result();
 }
 

@@ -10,6 +10,7 @@
 #include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stream_kernels.hpp>
+#include <tersum/exchange/detail/cpu/cpu_stream_metric.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/stream_chunks.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
@@ -42,6 +43,10 @@ class cpu_streams {
   {
     [[maybe_unused]] float const weight = weight_of_kept(args_);
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
+      if constexpr (in_metric<Codec>) {
+        in_metric_units().load(span_.set.chunk(stream, index), values(stream, index));
+        return;
+      }
       chunk_entry const entry   = args_.table[span_.set.chunk(stream, index)];
       Element const* const from = args_.gradient + entry.offset;
       float* const to           = values(stream, index);
@@ -85,8 +90,12 @@ class cpu_streams {
       bool const finer          = has_finer_step(machine, args_, span_, stream, index);
       bool const sent           = machine.load(span_.length(stream, index)) != 0;
       float const step          = sent ? bits_float(span_.part(stream)[finer ? 1 : 0]) : 0.0f;
-      std::uint32_t const draw  = draw_of_kept(args_, chunk, args_.rank);
-      float const* const all    = values(stream, index);
+      if constexpr (in_metric<Codec>) {
+        in_metric_units().keep(chunk, inverse_of(step), step);
+        return;
+      }
+      std::uint32_t const draw = draw_of_kept(args_, chunk, args_.rank);
+      float const* const all   = values(stream, index);
       float own[span_type::size];
       find_sent<size>(instructions_, all, inverse_of(step), step, own);
       for (std::uint32_t i = 0; i < entry.length; ++i) {
@@ -114,6 +123,10 @@ class cpu_streams {
   void give_back() const
   {
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
+      if constexpr (in_metric<Codec>) {
+        in_metric_units().give_back(span_.set.chunk(stream, index), values(stream, index));
+        return;
+      }
       chunk_entry const entry = args_.table[span_.set.chunk(stream, index)];
       float const* const from = values(stream, index);
       Element* const to       = args_.gradient + entry.offset;
@@ -130,6 +143,10 @@ class cpu_streams {
   //! Chunks that a thread adds at once: their sums stay in its cache.
   static constexpr std::uint32_t group = 16;
 
+  [[nodiscard]] auto in_metric_units() const
+  {
+    return cpu_stream_metric<Codec, Element>{threads_, instructions_, args_};
+  }
   [[nodiscard]] float* values(std::uint32_t stream, std::uint32_t index) const
   {
     return span_.values(stream, index).first;
