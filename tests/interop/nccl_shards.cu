@@ -327,4 +327,50 @@ int check_nccl_symmetric_shards(nccl_rank const& on, symmetric_shape const& shap
   return failures;
 }
 
+int check_nccl_levels(nccl_rank const& on,
+                      ncclComm_t within,
+                      ncclComm_t between,
+                      int ranks_per_host)
+{
+  std::chrono::seconds const patience(60);
+  nccl_transport const inner(within, on.stream, patience), outer(between, on.stream, patience),
+    beside(within, on.beside, patience);
+  cuda_executor const exec{on.stream};
+  two_level_codec const codec{presets::fp16};
+  return count_failures(on, [&](auto const& expect) {
+    for (layout const& shape : {shapes[1], shapes[2]}) {
+      auto const want = expected_levels(shape, on.ranks, ranks_per_host);
+      auto const plan = codec.plan(shape, {.size = on.ranks, .rank = on.rank}, ranks_per_host);
+      expect(want.size() == static_cast<std::size_t>(steps), "the loopback of hosts failed");
+      expect(agree_on(inner, outer, plan, 7).ok(), "hosts do not agree");
+      device_memory const state(plan.state_bytes()), workspace(plan.workspace_bytes()),
+        scratch(scratch_bytes(plan)), gradient(shape.coordinates * sizeof(float));
+      nccl_pieces<> const pieces{beside, exec, {}, 2};
+      exchanges hosts{on, outer, expect};
+      hosts.steps = want.size();
+      hosts.begin = [&] { return initialize(exec, plan, state.bytes(), 7); };
+      hosts.give  = [&](std::size_t step) {
+        auto const mine =
+          make_gradient(shape.coordinates, on.ranks, on.rank, static_cast<int>(step));
+        gradient.write(mine, on);
+      };
+      hosts.check = [&](std::size_t step) {
+        expect(same(gradient.read(), want[step]), "hosts differ from the loopback");
+      };
+      auto const by = [&](auto const& reduce, bool from_graph) {
+        hosts.run(
+          [&] {
+            return all_reduce_mean(
+              exec, plan, gradient.floats(), state.bytes(), workspace.bytes(), reduce);
+          },
+          from_graph);
+      };
+      by(reduce_over<schedule::direct>(inner, outer, exec, scratch.bytes()), false);
+      by(reduce_over<schedule::direct>(inner, outer, exec, scratch.bytes()), true);
+      by(two_levels{std::cref(pieces), reduce_over<schedule::direct>(outer, exec, scratch.bytes())},
+         true);
+    }
+  });
+}
+
 }  // namespace tersum::tests
