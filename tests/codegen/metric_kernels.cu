@@ -36,6 +36,9 @@ using given_casts = cast_codec<tersum::half, top_chunks<128>, no_feedback, given
 using factors =
   low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
 
+using factors_of_lines =
+  low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_factors>;
+
 }  // namespace
 
 void compile_streams_in_metric()
@@ -80,5 +83,9 @@ void compile_metric()
           &detail::exchange_kernel<detail::multiply_all<false>, factors, float>,
           &detail::exchange_kernel<detail::rebuild_all, factors, float>,
           &detail::exchange_kernel<detail::rebuild_mean, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_rest, factors, float>);
+          &detail::exchange_kernel<detail::rebuild_rest, factors, float>,
+          &detail::exchange_kernel<detail::prepare_units, factors_of_lines, float>,
+          &detail::exchange_kernel<detail::multiply_all<false>, factors_of_lines, float>,
+          &detail::exchange_kernel<detail::add_all<false>, factors_of_lines, float>,
+          &detail::exchange_kernel<detail::rebuild_all, factors_of_lines, float>);
 }
