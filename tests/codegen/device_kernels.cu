@@ -42,4 +42,9 @@ void compile_device()
                 place_lines_kernel<float>,
                 move_rows_kernel<64, float, false>,
                 move_rows_kernel<64, float, true>>();
+  using units = in_units<float, kept_diagonal>;
+  compile_calls<find_scales_kernel<units>,
+                find_peaks_kernel<units>,
+                move_rows_kernel<64, units, false>,
+                move_rows_kernel<64, units, true>>();
 }

@@ -54,10 +54,14 @@ template <class Element>
 }
 
 //! @brief The means and states of two ranks after each of two exchanges, with the keys, the order and the sorted gradient.
+//! @param most_key_bits  With 8 all matrices are sorted, with 2 not those of two rows or columns.
 template <class Buffer, class Element, class Executor, class Codec>
-[[nodiscard]] exchange_trace record_sorted(Executor const& exec, Codec codec, std::byte fill)
+[[nodiscard]] exchange_trace record_sorted(Executor const& exec,
+                                           Codec codec,
+                                           std::byte fill,
+                                           float most_key_bits = 8)
 {
-  codec.most_key_bits = 8;
+  codec.most_key_bits = most_key_bits;
   std::deque<Buffer> memory;
   auto const bytes = [&](std::size_t size) -> Buffer& {
     return memory.emplace_back(size, std::size_t{0}, fill);

@@ -14,6 +14,7 @@
 #include <tersum/layout.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/sort/detail/line_args.hpp>
+#include <tersum/sort/detail/line_units.hpp>
 #include <tersum/sort/line_record.hpp>
 #include <tersum/status.hpp>
 
@@ -43,6 +44,9 @@ class sorted_counts : public plan_counts<Codec> {
     for_each_line_record([this](line_record const& r) {
       this->fingerprint_ = mix(mix(this->fingerprint_, r.rows), r.columns);
     });
+    if constexpr (in_metric<Codec>) {
+      this->fingerprint_ = mix(this->fingerprint_, sizeof(metric_scale<Codec>));
+    }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -91,16 +95,27 @@ class sorted_counts : public plan_counts<Codec> {
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
-    return section_list{holds<float>(section::sorted, this->coordinates(), 16),
-                        holds<std::uint32_t>(section::lines, totals_.lines, 16),
-                        holds<std::uint32_t>(section::line_counts, totals_.groups * key_values, 16),
-                        holds<std::uint8_t>(section::line_keys, totals_.lines, 16),
-                        holds<std::byte>(section::inner, inner_.workspace_bytes(), 16)};
+    return section_list{
+      holds<float>(section::sorted, this->coordinates(), 16),
+      holds<std::uint32_t>(section::lines, totals_.lines, 16),
+      holds<std::uint32_t>(section::line_counts, totals_.groups * key_values, 16),
+      holds<std::uint8_t>(section::line_keys, totals_.lines, 16),
+      holds<std::uint32_t>(section::largest_scales, in_metric<Codec> ? totals_.tensors : 0, 16),
+      holds<std::byte>(section::inner, inner_.workspace_bytes(), 16)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
     return section_list{holds<std::byte>(section::header, inner_.state_bytes(), 16),
-                        holds<line_record>(section::table, totals_.tensors, 16)};
+                        holds<line_record>(section::table, totals_.tensors, 16),
+                        section_of_scales()};
+  }
+  //! Elements of the state's section of scales: one for each coordinate, rounded up so that what follows is aligned.
+  [[nodiscard]] constexpr std::uint64_t scales() const noexcept
+  {
+    if constexpr (in_metric<Codec>) {
+      return round_up(this->coordinates(), 16 / sizeof(metric_scale<Codec>));
+    }
+    return 0;
   }
 
   //! @name Memory of the parts
@@ -133,18 +148,30 @@ class sorted_counts : public plan_counts<Codec> {
 
   //! @brief What kernels are given.
   template <class Element>
-  [[nodiscard]] line_args<Element> line_arguments(Element* gradient,
-                                                  std::span<std::byte> state,
-                                                  std::span<std::byte> workspace) const noexcept
+  [[nodiscard]] auto line_arguments(Element* gradient,
+                                    std::span<std::byte> state,
+                                    std::span<std::byte> workspace) const noexcept
   {
-    return {.totals   = totals_,
-            .records  = reinterpret_cast<line_record const*>(state.data() + line_table_offset()),
-            .gradient = gradient,
-            .lines    = reinterpret_cast<std::uint32_t*>(workspace.data() + work(section::lines)),
-            .keys     = reinterpret_cast<std::uint8_t*>(workspace.data() + line_keys_offset()),
-            .counts =
-              reinterpret_cast<std::uint32_t*>(workspace.data() + work(section::line_counts)),
-            .sorted = sorted(workspace).data()};
+    line_args<Element> const args{
+      .totals   = totals_,
+      .records  = reinterpret_cast<line_record const*>(state.data() + line_table_offset()),
+      .gradient = gradient,
+      .lines    = reinterpret_cast<std::uint32_t*>(workspace.data() + work(section::lines)),
+      .keys     = reinterpret_cast<std::uint8_t*>(workspace.data() + line_keys_offset()),
+      .counts   = reinterpret_cast<std::uint32_t*>(workspace.data() + work(section::line_counts)),
+      .sorted   = sorted(workspace).data()};
+    if constexpr (in_metric<Codec>) {
+      using units        = in_units<Element, typename Codec::metric_type>;
+      auto* const scales = state.data() + state_sections().offset(section::scales);
+      return line_args<units>{
+        args,
+        this->codec_.metric,
+        reinterpret_cast<metric_scale<Codec>*>(scales),
+        reinterpret_cast<std::uint32_t*>(workspace.data() + work(section::largest_scales)),
+        reinterpret_cast<state_header const*>(state.data())};
+    } else {
+      return args;
+    }
   }
 
   //! Calls visit(line_record const&) for the tensors in order, but for empty ones. Without tensors the gradient is one vector.
@@ -155,6 +182,14 @@ class sorted_counts : public plan_counts<Codec> {
   }
 
  private:
+  [[nodiscard]] constexpr section_entry section_of_scales() const noexcept
+  {
+    if constexpr (in_metric<Codec>) {
+      return holds<metric_scale<Codec>>(section::scales, scales(), 16);
+    } else {
+      return holds<float>(section::scales, 0);
+    }
+  }
   [[nodiscard]] constexpr std::size_t work(section name) const noexcept
   {
     return workspace_sections().offset(name);
@@ -176,7 +211,7 @@ class sorted_counts : public plan_counts<Codec> {
     if (!check_layout(gradient).ok()) { return; }
     line_record next{};
     auto const add = [&](std::uint64_t offset, std::uint64_t rows, std::uint64_t columns) {
-      if (rows * columns == 0) { return; }
+      if (columns == 0) { return; }
       next.offset  = offset;
       next.rows    = rows;
       next.columns = columns;
@@ -188,8 +223,9 @@ class sorted_counts : public plan_counts<Codec> {
     };
     if (gradient.tensors.empty()) { add(0, 1, gradient.coordinates); }
     for (tensor const& t : gradient.tensors) {
-      next.sorted = is_sorted(codec, gradient, t) ? 1 : 0;
-      add(t.offset, next.sorted != 0 ? t.rows : 1, next.sorted != 0 ? t.columns : t.size());
+      next.sorted                = is_sorted(codec, gradient, t) ? 1 : 0;
+      std::uint64_t const copied = in_metric<Codec> && gradient.bypasses(t) ? 0 : 1;
+      add(t.offset, next.sorted != 0 ? t.rows : copied, next.sorted != 0 ? t.columns : t.size());
     }
   }
 

@@ -17,7 +17,7 @@ namespace tersum::inline v0 {
 //! Sums over the records before it say where its own part of an array begins, or which blocks of a launch are its own.
 struct line_record {
   std::uint64_t offset;       //!< First coordinate in the gradient.
-  std::uint64_t rows;         //!< 1 if it is not sorted, but copied.
+  std::uint64_t rows;         //!< 1 if it is not sorted, but copied; in a metric 0 if it bypasses.
   std::uint64_t columns;      //!< Of what is copied all coordinates.
   std::uint64_t first_line;   //!< Its first row among all lines; its columns follow its rows.
   std::uint64_t first_tile;   //!< Tiles of the matrices before, of which a block finds the peaks.

@@ -37,6 +37,15 @@ status initialize(Executor const& exec,
   if (status const s = initialize(exec, plan.inner(), plan.inner_state(state), seed); !s.ok()) {
     return s;
   }
+  if constexpr (in_metric<Codec>) {
+    using scale       = metric_scale<Codec>;
+    auto* const first = reinterpret_cast<scale*>(state.data() + plan.scales_offset());
+    if (status const s =
+          detail::perform(exec, detail::clear_scales_work<scale>{first, plan.scales()});
+        !s.ok()) {
+      return s;
+    }
+  }
   auto* const records = reinterpret_cast<line_record*>(state.data() + plan.line_table_offset());
   return detail::perform(exec, detail::write_lines_work{records, [&](auto const& visit) {
                                                           plan.for_each_line_record(visit);
@@ -50,9 +59,10 @@ status measure_lines(Executor const& exec,
                      std::span<std::byte> state,
                      std::span<std::byte> workspace)
 {
-  return detail::perform_on_lines(exec, plan, gradient, state, workspace, [](auto const& args) {
-    return detail::measure_lines_work<detail::element_of<Gradient>>{args};
-  });
+  return detail::perform_on_lines(
+    exec, plan, gradient, state, workspace, []<class Units>(detail::line_args<Units> const& args) {
+      return detail::measure_lines_work<Units>{args};
+    });
 }
 
 template <sorting Codec>
@@ -72,9 +82,10 @@ status sort_matrices(Executor const& exec,
                      std::span<std::byte> state,
                      std::span<std::byte> workspace)
 {
-  return detail::perform_on_lines(exec, plan, gradient, state, workspace, [](auto const& args) {
-    return detail::sort_work<Codec::strip, detail::element_of<Gradient>>{args};
-  });
+  return detail::perform_on_lines(
+    exec, plan, gradient, state, workspace, []<class Units>(detail::line_args<Units> const& args) {
+      return detail::sort_work<Codec::strip, Units>{args};
+    });
 }
 
 template <executor Executor, sorting Codec, gradient_memory Gradient>
@@ -84,9 +95,10 @@ status restore_matrices(Executor const& exec,
                         std::span<std::byte> state,
                         std::span<std::byte> workspace)
 {
-  return detail::perform_on_lines(exec, plan, gradient, state, workspace, [](auto const& args) {
-    return detail::restore_work<Codec::strip, detail::element_of<Gradient>>{args};
-  });
+  return detail::perform_on_lines(
+    exec, plan, gradient, state, workspace, []<class Units>(detail::line_args<Units> const& args) {
+      return detail::restore_work<Codec::strip, Units>{args};
+    });
 }
 
 template <executor Executor, sorting Codec, gradient_memory Gradient, class Reduce>

@@ -215,6 +215,7 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     hash.add(6);
     hash.add(Codec::strip);
     hash.add(codec.most_key_bits);
+    add_metric(hash, codec.metric);
     add_codec(hash, codec.inner);
   } else {
     hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));

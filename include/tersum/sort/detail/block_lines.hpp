@@ -9,7 +9,9 @@
 #include <tersum/block/block_context.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum/sort/detail/block_line_units.hpp>
 #include <tersum/sort/detail/line_args.hpp>
+#include <tersum/sort/detail/line_units.hpp>
 #include <tersum/sort/line_key.hpp>
 #include <tersum/sort/line_record.hpp>
 
@@ -17,15 +19,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! What all kernels of lines have in common.
-template <class Element>
-struct line_kernel {
-  static constexpr int threads = static_cast<int>(line_record::block_threads);
-  static constexpr int shared  = 0;
-
-  line_args<Element> args;
-};
 
 //! @brief How the threads of a block lie on rows: `side` of them, a power of two, next to each other.
 struct thread_grid {
@@ -96,15 +89,15 @@ struct find_peaks_kernel : line_kernel<Element> {
     std::uint64_t const side   = record.tile_columns();
     std::uint64_t const column = thread % side;
     std::uint64_t const depth  = line_record::block_threads / side;
-    Element const* const from =
-      args.gradient + record.offset + top * record.columns + left + column;
+    auto const* const from = args.gradient + record.offset + top * record.columns + left + column;
+    line_access const access{ctx, args, record};
     std::uint32_t peak = 0;
     // All threads of a warp go through all rows of the tile, since they meet in warp_max.
     for (std::uint64_t i = 0; i < line_record::tile_depth; ++i) {
       std::uint64_t const row = thread / side + i * depth;
       std::uint32_t bits      = 0;
       if (row < rows && column < columns) {
-        bits = magnitude_bits(ctx.load(from + row * record.columns));
+        bits = access.magnitude(ctx, from + row * record.columns);
       }
       peak = maximum(peak, bits);
       if (side >= 32) {
@@ -136,7 +129,8 @@ struct make_key {
   template <class Memory>
   TERSUM_HOST_DEVICE void operator()(Memory const& memory, std::size_t line) const
   {
-    memory.store(args.keys + line, line_key<Element>(memory.load(args.lines + line)));
+    using measured = std::conditional_t<line_units<Element>::scaled, float, Element>;
+    memory.store(args.keys + line, line_key<measured>(memory.load(args.lines + line)));
   }
 };
 
@@ -257,25 +251,6 @@ struct place_lines_kernel : line_kernel<Element> {
   }
 };
 
-//! @brief Some rows of a sorted matrix, or some coordinates of a tensor that is copied: what a block has to do.
-struct row_block {
-  line_record const& record;
-  std::uint64_t first;  //!< Row, or coordinate.
-  std::uint64_t count;
-
-  template <class Element>
-  [[nodiscard]] TERSUM_INLINE static row_block of(line_args<Element> const& args,
-                                                  std::uint64_t block)
-  {
-    line_record const& record =
-      record_of<&line_record::first_block>(args.records, args.totals.tensors, block);
-    bool const sorted         = record.sorted != 0;
-    std::uint64_t const each  = sorted ? record.block_rows() : line_record::block_coordinates;
-    std::uint64_t const first = (block - record.first_block) * each;
-    return {record, first, minimum(each, (sorted ? record.rows : record.columns) - first)};
-  }
-};
-
 //! @brief Copies rows of matrices to their places. Rows that fit pass through shared memory, so that global memory is read and written
 //! in its order.
 //! @tparam Back  From their places to the gradient.
@@ -289,12 +264,18 @@ struct move_rows_kernel : line_kernel<Element> {
     auto const& args          = this->args;
     row_block const block     = row_block::of(args, ctx.block_rank());
     line_record const& record = block.record;
-    Element* const gradient   = args.gradient + record.offset;
+    auto* const gradient      = args.gradient + record.offset;
     float* const sorted       = args.sorted + record.offset;
+    line_access access{ctx, args, record};
     if (record.sorted == 0) {
+      if constexpr (Back) { access.first_of_block(ctx, args, sorted + block.first, block.count); }
       for (std::uint64_t i = block.first + ctx.thread_rank(); i < block.first + block.count;
            i += ctx.block_threads()) {
-        move(ctx, sorted + i, gradient + i);
+        if constexpr (Back) {
+          access.write(ctx, gradient + i, ctx.load(sorted + i));
+        } else {
+          ctx.store(sorted + i, access.read(ctx, gradient + i));
+        }
       }
       return;
     }
@@ -310,7 +291,13 @@ struct move_rows_kernel : line_kernel<Element> {
     };
     if (columns > line_record::block_coordinates) {
       grid.each(block.count, columns, [&](std::uint64_t row, std::uint64_t column) {
-        move(ctx, place(row, column), source(row, ctx.load(across + column)));
+        std::uint32_t const from = ctx.load(across + column);
+        if constexpr (Back) {
+          auto* const to = source(row, from);
+          access.write(ctx, to, ctx.load(place(row, column)), block.first + row, from);
+        } else {
+          ctx.store(place(row, column), access.read(ctx, source(row, from)));
+        }
       });
       return;
     }
@@ -319,30 +306,21 @@ struct move_rows_kernel : line_kernel<Element> {
       if constexpr (Back) {
         ctx.store(kept + row * columns + ctx.load(across + column), ctx.load(place(row, column)));
       } else {
-        ctx.store(kept + row * columns + column, Context::value(ctx.load(source(row, column))));
+        ctx.store(kept + row * columns + column, access.read(ctx, source(row, column)));
       }
     });
     ctx.sync_block();
     grid.each(block.count, columns, [&](std::uint64_t row, std::uint64_t column) {
       if constexpr (Back) {
-        ctx.store(
-          source(row, column),
-          Context::template finite_element<Element>(ctx.load(kept + row * columns + column)));
+        access.write(ctx,
+                     source(row, column),
+                     ctx.load(kept + row * columns + column),
+                     block.first + row,
+                     column);
       } else {
         ctx.store(place(row, column), ctx.load(kept + row * columns + ctx.load(across + column)));
       }
     });
-  }
-
- private:
-  template <class Context>
-  TERSUM_BODY static void move(Context const& ctx, float* sorted, Element* own)
-  {
-    if constexpr (Back) {
-      ctx.store(own, Context::template finite_element<Element>(ctx.load(sorted)));
-    } else {
-      ctx.store(sorted, Context::value(ctx.load(own)));
-    }
   }
 };
 

@@ -10,6 +10,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/sort/detail/cpu_line_kernels.hpp>
+#include <tersum/sort/detail/cpu_line_units.hpp>
 #include <tersum/sort/detail/line_args.hpp>
 #include <tersum/sort/line_record.hpp>
 #include <tersum/types.hpp>
@@ -19,14 +20,6 @@
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-inline void raise(std::uint32_t& peak, std::int32_t bits) noexcept
-{
-  std::atomic_ref<std::uint32_t> const shared{peak};
-  auto const own     = static_cast<std::uint32_t>(bits);
-  std::uint32_t seen = shared.load(std::memory_order_relaxed);
-  while (seen < own && !shared.compare_exchange_weak(seen, own, std::memory_order_relaxed)) {}
-}
 
 //! @brief The peaks of all lines.
 template <class Element>
@@ -44,8 +37,14 @@ void find_peaks(int threads, instruction_set set, line_args<Element> const& args
         // Magnitudes as signed words, which vectors of every instruction set compare.
         std::int32_t columns[wide] = {};
         for (std::uint64_t row = band * deep; row < bottom; ++row) {
-          Element const* const from = args.gradient + r->offset + row * r->columns + left;
-          raise(peaks[row], raise_peaks(set, from, columns, width));
+          std::uint64_t const first = r->offset + row * r->columns + left;
+          if constexpr (line_units<Element>::scaled) {
+            float quotients[wide];
+            host_line_access{args, *r}.read(first, quotients, width);
+            raise(peaks[row], raise_peaks(set, +quotients, columns, width));
+          } else {
+            raise(peaks[row], raise_peaks(set, args.gradient + first, columns, width));
+          }
         }
         for (std::uint64_t i = 0; i < width; ++i) { raise(peaks[r->rows + left + i], columns[i]); }
       }

@@ -13,7 +13,9 @@
 #include <tersum/sort/detail/line_args.hpp>
 #include <tersum/status.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -24,9 +26,11 @@ struct measure_lines_work {
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
+    using measured = std::conditional_t<line_units<Element>::scaled, float, Element>;
+    if constexpr (line_units<Element>::scaled) { find_scales(threads, set, args); }
     find_peaks(threads, set, args);
     for (std::uint64_t line = 0; line < args.totals.lines; ++line) {
-      args.keys[line] = line_key<Element>(args.lines[line]);
+      args.keys[line] = line_key<measured>(args.lines[line]);
     }
     return {};
   }
@@ -34,6 +38,13 @@ struct measure_lines_work {
   template <class Executor>
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
+    if constexpr (line_units<Element>::scaled) {
+      if (status const s = exec.clear(args.largest, args.totals.tensors); !s.ok()) { return s; }
+      if (status const s = exec.run(find_scales_kernel<Element>{{args}}, args.totals.blocks);
+          !s.ok()) {
+        return s;
+      }
+    }
     if (args.totals.lines == 0) { return {}; }
     if (status const s = exec.clear(args.lines, args.totals.lines); !s.ok()) { return s; }
     if (status const s = exec.run(find_peaks_kernel<Element>{{args}}, args.totals.tiles); !s.ok()) {
@@ -43,6 +54,17 @@ struct measure_lines_work {
   }
 };
 
+//! Rows to their places, or back.
+template <int Strip, bool Back, class Element>
+void move_on_host(int threads, instruction_set set, line_args<Element> const& args)
+{
+  if constexpr (line_units<Element>::scaled) {
+    move_rows_in_units<Strip, Back>(threads, args);
+  } else {
+    move_rows<Strip, Back>(threads, set, args);
+  }
+}
+
 //! @brief The order of the agreed keys, and the gradient's matrices in it.
 template <int Strip, class Element>
 struct sort_work {
@@ -51,7 +73,7 @@ struct sort_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     order_all_lines(threads, args);
-    move_rows<Strip, false>(threads, set, args);
+    move_on_host<Strip, false>(threads, set, args);
     return {};
   }
 
@@ -82,7 +104,7 @@ struct restore_work {
 
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
-    move_rows<Strip, true>(threads, set, args);
+    move_on_host<Strip, true>(threads, set, args);
     return {};
   }
 
@@ -90,6 +112,25 @@ struct restore_work {
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
     return exec.run(move_rows_kernel<Strip, Element, true>{{args}}, args.totals.blocks);
+  }
+};
+
+//! @brief Makes all scales of a state zeros.
+template <class Scale>
+struct clear_scales_work {
+  Scale* scales;
+  std::uint64_t count;
+
+  [[nodiscard]] status on_host(int, instruction_set) const
+  {
+    std::fill_n(scales, count, Scale{});
+    return {};
+  }
+
+  template <class Executor>
+  [[nodiscard]] status on_blocks(Executor const& exec) const
+  {
+    return exec.clear(scales, count);
   }
 };
 
