@@ -15,6 +15,7 @@
 #include <tersum/feedback/difference_feedback.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/rotate/detail/rotation_of.hpp>
@@ -35,20 +36,24 @@ namespace tersum::inline v0 {
 //! Chunks begin where a tensor or a shard begins. The codes of a chunk are those of `two_shot_codec`.
 //!
 //! With `error_feedback` the owner of a shard adds what its codes lost to the next values. With `difference_feedback` codes
-//! are of the difference to what all ranks hold.
+//! are of the difference to what all ranks hold. In a metric both are divided by scales, which all ranks have of all coordinates;
+//! those that the library keeps follow what was decoded: values, or differences.
 //! @tparam Chunker    `fixed_chunks<C>`, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`.
 //! @tparam Feedback   `no_feedback`, `error_feedback` or `difference_feedback`.
+//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
           part_quantizer Quantizer,
-          feedback Feedback = no_feedback>
+          feedback Feedback = no_feedback,
+          metric Metric     = plain_metric>
 struct values_codec {
   using chunker_type   = Chunker;
   using rotator_type   = Rotator;
   using quantizer_type = Quantizer;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using agreement_kind = agreement::none;
   using payload_kind   = payload::published;
   using dither_type    = typename detail::dither_of<Quantizer>::type;
@@ -77,11 +82,17 @@ struct values_codec {
     !selecting_chunker<Chunker>,
     "tersum: values_codec takes fixed_chunks: how many bits a shard gets must not depend on the values");
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
+  static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
+  static_assert(
+    !has_factored<Metric>,
+    "tersum: boundaries of values_codec cut rows of matrices, whose scales it could not keep: use "
+    "given_diagonal or kept_diagonal");
 
   Chunker chunker{};
   Rotator rotator{};
   Quantizer quantizer{};
   Feedback feedback{};
+  Metric metric{};
 
   //! @brief How chunks on a level are encoded: there is one level.
   template <int Level>

@@ -14,6 +14,8 @@
 
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/exchange/check_state.hpp>
+#include <tersum/exchange/metric_scales.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
 
@@ -32,9 +34,9 @@ namespace {
 
 constexpr double epsilon = 0x1p-24;
 
-template <int Bits, int Size = 256, class Feedback = no_feedback>
+template <int Bits, int Size = 256, class Feedback = no_feedback, class Metric = plain_metric>
 using values_of =
-  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback, Metric>;
 
 template <class Codec, class ShardElement = float, class Element = ShardElement>
 using run_of = tests::values_run<tests::host_buffer, Codec, ShardElement, Element>;
@@ -120,6 +122,92 @@ void check_against_formulas(Codec const& codec,
   if (d > 0) { CHECK(wrong.report() == ""); }
 }
 
+// Scales that are powers of two only move what is rounded, so all that is decoded and kept is what it is of values that the caller
+// has divided. Some are zeros, some below the floor, those of a chunk all zeros.
+template <class Feedback>
+void compare_to_divided()
+{
+  constexpr std::size_t d = 1100, size = 256;
+  boundaries const cuts{0, 10, 300, 301, d};
+  using in_units = values_of<3, size, Feedback, given_diagonal>;
+  using plain    = values_of<3, size, Feedback>;
+  run_of<in_units> run{cpu_executor{}, {.codec = {}, .values = {d}, .world = 4, .cuts = cuts}};
+  run_of<plain> divided{cpu_executor{}, {.codec = {}, .values = {d}, .world = 4, .cuts = cuts}};
+  std::vector<float> scales(d), raised(d);
+  for (std::size_t i = 0; i < d; ++i) {
+    scales[i] = i % 7 == 0 ? 0.0f : std::ldexp(1.0f, -static_cast<int>(i * 13 % 12));
+  }
+  std::fill_n(scales.begin() + 301, size, 0.0f);
+  for (std::size_t owner = 0; owner < 4; ++owner) {
+    for (std::size_t first = cuts[owner]; first < cuts[owner + 1]; first += size) {
+      std::size_t const end = std::min<std::size_t>(first + size, cuts[owner + 1]);
+      float const largest   = *std::max_element(&scales[first], &scales[end - 1] + 1);
+      for (std::size_t i = first; i < end; ++i) {
+        raised[i] = largest == 0 ? 1.0f : std::max(scales[i], 0x1p-8f * largest);
+      }
+    }
+  }
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    auto const kept = metric_scales(run[rank].plan, run[rank].state);
+    std::copy(scales.begin(), scales.end(), kept.begin());
+  }
+  for (unsigned step = 0; step < 3; ++step) {
+    auto const values = tests::normal_gradients(1, d, 17 + step)[0];
+    auto in           = values;
+    for (std::size_t i = 0; i < d; ++i) { in[i] = values[i] * raised[i]; }
+    auto const out   = run.exchange(cpu_executor{}, in);
+    auto const want  = divided.exchange(cpu_executor{}, values);
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < d; ++i) { same += out[0][i] == want[0][i] * raised[i] ? 1u : 0u; }
+    CHECK(same == d);
+    for (auto const& of_rank : out) { CHECK(same_bits(of_rank, out[0])); }
+  }
+}
+
+// Scales that follow what was decoded, values or differences, said again in double.
+template <class Feedback>
+void check_kept_scales()
+{
+  constexpr std::size_t d = 1100, size = 256;
+  constexpr kept_diagonal metric{.prior = 4, .horizon = 6};
+  boundaries const cuts{0, 10, 300, 301, d};
+  using codec = values_of<3, size, Feedback, kept_diagonal>;
+  run_of<codec> run{cpu_executor{},
+                    {.codec = {.metric = metric}, .values = {d}, .world = 4, .cuts = cuts}};
+  std::vector<double> squares(d), held(d);
+  for (unsigned step = 0; step < 8; ++step) {
+    auto const out = run.exchange(cpu_executor{}, tests::normal_gradients(1, d, 17 + step)[0]);
+    std::vector<double> decoded(d);
+    for (std::size_t i = 0; i < d; ++i) {
+      decoded[i] = static_cast<double>(out[0][i]) - (codes_differences<codec> ? held[i] : 0.0);
+      held[i]    = static_cast<double>(out[0][i]);
+    }
+    for (std::size_t owner = 0; owner < 4; ++owner) {
+      for (std::size_t first = cuts[owner]; first < cuts[owner + 1]; first += size) {
+        std::size_t const end = std::min<std::size_t>(first + size, cuts[owner + 1]);
+        double energy         = 0;
+        for (std::size_t i = first; i < end; ++i) { energy += decoded[i] * decoded[i]; }
+        for (std::size_t i = first; i < end; ++i) {
+          double const n = std::min(step + 4.0, 6.0);
+          squares[i]     = step == 0 ? energy / static_cast<double>(end - first)
+                                     : squares[i] + (decoded[i] * decoded[i] - squares[i]) / n;
+        }
+      }
+    }
+    auto const scales = metric_scales(run[0].plan, run[0].state);
+    for (std::size_t rank = 1; rank < 4; ++rank) {
+      auto const others = metric_scales(run[rank].plan, run[rank].state);
+      CHECK(std::equal(scales.begin(), scales.end(), others.begin()));
+    }
+    double worst = 0;
+    for (std::size_t i = 0; i < d; ++i) {
+      worst = std::max(worst, std::abs(static_cast<double>(scales[i]) / std::sqrt(squares[i]) - 1));
+    }
+    // A step rounds some ten times; a difference of two held values is known to the last bits of these.
+    CHECK(worst < (step + 1) * (codes_differences<codec> ? 1e-4 : 1e-6));
+  }
+}
+
 // |values - held|^2 / |values|^2 after each of so many exchanges of the same values.
 template <class Codec, class Element>
 std::vector<double> errors_of(Codec const& codec, std::vector<float> const& in, int steps)
@@ -168,6 +256,19 @@ TEST_CASE(
   }
   check_against_formulas(values_of<4, 1024, difference_feedback>{}, 9001, 5);
   check_against_formulas(codec{}, 1000, 6, {0, 0, 512, 512, 600, 601, 1000});
+}
+
+TEST_CASE("[values] in a metric what is decoded is a multiple of what is decoded of divided values")
+{
+  compare_to_divided<no_feedback>();
+  compare_to_divided<error_feedback>();
+  compare_to_divided<difference_feedback>();
+}
+
+TEST_CASE("[values] the library keeps the root of the mean square of what all ranks decoded")
+{
+  check_kept_scales<no_feedback>();
+  check_kept_scales<difference_feedback>();
 }
 
 TEST_CASE(

@@ -54,6 +54,25 @@ void compile_streams_in_metric()
     &detail::exchange_kernel<detail::fill_in_metric_kernel<factored, false>, factored, float>);
 }
 
+void compile_values_in_metric()
+{
+  using kept       = values_codec<fixed_chunks<1024>,
+                            partial_hadamard<1024>,
+                            lloyd_max<2>,
+                            error_feedback,
+                            kept_diagonal>;
+  using difference = values_codec<fixed_chunks<1024>,
+                                  partial_hadamard<1024>,
+                                  lloyd_max<2>,
+                                  difference_feedback,
+                                  given_diagonal>;
+  compile(&detail::exchange_kernel<detail::publish_kernel<false>, kept, float>,
+          &detail::exchange_kernel<detail::publish_kernel<true>, kept, float>,
+          &detail::exchange_kernel<detail::keep_published_kernel<false>, kept, float>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<false>, kept, float>,
+          &detail::chunk_kernel<detail::decode_parts_kernel<false>, difference, float>);
+}
+
 void compile_metric()
 {
   using two_shot = codec_of<presets::metric_2>;

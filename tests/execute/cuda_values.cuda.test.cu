@@ -74,4 +74,13 @@ TEST_CASE("[cuda_executor] values equal the CPU executor")
   {
     compare_values<float, tersum::bfloat16>(presets::differences_4);
   }
+  SUBCASE("with feedback in a metric")
+  {
+    using codec = values_codec<fixed_chunks<512>,
+                               partial_hadamard<512>,
+                               lloyd_max<3>,
+                               error_feedback,
+                               kept_diagonal>;
+    compare_values<float, float>(codec{});
+  }
 }

@@ -10,6 +10,7 @@
 
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/feedback/kept_in.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
@@ -40,9 +41,9 @@ void compare_values(Codec const& codec)
   });
 }
 
-template <int Size, int Bits, class Feedback = no_feedback>
+template <int Size, int Bits, class Feedback = no_feedback, class Metric = plain_metric>
 using values_of =
-  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback>;
+  values_codec<fixed_chunks<Size>, partial_hadamard<Size>, lloyd_max<Bits>, Feedback, Metric>;
 
 TEST_CASE("[kernels] values")
 {
@@ -59,6 +60,15 @@ TEST_CASE("[kernels] values")
   SUBCASE("2048, 1 bit, differences of float in half")
   {
     compare_values<float, half>(values_of<2048, 1, difference_feedback>{});
+  }
+  SUBCASE("512, 3 bits, with feedback, in a metric")
+  {
+    compare_values<float, float>(values_of<512, 3, error_feedback, kept_diagonal>{});
+  }
+  SUBCASE("1024, 2 bits, differences of float in half, in a metric")
+  {
+    compare_values<float, half>(
+      values_of<1024, 2, difference_feedback, kept_diagonal_in<bfloat16>>{});
   }
   SUBCASE("halves of bfloat16 in float") { compare_values<bfloat16, float>(presets::values_half); }
   SUBCASE("blocks with scales of their own, differences")

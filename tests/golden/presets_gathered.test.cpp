@@ -129,4 +129,11 @@ TEST_CASE("[golden] exchanges of values are what they were")
   CHECK(digest_values<std::remove_cv_t<decltype(presets::values_half)>, bfloat16>(
           presets::values_half, {0, 500, 501, 9001}) ==
         digests{0x97a7d548caa5080b, 0x7cdd00f854f37fee});
+  using in_metric = values_codec<fixed_chunks<256>,
+                                 partial_hadamard<256>,
+                                 lloyd_max<3>,
+                                 error_feedback,
+                                 kept_diagonal>;
+  CHECK(digest_values<in_metric, float>(in_metric{}, {0, 500, 501, 9001}) ==
+        digests{0xe6c30946bc0e4cca, 0x2e1cc95adaa2b86f});
 }

@@ -156,6 +156,7 @@ struct values_counts : shard_counts<Codec> {
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<shard_record>(section::shards, this->ranks_of()),
                         holds<chunk_entry>(section::table, this->chunks()),
+                        this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
                         holds<residual_element<Codec>>(section::residual, made ? residuals() : 0)};
   }

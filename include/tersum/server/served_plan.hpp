@@ -49,6 +49,8 @@ class served_plan {
   static_assert(!codes_differences<Up> && !codes_differences<Down>,
                 "tersum: a parameter server keeps what codes lost, not what workers hold: "
                 "difference_feedback is for all_gather_values");
+  static_assert(!in_metric<Up> && !in_metric<Down>,
+                "tersum: a parameter server holds no scales of a metric: use plain_metric");
 
  public:
   //! @param up       Codec of pushes.

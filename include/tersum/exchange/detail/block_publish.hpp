@@ -9,6 +9,7 @@
 #include <tersum/block/block_load.hpp>
 #include <tersum/exchange/detail/block_cast.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
+#include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_parts.hpp>
 #include <tersum/exchange/detail/block_residuals.hpp>
@@ -113,6 +114,15 @@ TERSUM_BODY void load_published(own_part<Codec, Element, Context> const& own, fl
   }
 }
 
+//! @brief Its place among the values of all ranks, where scales of a metric lie.
+template <class Codec, class Element, class Context>
+[[nodiscard]] TERSUM_BODY own_chunk<Codec> in_values(own_part<Codec, Element, Context> const& own)
+{
+  own_chunk<Codec> mine = own.mine;
+  if constexpr (in_metric<Codec>) { mine.offset += own.args.parts.begin; }
+  return mine;
+}
+
 //! @brief Encodes this rank's shard to its part.
 template <bool InRows, class Codec, class Element, class Context>
 TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> const& args)
@@ -122,6 +132,7 @@ TERSUM_BODY void publish_part(Context const& ctx, exchange_args<Codec, Element> 
   if (all_idle(ctx, own.mine)) { return; }
   float v[32];
   load_published<InRows>(own, v);
+  divide_by_scales<true, InRows>(ctx, args, in_values(own), v);
   own.to_wire(v);
   own.template encode<typename Codec::dither_type>(
     v, key_of(args), 1.0f, own.part_of(args.parts.gathered, args.rank));
@@ -138,6 +149,7 @@ TERSUM_BODY void keep_published(Context const& ctx, exchange_args<Codec, Element
   float v[32]                     = {};
   own.add(part, 1.0f, v);
   own.rotate_back(v);
+  multiply_by_scales<true, InRows>(ctx, args, in_values(own), v);
   float given[32];
   load_published<InRows>(own, given);
   own.mine.active  = own.mine.active && is_finite(own.scale_in(part));

@@ -303,13 +303,14 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     } else if (!moves) {
       return;
     }
+    leave_metric<Edge>(ctx, args, own.mine, v);
     add_held<Edge>(ctx, args, own.mine, v);
   } else if (!(scale > 0.0f)) {
     // The chunk has not travelled: zeros, or NaN if a gradient was not finite.
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::multiply(0.0f, scale); }
   }
-  leave_metric<Edge>(ctx, args, own.mine, v);
+  if constexpr (!codes_differences<Codec>) { leave_metric<Edge>(ctx, args, own.mine, v); }
   store_row<Edge>(ctx, args.gradient, own.mine, own.storage, v);
 }
 

@@ -317,6 +317,9 @@ class launch_list {
       aligned = aligned && moves(args_.gradient);
       if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
       if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
+      if constexpr (in_metric<Codec>) {
+        aligned = aligned && moves(args_.metric.scales + args_.parts.begin);
+      }
     });
     return aligned;
   }

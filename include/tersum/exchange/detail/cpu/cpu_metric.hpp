@@ -42,6 +42,9 @@ class cpu_metric_chunks : public cpu_chunks<Codec, Element> {
     multiply_by_scales(set_, values, scales, least_scale_of(scales, length), values, length);
   }
 
+  // The same of what was decoded, which scales that the library keeps follow.
+  void leave_metric_in_place(std::uint64_t chunk, float (&values)[extent(size)]) const;
+
   // Decodes a chunk to the gradient, in its units again, where `decode_to(to)` writes all values of the chunk in those of the
   // metric, to floats or by `multiplied`. Scales that the library keeps follow the values.
   template <class Decode>
@@ -101,6 +104,21 @@ void cpu_metric_chunks<Codec, Element>::leave_metric(std::uint64_t chunk,
     decode_to(static_cast<float*>(values));
     multiply_by_scales(set_, values, scales, least, to, entry.length);
     if (keeps) { keep_scales(chunk, values, largest, least); }
+  }
+}
+
+template <class Codec, class Element>
+void cpu_metric_chunks<Codec, Element>::leave_metric_in_place(std::uint64_t chunk,
+                                                              float (&values)[extent(size)]) const
+{
+  alignas(64) float decoded[extent(size)];
+  std::copy_n(values, size, decoded);
+  to_own_units(chunk, values);
+  if constexpr (keeps_metric<Codec>) {
+    auto const* const scales = args_.metric.scales + args_.table[chunk].offset;
+    float const largest      = largest_of(set_, scales, args_.table[chunk].length);
+    float const least        = least_scale(host_group{}, args_.codec.metric, largest);
+    if (!step_is_poisoned(args_)) { keep_scales(chunk, decoded, largest, least); }
   }
 }
 

@@ -44,7 +44,6 @@ class cpu_published : cpu_part_chunks<Codec, Element> {
   using base::keep_lost;
   using base::size;
   using base::threads_;
-  using base::to_rows;
 
   //! The values of a chunk of the own shard as they are encoded, with zeros where it has none.
   void load_published(chunk_entry const& entry, float (&values)[extent(size)]) const;
@@ -93,12 +92,15 @@ void cpu_published<Codec, Element>::publish() const
     alignas(64) float values[extent(size)];
     alignas(64) float rows[size];
     load_published(entry, values);
-    to_rows(chunk, static_cast<float const*>(values), rows);
+    this->with_values(chunk, static_cast<float const*>(values), [&](auto from) {
+      this->to_rows(chunk, from, rows);
+    });
     this->template quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, own);
     if constexpr (feeds_back<Codec>) {
       if (!is_finite(bits_float(own[map.scale_word(place.index)]))) { return; }
       alignas(64) float sent[size];
       estimate(map, place, chunk, own, 1.0f, +sent);
+      if constexpr (in_metric<Codec>) { this->to_own_units(chunk, sent); }
       auto* const residual = args_.residual + (entry.offset - args_.parts.begin);
       keep_lost(chunk, values, sent, entry.length, residual);
     }

@@ -158,6 +158,7 @@ void cpu_two_shot<Codec, Element>::decode() const
       if (!(scale > 0.0f && is_finite(scale))) { return; }
       alignas(64) float added[size];
       this->estimate(map, place, chunk, words, 1.0f, +added);
+      if constexpr (in_metric<Codec>) { this->leave_metric_in_place(chunk, added); }
       for (std::uint32_t i = 0; i < entry.length; ++i) {
         to[i] = finite_from_float<Element>(host_group::add(to_float(to[i]), added[i]));
       }
