@@ -117,7 +117,7 @@ class bench {
       ("," + o_.only + ",").find(std::string(",") + name + ",") != std::string::npos;
     if (!wanted && std::strcmp(name, "fp16") != 0) { return; }
     if (o_.cores > 0) {
-      if constexpr (!sharding<Codec>) {  // the model has no reduce-scatters
+      if constexpr (!ending_in_shards<Codec>) {  // the model has no reduce-scatters
         for (std::size_t const size : o_.sizes) {
           mean_.resize(size);
           predict(name, codec, 1);
@@ -138,8 +138,9 @@ class bench {
     shape<Codec> const tensors(o_.coordinates);
     auto const plan = codec.plan(tensors.get(), {.size = ranks_});
     // What is gathered goes whole to every other rank; shards travel one way.
-    double const share =
-      gathering<Codec> ? ranks_ - 1.0 : (sharding<Codec> ? 1.0 : 2.0) * (ranks_ - 1) / ranks_;
+    double const share  = gathering<Codec>
+                            ? ranks_ - 1.0
+                            : (ending_in_shards<Codec> ? 1.0 : 2.0) * (ranks_ - 1) / ranks_;
     double const theory = o_.megabits > 0 ? share * 8e-3 * static_cast<double>(plan.wire_bytes()) /
                                               (o_.megabits * goodput)
                                           : 0;
@@ -191,7 +192,7 @@ class bench {
 
   template <class Codec>
   struct piece {
-    //! @param ends  Of a sharded codec: where the ranks' shards of this piece begin, and the last one ends.
+    //! @param ends  Of a codec of shards: where the ranks' shards of this piece begin, and the last one ends.
     piece(Codec const& codec,
           std::span<float> part,
           bench const& b,
@@ -205,7 +206,7 @@ class bench {
 
     tersum::plan<Codec> plan_of(Codec const& codec, world const& ranks) const
     {
-      if constexpr (sharding<Codec>) {
+      if constexpr (ending_in_shards<Codec>) {
         return codec.plan(tensors.get(), ranks, boundaries);
       } else {
         return codec.plan(tensors.get(), ranks);
@@ -225,7 +226,7 @@ class bench {
         turn.lock();
         return outcome;
       };
-      if constexpr (sharding<Codec>) {
+      if constexpr (ending_in_shards<Codec>) {
         shard.resize(plan.shard_size());
         return reduce_scatter_mean(
           exec, plan, mean, shard, bytes(state), bytes(workspace), in_turns);
@@ -262,7 +263,7 @@ class bench {
       require(agree_on(*lanes_[0], made.plan, k));
       require(initialize(cpu_executor{}, made.plan, made.bytes(made.state), k));
     };
-    if (!sharding<Codec> || count == 1) {
+    if (!ending_in_shards<Codec> || count == 1) {
       for (std::size_t k = 0; k < count; ++k) {
         add(cut_of(mean_.size(), k, count), cut_of(mean_.size(), k + 1, count), {});
       }
@@ -484,7 +485,9 @@ class bench {
   }
 
   template <class Codec>
-  requires(!sharding<Codec>) void predict(char const* name, Codec const& codec, std::size_t count)
+  requires(!ending_in_shards<Codec>) void predict(char const* name,
+                                                  Codec const& codec,
+                                                  std::size_t count)
   {
     constexpr bool in_wire = best_schedule<Codec>() == schedule::automatic;
     auto pieces            = cut(codec, count);

@@ -61,7 +61,7 @@ struct exchange_call {
       return encode(exec, plan, gradient, state, workspace);
     } else if constexpr (Part == tersum::exchange_part::recompress) {
       return recompress(exec, plan, gradient, state, workspace);
-    } else if constexpr (tersum::sharding<Codec>) {
+    } else if constexpr (tersum::ending_in_shards<Codec>) {
       auto const shard = gradient.subspan(plan.shard_begin(plan.ranks().rank), plan.shard_size());
       return decode_shard(exec, plan, shard, state, workspace);
     } else {
@@ -87,6 +87,75 @@ struct sorting_call : exchange_call<Part, Codec> {
     }
   }
 };
+
+//! @brief Adds up the parts that ranks have sent of this rank's shard, in their order: a reduce-scatter is an all-to-all, whose parts
+//! arrive behind the codec's own workspace, and this call.
+template <class Codec>
+struct adding_call {
+  static constexpr auto part = tersum::exchange_part::recompress;
+
+  tersum::plan<Codec> const& plan;
+  std::span<std::byte> workspace;
+
+  [[nodiscard]] static std::size_t received_offset(tersum::plan<Codec> const& plan)
+  {
+    return (plan.workspace_bytes() + 15) / 16 * 16;
+  }
+
+  //! Of the whole workspace.
+  [[nodiscard]] static std::size_t bytes(tersum::plan<Codec> const& plan)
+  {
+    auto const [ranks, rank] = plan.ranks();
+    if (!plan.check().ok()) { return 0; }
+    return received_offset(plan) +
+           static_cast<std::size_t>(ranks) * plan.part_words(rank) * sizeof(std::uint32_t);
+  }
+
+  //! The all-to-all before.
+  [[nodiscard]] auto moved() const
+  {
+    using counts = typename Codec::counts_type;
+    return tersum::shards_wire_of<std::uint32_t, counts>{
+      .sent     = reinterpret_cast<std::uint32_t const*>(summed_wire(plan, workspace).data),
+      .received = reinterpret_cast<std::uint32_t*>(workspace.data() + received_offset(plan)),
+      .count    = plan.payload_bytes() / sizeof(std::uint32_t),
+      .ranks    = plan.ranks().size,
+      .parts    = plan};
+  }
+
+  template <class Executor>
+  [[nodiscard]] tersum::status operator()(Executor const& exec) const
+  {
+    auto const wire        = summed_wire(plan, workspace);
+    using op               = typename decltype(wire)::op_type;
+    auto const* received   = reinterpret_cast<typename op::element const*>(moved().received);
+    std::size_t const each = wire.size(plan.ranks().rank);
+    if (each == 0) { return {}; }
+    if (wire.ranks == 1) { return exec.copy(wire.sum, received, each); }
+    auto const* left = received;
+    for (int rank = 1; rank < wire.ranks; ++rank) {
+      received += each;
+      if (auto const s = exec.reduce(op{}, wire.sum, left, received, each); !s.ok()) { return s; }
+      left = wire.sum;
+    }
+    return {};
+  }
+};
+
+//! @brief Calls visit with the all-to-all and the call that the round is. (It depends on the round, so that compilers do not look at it
+//! for codecs without.)
+template <class Round, class Codec, class Visit>
+void visit_sums(Round,
+                tersum::plan<Codec> const& plan,
+                std::span<std::byte> workspace,
+                Visit& visit)
+{
+  adding_call<Codec> const sum{plan, workspace};
+  auto const parts = sum.moved();
+  if (parts.count == 0) { return; }
+  visit(parts);
+  visit(sum);
+}
 
 //! @brief Calls visit with each step of an exchange in order: an `exchange_call`, or a wire that has elements. A round of
 //! factors that are exchanged by a codec of their own is the steps of that one; so is what comes after sorting.
@@ -130,7 +199,9 @@ void for_each_step(tersum::plan<Codec> const& plan,
   } else {
     std::optional<tersum::exchange_part> last;
     static_cast<void>(walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) {
-      if constexpr (tersum::is_round<Entry>) {
+      if constexpr (std::is_same_v<Entry, tersum::rounds::sum_shards>) {
+        visit_sums(entry, plan, workspace, visit);
+      } else if constexpr (tersum::is_round<Entry>) {
         auto const wire = wire_of(entry, plan, workspace);
         if (wire.count > 0) { visit(wire); }
       } else if (last != Entry::part) {
@@ -267,7 +338,7 @@ class codec_of final : public any_codec {
   [[nodiscard]] std::size_t state_bytes() const override { return plan_.state_bytes(); }
   [[nodiscard]] std::size_t workspace_bytes() const override
   {
-    return element_ == TERSUM_FLOAT ? plan_.workspace_bytes()
+    return element_ == TERSUM_FLOAT ? codec_workspace_bytes()
                                     : floats_offset() + plan_.coordinates() * sizeof(float);
   }
   [[nodiscard]] std::size_t residual_offset() const override
@@ -299,7 +370,7 @@ class codec_of final : public any_codec {
   [[nodiscard]] std::uint64_t coordinates() const override { return plan_.coordinates(); }
   [[nodiscard]] std::uint64_t shard_begin() const override
   {
-    if constexpr (tersum::sharding<Codec>) {
+    if constexpr (tersum::ending_in_shards<Codec>) {
       return plan_.shard_begin(plan_.ranks().rank);
     } else {
       return 0;
@@ -307,7 +378,7 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] std::uint64_t shard_size() const override
   {
-    if constexpr (tersum::sharding<Codec>) {
+    if constexpr (tersum::ending_in_shards<Codec>) {
       return plan_.shard_size();
     } else {
       return plan_.coordinates();
@@ -315,7 +386,7 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] part_place part(std::size_t index, int rank) const override
   {
-    if constexpr (tersum::sharding<Codec>) {
+    if constexpr (tersum::ending_in_shards<Codec>) {
       constexpr std::size_t word = sizeof(std::uint32_t);
       return {steps_[index].offset + plan_.part_word(rank) * word, plan_.part_words(rank) * word};
     } else {
@@ -404,7 +475,7 @@ class codec_of final : public any_codec {
   {
     if (options.boundaries == nullptr || options.world < 1) { return {}; }
     return {options.boundaries,
-            options.boundaries + (tersum::sharding<Codec> ? options.world + 1 : 2)};
+            options.boundaries + (tersum::ending_in_shards<Codec> ? options.world + 1 : 2)};
   }
 
   //! Of the tensors and boundaries that this codec keeps.
@@ -415,7 +486,7 @@ class codec_of final : public any_codec {
                                 .bypass_below   = options.bypass_below,
                                 .bypass_vectors = options.bypass_vectors != 0};
     tersum::world const ranks{.size = options.world, .rank = options.rank};
-    if constexpr (tersum::sharding<Codec>) {
+    if constexpr (tersum::ending_in_shards<Codec>) {
       return codec.plan(layout, ranks, boundaries_);
     } else if (!boundaries_.empty()) {
       return codec.plan(layout.part(boundaries_[0], boundaries_[1]), ranks);
@@ -444,10 +515,20 @@ class codec_of final : public any_codec {
     return {base, plan_.state_bytes()};
   }
 
+  //! What the codec's own steps use.
+  [[nodiscard]] std::size_t codec_workspace_bytes() const
+  {
+    if constexpr (tersum::summing<Codec>) {
+      return adding_call<Codec>::bytes(plan_);
+    } else {
+      return plan_.workspace_bytes();
+    }
+  }
+
   //! Where the gradient's floats lie in the workspace, if it has other elements.
   [[nodiscard]] std::size_t floats_offset() const
   {
-    return (plan_.workspace_bytes() + 15) / 16 * 16;
+    return (codec_workspace_bytes() + 15) / 16 * 16;
   }
 
   template <class Executor>
@@ -483,7 +564,7 @@ class codec_of final : public any_codec {
       }
     }
     arrays inner    = memory;
-    inner.workspace = memory.workspace.first(plan_.workspace_bytes());
+    inner.workspace = memory.workspace.first(codec_workspace_bytes());
     if (auto const s = perform(exec, index, inner, floats); !s.ok()) { return s; }
     if (index + 1 < steps_.size()) { return {}; }
     // Under sharded codecs the rest of the gradient stays as it was.

@@ -46,6 +46,7 @@ template <class Visitor>
 void for_each_sharded_preset(Visitor visit)
 {
   visit("sharded_4", "a reduce-scatter", tersum::presets::sharded_4);
+  visit("summed_shards_sat4", "one that adds codes", tersum::presets::summed_shards_sat4);
 }
 
 #else
@@ -66,6 +67,7 @@ void for_each_sharded_preset(Visitor visit)
 {
   examples::for_each_sharded_preset(visit);
   examples::for_each_other_sharded_preset(visit);
+  examples::for_each_summed_shards_preset(visit);
 }
 
 #endif

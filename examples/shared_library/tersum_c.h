@@ -14,7 +14,7 @@
  *          else:                        your collective on the workspace, as the step says
  *
  *  An exchange is a list of steps: calls of this library, and rounds in which ranks meet. After the last one the gradient
- *  is the mean over the ranks, with the same bits on all of them. Presets sharded_* are for reduce-scatters: there each rank
+ *  is the mean over the ranks, with the same bits on all of them. Presets sharded_* and summed_shards_* are for reduce-scatters: there each rank
  *  gets the mean of its own shard, in its place in the gradient, and the rest stays as it was. The calls have the names of the library's own: measure,
  *  encode, recompress, decode.
  *
@@ -115,7 +115,7 @@ typedef struct tersum_options {
   size_t tensor_count;
   uint64_t bypass_below; /**< Tensors of fewer coordinates are summed uncompressed. */
   int bypass_vectors;    /**< Whether tensors of one row or one column are; 1 by default. */
-  uint64_t const* boundaries; /**< Of presets sharded_*: world + 1 ascending coordinates, from 0 to `coordinates`, between which
+  uint64_t const* boundaries; /**< Of presets sharded_* and summed_shards_*: world + 1 ascending coordinates, from 0 to `coordinates`, between which
                                    the ranks' shards lie; copied. NULL: equal parts. Of other presets: two, between which the
                                    part lies that is exchanged, such as the shard of a rank: the gradient is this part, of
                                    whose pieces of tensors those bypass that would bypass whole. NULL: all. */
@@ -131,7 +131,7 @@ typedef struct tersum_options {
   int by_tensor;         /**< Whether they count in units of each tensor's; 0 (default): the preset's. */
 } tersum_options;
 
-/** One entry of an exchange. Offsets are bytes from the begin of the workspace; under sharded_* they depend on the rank. */
+/** One entry of an exchange. Offsets are bytes from the begin of the workspace; of presets of shards they depend on the rank. */
 typedef struct tersum_step {
   int kind;
   int element;            /**< Of rounds: the type of an element, which a transport must not cut. */
@@ -190,7 +190,7 @@ TERSUM_C_API size_t tersum_step_count(tersum_codec const* codec);
 TERSUM_C_API int tersum_get_step(tersum_codec const* codec, size_t index, tersum_step* step);
 /** Of step `index`, a TERSUM_SHARDS: where the part lies in the workspace that this rank sends to `rank`. */
 TERSUM_C_API int tersum_get_part(tersum_codec const* codec, size_t index, int rank, size_t* offset, size_t* bytes);
-/** The coordinates that this rank gets the mean of: all, but under sharded_*. */
+/** The coordinates that this rank gets the mean of: all, but of presets of shards. */
 TERSUM_C_API uint64_t tersum_shard_begin(tersum_codec const* codec);
 TERSUM_C_API uint64_t tersum_shard_size(tersum_codec const* codec);
 /** @} */
@@ -202,7 +202,8 @@ TERSUM_C_API int tersum_initialize(tersum_codec const* codec, void* state, uint6
 /** Does step `index`, which is a TERSUM_CALL. The gradient must not change between the first step and the last. */
 TERSUM_C_API int tersum_run(tersum_codec const* codec, size_t index, void* gradient, void* state, void* workspace, void* stream);
 /** The calls by name: each does the step of this name. Low-rank presets whose factors travel in codes have several of
- *  each, and are refused: use `tersum_run`. `tersum_recompress` exists where there is a TERSUM_SCATTER. */
+ *  each, and are refused: use `tersum_run`. `tersum_recompress` exists where there is a TERSUM_SCATTER, and under
+ *  summed_shards_*, where it adds up what a TERSUM_SHARDS has brought. */
 TERSUM_C_API int tersum_measure(tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream);
 TERSUM_C_API int tersum_encode(tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream);
 TERSUM_C_API int tersum_recompress(tersum_codec const* codec, void* gradient, void* state, void* workspace, void* stream);

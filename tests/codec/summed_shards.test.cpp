@@ -15,6 +15,7 @@
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/headroom.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/sharded_presets.hpp>
 
 #include <algorithm>
@@ -82,6 +83,9 @@ class reference {
                         std::as_writable_bytes(std::span{states_.back()}),
                         std::as_writable_bytes(std::span{workspaces_.back()})});
       REQUIRE(initialize(cpu_executor{}, plan, ranks_.back().state, 77) == status{});
+      if constexpr (in_metric<Codec>) {
+        tests::write_scales(metric_scales(plan, ranks_.back().state));
+      }
     }
   }
 
@@ -174,6 +178,62 @@ TEST_CASE("[summed shards] a shard has the bits of an all-reduce of tensors that
                                         stochastic_quantizer<4>,
                                         widening_sum<4, 16>>;
   equals_all_reduce(unrotated{}, 1000, uneven);
+  using in_metric = summed_shards_codec<fixed_chunks<256>,
+                                        tensor_core_hadamard<256>,
+                                        rms_range<tracked_correlation>,
+                                        stochastic_quantizer<8>,
+                                        saturating_sum<8>,
+                                        error_feedback,
+                                        given_diagonal>;
+  equals_all_reduce(in_metric{}, 1000, uneven);
+}
+
+TEST_CASE("[summed shards] slices of the shards, each an exchange of its own, make up the shards")
+{
+  // As docs/transports.md cuts them. Codes that depend on nothing but their chunk have the bits of the whole shards.
+  using codec         = summed_shards_codec<fixed_chunks<128>,
+                                    no_rotation,
+                                    absmax_range<no_headroom>,
+                                    nearest_quantizer<4>,
+                                    widening_sum<4, 16>>;
+  layout const bucket = tests::odd_bucket().gradient();
+  auto const d        = static_cast<std::size_t>(bucket.coordinates);
+  boundaries const cuts{0, 1025, 1025, d};
+  auto const in = tests::normal_gradients(3, d, 17);
+  run_of<codec> whole{cpu_executor{}, {.gradient = bucket, .world = 3, .cuts = cuts}};
+  auto const want       = whole.exchange(cpu_executor{}, in);
+  std::size_t exchanges = 0;
+  for (std::size_t owner = 0; owner < 3; ++owner) {
+    // A slice ends where a tensor does, or after whole chunks, so that chunks are those of the whole.
+    std::vector<float> all;
+    std::uint64_t begin = cuts[owner];
+    while (begin < cuts[owner + 1]) {
+      std::uint64_t end = begin + 256;
+      for (tensor const& t : bucket.tensors) {
+        if (begin >= t.offset && begin < t.offset + t.size()) {
+          end = std::min(end, t.offset + t.size());
+        }
+      }
+      end = std::min<std::uint64_t>(end, cuts[owner + 1]);
+      std::vector<std::vector<float>> slice;
+      for (auto const& of_rank : in) {
+        slice.emplace_back(of_rank.begin() + static_cast<std::ptrdiff_t>(begin),
+                           of_rank.begin() + static_cast<std::ptrdiff_t>(end));
+      }
+      boundaries ends(4, end - begin);
+      std::fill_n(ends.begin(), owner + 1, 0u);
+      layout const part = bucket.part(begin, end);
+      run_of<codec> run{cpu_executor{}, {.gradient = part, .world = 3, .cuts = ends}};
+      auto const out = run.exchange(cpu_executor{}, slice);
+      REQUIRE(out[owner].size() == end - begin);
+      all.insert(all.end(), out[owner].begin(), out[owner].end());
+      begin = end;
+      ++exchanges;
+    }
+    REQUIRE(all.size() == want[owner].size());
+    CHECK(std::equal(all.begin(), all.end(), want[owner].begin()));
+  }
+  CHECK(exchanges > 8);
 }
 
 TEST_CASE("[summed shards] without boundaries shards are equal parts, written as any element")

@@ -124,7 +124,7 @@ def presets(rank, world, folder):
     shapes = [((60, 256), True, None), ((33,), True, None), ((7, 300), False, None), ((4, 5, 100), True, 2.0)]
     size = 60 * 256 + 33 + 2100 + 2000
     for name in tersum_torch.presets():
-        if name.startswith("sharded_"):
+        if name.startswith(("sharded_", "summed_shards_")):
             continue
         for dtype in (torch.float32, torch.bfloat16, torch.float16):
             if dtype != torch.float32 and name not in ("fp16", "rotated_sat4", "allocated_2_ef", "two_shot_4"):
@@ -162,9 +162,11 @@ def presets(rank, world, folder):
 
 
 def shards(rank, world, folder):
-    """Presets of reduce-scatters: each rank has the mean of its shard, after one encoding, whose distortion is .0095."""
-    for dtype in (torch.float32, torch.bfloat16):
-        exchange = tersum_torch.Exchange("sharded_4_ef", [((20001,), True, None)], dtype, "cpu", dist.group.WORLD, seed=9,
+    """Presets of reduce-scatters: each rank has the mean of its shard, after one encoding, whose distortion is .0095; of codes that are
+    summed with the error of an all-reduce of such codes."""
+    for name, dtype in (("sharded_4_ef", torch.float32), ("sharded_4_ef", torch.bfloat16),
+                        ("summed_shards_sat4", torch.float32), ("summed_shards_sat4", torch.bfloat16)):
+        exchange = tersum_torch.Exchange(name, [((20001,), True, None)], dtype, "cpu", dist.group.WORLD, seed=9,
                                          whole=True)
         exchange.agree()
         gradients = [torch.randn(20001, generator=torch.Generator().manual_seed(k)).to(dtype) for k in range(world)]
@@ -172,7 +174,15 @@ def shards(rank, world, folder):
         exchange(values)
         mean = torch.stack([g.double() for g in gradients]).mean(0)[part]
         error = float(((values[part].double() - mean) ** 2).sum() / (mean ** 2).sum())
-        assert error < 1.3 * 0.0095 + 2.0 ** -14, error
+        expected = 0.0095
+        if name == "summed_shards_sat4":
+            whole = tersum_torch.Exchange("rotated_sat4", [((20001,), True, None)], dtype, "cpu", dist.group.WORLD, seed=9,
+                                          whole=True)
+            total = gradients[rank].clone()
+            whole(total)
+            expected = float(((total[part].double() - mean) ** 2).sum() / (mean ** 2).sum())
+            assert error > 0.7 * expected, f"{name}: {error}"
+        assert error < 1.3 * expected + 2.0 ** -14, f"{name}: {error}"
         values[part] = gradients[rank][part]
         assert torch.equal(values, gradients[rank]), "what is not in the shard has changed"
         refuses_damage(exchange.save(), exchange.load, exchange.check_saved, tersum_torch.exchange.check_saved)

@@ -246,7 +246,7 @@ static void check_shards(char const* preset)
     CHECK(tersum_shard_size(ranks[k].codec) == boundaries[k + 1] - boundaries[k]);
   }
   exchange(ranks, 0);
-  double lost = 0, energies = 0;
+  double lost = 0, energies = 0, kept = 0;
   for (int k = 0; k < RANKS; ++k) {
     for (size_t i = 0; i < D; ++i) {
       if (i < boundaries[k] || i >= boundaries[k + 1]) {
@@ -257,14 +257,21 @@ static void check_shards(char const* preset)
       double mean = 0;
       for (int of = 0; of < RANKS; ++of) { mean += coordinate(of, 0, i) / (double)RANKS; }
       lost += (mean - ranks[k].gradient[i]) * (mean - ranks[k].gradient[i]);
+      kept += mean * mean;
       for (int of = 0; of < RANKS; ++of) { energies += coordinate(of, 0, i) * coordinate(of, 0, i); }
     }
   }
   double const distortions[] = {0, .3634, .1175, .03454, .009497, 0, 0, 0, 5e-5};
   /* Halves have 11 bits: their errors have a mean square of at most a third of 2^-22 of that of the values. */
   int const in_halves = strcmp(preset, "sharded_half") == 0;
-  double const d      = in_halves ? 1.0 / (3 << 22) : distortions[preset[strlen("sharded_")] - '0'];
-  CHECK(lost <= 1.1 * d / (1 - d) * energies / (RANKS * RANKS));
+  if (strncmp(preset, "summed_shards_", 14) == 0) {
+    /* Of codes that saturate in the sum of independent ranks .07 is lost by the library's tables, with 4 bits. */
+    CHECK(lost > 0);
+    CHECK(lost <= .12 * kept);
+  } else {
+    double const d = in_halves ? 1.0 / (3 << 22) : distortions[preset[strlen("sharded_")] - '0'];
+    CHECK(lost <= 1.1 * d / (1 - d) * energies / (RANKS * RANKS));
+  }
   check_damage(&ranks[1]);
   for (int k = 0; k < RANKS; ++k) { close_rank(&ranks[k]); }
 }
@@ -312,7 +319,7 @@ static void check_parts(void)
 
 static void check_preset(char const* preset)
 {
-  if (strncmp(preset, "sharded_", 8) == 0) {
+  if (strncmp(preset, "sharded_", 8) == 0 || strncmp(preset, "summed_shards_", 14) == 0) {
     check_shards(preset);
     return;
   }

@@ -161,7 +161,8 @@ tersum_options options_of(
   o.world        = ranks;
   o.rank         = rank;
   // Of other presets they would name a part.
-  if (ranks == world && std::string_view{o.preset}.starts_with("sharded_")) {
+  std::string_view const name{o.preset};
+  if (ranks == world && (name.starts_with("sharded_") || name.starts_with("summed_shards_"))) {
     o.boundaries = boundaries;
   }
   return o;

@@ -48,7 +48,7 @@ def same(a, b):
 def exchanges(device, rank):
     """Every preset, three steps: the bits of the host; of factors, whose sums differ, nearly so."""
     for name in tersum_torch.presets():
-        whole = name.startswith("sharded_")
+        whole = name.startswith(("sharded_", "summed_shards_"))
         for dtype in (torch.float32, torch.bfloat16) if name == "rotated_sat4" else (torch.float32,):
             here, there = (tersum_torch.Exchange(name, SHAPES, dtype, of, dist.group.WORLD, seed=9, whole=whole)
                            for of in ("cpu", CUDA))

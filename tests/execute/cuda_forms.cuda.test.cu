@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 using namespace tersum;
 using namespace tersum::tests;
 
@@ -55,6 +57,36 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
                                     given_diagonal>;
     compare_shards<float, tersum::bfloat16>(in_metric{});
   }
+}
+
+TEST_CASE("[cuda_executor] shards whose codes are summed, captured once and replayed")
+{
+  using codec = std::remove_cvref_t<decltype(presets::summed_shards_sat4)>;
+  // Shards that cut chunks, of which one is empty.
+  shard_case<codec, float> const c{.codec    = presets::summed_shards_sat4,
+                                   .gradient = {9001},
+                                   .world    = 4,
+                                   .cuts     = {0, 1500, 1500, 5003, 9001},
+                                   .steps    = 3};
+  stream const on;
+  cudaGraphExec_t replay = nullptr;
+  auto const from_graph  = [&](auto const& exchange) -> status {
+    if (replay == nullptr) {
+      cudaGraph_t graph = nullptr;
+      REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+      status const captured = exchange();
+      REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
+      require_ok(captured);
+      REQUIRE(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
+      REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+    }
+    REQUIRE(cudaGraphLaunch(replay, on.get()) == cudaSuccess);
+    return {};
+  };
+  auto const got =
+    record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5}, from_graph);
+  REQUIRE(cudaGraphExecDestroy(replay) == cudaSuccess);
+  CHECK(difference(got, record_shards<host_buffer>(cpu_executor{}, c, std::byte{0x5a})) == "");
 }
 
 TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")

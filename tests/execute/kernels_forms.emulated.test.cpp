@@ -14,6 +14,7 @@
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/sharded_presets.hpp>
 
 #include <doctest/doctest.h>
@@ -91,6 +92,17 @@ TEST_CASE("[kernels] summed shards")
                                                     rms_range<no_headroom>,
                                                     stochastic_quantizer<4>,
                                                     widening_sum<4, 8>>{});
+  }
+  // Float is rotated alike for tensor cores.
+  SUBCASE("256, in a metric, rotated for tensor cores")
+  {
+    compare_shards<float, float>(summed_shards_codec<fixed_chunks<256>,
+                                                     tensor_core_hadamard<256>,
+                                                     rms_range<no_headroom>,
+                                                     stochastic_quantizer<4>,
+                                                     widening_sum<4, 8>,
+                                                     no_feedback,
+                                                     given_diagonal>{});
   }
 }
 

@@ -7,12 +7,15 @@
 
 #include "support/compare_codes.hpp"
 #include "support/compare_kernels.hpp"
+#include "support/shard_run.hpp"
 
 #include <tersum/rotate/tensor_core_hadamard.hpp>
+#include <tersum/summed_shards_codec.hpp>
 #include <tersum/tersum.hpp>
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -284,6 +287,38 @@ TEST_CASE("[kernels] two shots of 16 bits on tensor cores differ where rounding 
     check_two_shots<half>(misaligned);
     check_two_shots<bfloat16>(misaligned);
   }
+}
+
+TEST_CASE("[kernels] a shard of 16 bits on tensor cores has the bits of all of them")
+{
+  using summed                = summed_shards_codec<fixed_chunks<1024>,
+                                     tensor_core_hadamard<1024>,
+                                     rms_range<tracked_correlation>,
+                                     stochastic_quantizer<4>,
+                                     saturating_sum<4>>;
+  constexpr std::uint64_t cut = 1500, end = 5003;
+  std::array<tensor, 2> const tensors{
+    {{.name = {}, .rows = cut, .columns = 1, .offset = 0},
+     {.name = {}, .rows = end - cut, .columns = 1, .offset = cut}}};
+  shard_case<summed, half> const shards{.codec    = {.range = {.clip = clip<4>}},
+                                        .gradient = {.coordinates = end},
+                                        .cuts     = {0, cut, end},
+                                        .steps    = 1};
+  exchange_case<fast<1024>, half> const whole{
+    .codec    = {.range = {.clip = clip<4>}},
+    .gradient = {.coordinates = end, .tensors = tensors, .bypass_vectors = false},
+    .steps    = 1,
+    .seed     = 77};
+  emulated_executor const exec{emulator::reverse};
+  byte_string got, want;
+  for (auto const& entry : record_shards<host_buffer>(exec, shards, std::byte{0xa5})) {
+    if (entry.what == "shard") { got.insert(got.end(), entry.bytes.begin(), entry.bytes.end()); }
+  }
+  for (auto const& entry : record_exchange<host_buffer>(exec, whole, std::byte{0xa5})) {
+    if (entry.what == "gradient" && entry.rank == 0) { want = entry.bytes; }
+  }
+  CHECK(got.size() == end * sizeof(half));
+  CHECK(got == want);
 }
 
 // On the CPU, for the same seed and gradient.

@@ -78,7 +78,8 @@ int main(int argc, char** argv)
   on.communicator = connect(argv[3], true);
   failures += tests::check_nccl_transport(on) + tests::check_nccl_codecs(on);
   tests::symmetric_shape const symmetric{.must_run = shares_memory && ranks == 2 && devices == 1};
-  failures += tests::check_nccl_symmetric(on, symmetric) + tests::check_nccl_fused(on, symmetric);
+  failures += tests::check_nccl_symmetric(on, symmetric) + tests::check_nccl_fused(on, symmetric) +
+              tests::check_nccl_symmetric_shards(on, symmetric);
   ncclCommDestroy(on.communicator);
   if (ranks > 1) {
     on.communicator = connect(std::string(argv[3]) + ".alone", false);

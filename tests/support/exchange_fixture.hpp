@@ -54,6 +54,15 @@ struct exchange_case {
   }
 };
 
+//! Does what it is given: a test may capture it in a graph instead.
+struct perform_at_once {
+  template <class Exchange>
+  [[nodiscard]] status operator()(Exchange const& exchange) const
+  {
+    return exchange();
+  }
+};
+
 //! @brief A gradient like those of training: ranks share part of their signal, stretches differ in size by orders of
 //! magnitude, some are zero, some coordinates stand out.
 template <class Element>

@@ -18,14 +18,6 @@
 
 namespace tersum::tests {
 
-struct perform_at_once {
-  template <class Exchange>
-  [[nodiscard]] status operator()(Exchange const& exchange) const
-  {
-    return exchange();
-  }
-};
-
 //! @brief What four ranks on two hosts hold after each of two exchanges, and their states.
 //! @param call  Is given each exchange as a function without arguments.
 template <class Buffer, class Executor, class Codec, class Call = perform_at_once>

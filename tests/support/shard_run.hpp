@@ -39,6 +39,16 @@ struct shard_case {
   int non_finite_step = -1;
 };
 
+//! @brief Scales of three sizes, and zeros.
+template <class Scale>
+void write_scales(std::span<Scale> scales)
+{
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    float const size = std::ldexp(1.0f, -static_cast<int>(i % 3) * 4);
+    scales[i]        = i % 7 == 0 ? 0.0f : size * (1.0f + 0.1f * static_cast<float>(i % 5));
+  }
+}
+
 //! @brief The ranks and their memory.
 template <class Buffer, class Codec, class Element, class ShardElement>
 class shard_run {
@@ -70,28 +80,28 @@ class shard_run {
                         workspace});
       require_ok(initialize(exec, plan, state, seed));
       if constexpr (in_metric<Codec>) {
-        // Of three sizes, and zeros.
         std::vector<metric_scale<Codec>> scales(metric_scales(plan, state).size());
-        for (std::size_t i = 0; i < scales.size(); ++i) {
-          float const size = std::ldexp(1.0f, -static_cast<int>(i % 3) * 4);
-          scales[i]        = i % 7 == 0 ? 0.0f : size * (1.0f + 0.1f * static_cast<float>(i % 5));
-        }
+        write_scales(std::span{scales});
         states_.back().write(std::as_bytes(std::span{scales}), plan.scales_offset());
       }
     }
   }
 
   //! One step: every rank's gradient in, every rank's shard out.
-  template <class Executor>
+  //! @param call  Is given the exchange as a function without arguments.
+  template <class Executor, class Call = perform_at_once>
   std::vector<std::vector<ShardElement>> exchange(Executor const& exec,
-                                                  std::vector<std::vector<Element>> const& in)
+                                                  std::vector<std::vector<Element>> const& in,
+                                                  Call const& call = {})
   {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       gradients_[rank].write(std::as_bytes(std::span{in[rank]}));
     }
     status done;
-    auto const asked = allocations_of(
-      [&] { done = loopback_reduce_scatter_mean(exec, std::span<rank_type const>{ranks_}); });
+    auto const once = [&] {
+      return loopback_reduce_scatter_mean(exec, std::span<rank_type const>{ranks_});
+    };
+    auto const asked = allocations_of([&] { done = call(once); });
     require_ok(done);
     if constexpr (std::same_as<Executor, cpu_executor>) { CHECK((asked == 0 || exec.threads > 1)); }
     std::vector<std::vector<ShardElement>> out;
@@ -137,10 +147,16 @@ template <class Codec>
 }
 
 //! @brief All that the ranks sent to each other and ended with.
-template <class Buffer, class Executor, class Codec, class Element, class ShardElement>
+template <class Buffer,
+          class Executor,
+          class Codec,
+          class Element,
+          class ShardElement,
+          class Call = perform_at_once>
 [[nodiscard]] exchange_trace record_shards(Executor const& exec,
                                            shard_case<Codec, Element, ShardElement> const& c,
-                                           std::byte fill)
+                                           std::byte fill,
+                                           Call const& call = {})
 {
   exchange_trace trace;
   shard_run<Buffer, Codec, Element, ShardElement> run{exec, c, fill};
@@ -150,7 +166,7 @@ template <class Buffer, class Executor, class Codec, class Element, class ShardE
       in.push_back(
         make_gradient<Element>(c.gradient.coordinates, rank, step, step == c.non_finite_step));
     }
-    auto const out = run.exchange(exec, in);
+    auto const out = run.exchange(exec, in, call);
     for (int rank = 0; rank < c.world; ++rank) {
       auto const r    = static_cast<std::size_t>(rank);
       auto const wire = codes_wire(run[r].plan, run[r].workspace);

@@ -93,7 +93,7 @@ class Exchange:
 
     @property
     def shard(self):
-        """The values that this rank gets the mean of: all, but under sharded_*."""
+        """The values that this rank gets the mean of: all, but of presets of shards."""
         begin = lib.tersum_shard_begin(self._codec)
         return slice(begin, begin + lib.tersum_shard_size(self._codec))
 
@@ -111,7 +111,7 @@ class Exchange:
             raise library.TersumError("the ranks have different codecs, gradients or seeds")
 
     def __call__(self, values):
-        """Replaces the values by their mean over the ranks, with the same bits on all ranks; under sharded_* those of
+        """Replaces the values by their mean over the ranks, with the same bits on all ranks; of presets of shards those of
         `shard`, and leaves the others as they are."""
         if (values.dtype != self.dtype or values.numel() != self.coordinates or not values.is_contiguous()
                 or values.device != self.device):

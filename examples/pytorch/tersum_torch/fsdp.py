@@ -15,7 +15,7 @@ def fsdp2_reduce_scatter(codec="sharded_4", *, seed=0, threads=1):
         for number, module in enumerate(m for m in model.modules() if isinstance(m, FSDPModule)):
             module.set_custom_reduce_scatter(tersum_torch.fsdp2_reduce_scatter("sharded_4", seed=number))
 
-    codec    A preset sharded_*. Every rank gets the mean of its shard after one encoding.
+    codec    A preset sharded_* or summed_shards_*. Every rank gets the mean of its shard after one encoding.
     seed     Of the rounding: the same on all ranks, another for each module.
     threads  Of the CPU, for encoding and decoding.
     """
@@ -26,8 +26,9 @@ class ReduceScatter:
     """What `fsdp2_reduce_scatter` makes. It works in the stream and on the group that FSDP gives it."""
 
     def __init__(self, codec, seed, threads):
-        if not codec.startswith("sharded_"):
-            raise ValueError(f"{codec} leaves the whole mean on every rank: a reduce-scatter takes a preset sharded_*")
+        if not codec.startswith(("sharded_", "summed_shards_")):
+            raise ValueError(f"{codec} leaves the whole mean on every rank: a reduce-scatter takes a preset sharded_* or "
+                             "summed_shards_*")
         self._codec, self._seed, self._threads = codec, seed, threads
         self._exchange, self._saved = None, None
 
@@ -59,7 +60,8 @@ class ReduceScatter:
         return self._exchange.bits_per_coordinate if self._exchange else 0.0
 
     def was_non_finite(self):
-        """Whether a gradient was not finite in this rank's shard in the last step: other shards only their ranks know."""
+        """Whether a gradient was not finite in this rank's shard in the last step: other shards only their ranks know, but under
+        summed_shards_* all do."""
         return bool(self._exchange and self._exchange.was_non_finite())
 
     def state_dict(self):
