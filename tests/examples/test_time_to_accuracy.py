@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of examples/time_to_accuracy: optimizers by their formulas, the report by hand, and the whole program, quick.
+"""Tests of examples/time_to_accuracy: optimizers by their formulas, the report by hand, and the whole program, quick; and of
+train_ranks.py, which trains as well.
 
 TERSUM_C_LIBRARY names the shared library. Ends with 77, skipped, without torch.
 """
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 if importlib.util.find_spec("torch") is None:
     print(f"skipped: {sys.executable} has no torch (Debian's python3-torch)")
@@ -23,9 +25,11 @@ if importlib.util.find_spec("torch") is None:
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "examples/time_to_accuracy"), str(ROOT / "examples/pytorch")]
+sys.path[:0] = [str(ROOT / "examples" / folder) for folder in ("time_to_accuracy", "pytorch", "gradients")]
+import more_ranks
 import optimizers
 import report
+import train_ranks
 
 
 def norm(values):
@@ -225,6 +229,38 @@ class Losses(unittest.TestCase):
                 self.assertIn("| `rotated_sat4` | 4.", done.stdout)
                 runs = json.loads(pathlib.Path(folder, "all").read_text(encoding="utf-8"))
                 self.assertEqual([(run["codec"], len(run["curve"])) for run in runs], [("fp16", 3), ("rotated_sat4", 3)])
+
+
+class TrainRanks(unittest.TestCase):
+    """examples/gradients/train_ranks.py, which trains the sets with many zeros of docs/all_codecs.md, for two steps."""
+
+    def trained(self, task, folder):
+        """The gradients of two ranks, and lines of layers.csv."""
+        default = torch.get_default_dtype(), torch.get_num_threads()
+        kind = {"cnn": train_ranks.Images, "recommender": train_ranks.Clicks}[task]
+        try:
+            with mock.patch.object(kind, "steps", 2), mock.patch("sys.argv", ["train_ranks.py", task, folder, "2"]):
+                train_ranks.main()
+        finally:
+            torch.set_default_dtype(default[0])
+            torch.set_num_threads(default[1])
+        self.assertEqual(sorted(path.name for path in pathlib.Path(folder).iterdir()), ["layers.csv", "step2_worker0.npy", "step2_worker1.npy"])
+        lines = [line.split(",") for line in pathlib.Path(folder, "layers.csv").read_text(encoding="utf-8").splitlines()]
+        return [more_ranks.read(pathlib.Path(folder, f"step2_worker{rank}.npy")) for rank in range(2)], lines
+
+    def test_gradients_have_the_layers_and_zeros_of_the_samples(self):
+        for task, least_zeros in (("cnn", 0), ("recommender", 0.9)):
+            with self.subTest(task), tempfile.TemporaryDirectory() as once, tempfile.TemporaryDirectory() as again:
+                ranks, (heading, *layers) = self.trained(task, once)
+                sample = (ROOT / f"examples/gradients/{task}/layers.csv").read_text(encoding="utf-8").splitlines()
+                self.assertEqual([line[-3:] for line in [heading, *layers]], [line.split(",")[-3:] for line in sample])
+                size = sum(int(rows) * int(columns) for *_, rows, columns, _ in layers)
+                for values in ranks:
+                    self.assertEqual(len(values), size)
+                    self.assertTrue(all(map(math.isfinite, values)) and any(values))
+                    self.assertGreaterEqual(values.count(0.0), least_zeros * size)
+                self.assertFalse(ranks[0] == ranks[1])  # differences of so many numbers take minutes to print
+                self.assertTrue(self.trained(task, again)[0] == ranks)
 
 
 class Program(unittest.TestCase):
