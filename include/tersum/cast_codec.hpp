@@ -13,10 +13,15 @@
 #include <tersum/detail/chunk_counts.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/cast.hpp>
 #include <tersum/reduce/native.hpp>
+#include <tersum/rotate/detail/rotation_of.hpp>
+#include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
+
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
@@ -33,6 +38,32 @@ requires requires { typename Chunker::scalar; }
 struct norm_scalar_of<Chunker> {
   using type = typename Chunker::scalar;
 };
+
+//! @brief How kernels share out the chunks of a cast in a metric: as chunks that are not rotated.
+template <class Metric, int Size>
+struct cast_rotation {
+  using type = void;
+};
+
+template <class Metric, int Size>
+requires(Metric::scaled&& Size >= 128 && Size <= 1024) struct cast_rotation<Metric, Size> {
+  using type = typename rotation_of<no_rotation, Size>::type;
+};
+
+//! @brief True, or a sentence of the compiler that says what casts do not go with a metric.
+template <class Chunker, class Metric, class Scalar>
+[[nodiscard]] constexpr bool suits_scaled_casts() noexcept
+{
+  static_assert(!Metric::scaled || selecting_chunker<Chunker>,
+                "tersum: a cast of all coordinates takes plain_metric: the error of a float is in "
+                "units of the coordinate already");
+  static_assert(!Metric::scaled || Chunker::chunk_size >= 128,
+                "tersum: a cast in a metric takes chunks of 128 to 1024 coordinates");
+  static_assert((!has_update<Metric> && !has_factored<Metric>) || !std::is_same_v<Scalar, norm_log>,
+                "tersum: a metric that is kept takes norms in float or bfloat16: first scales are "
+                "of norms");
+  return true;
+}
 
 //! @brief Converted coordinates: all of them, and those that bypass before them; or the chunks that travel.
 template <class Codec>
@@ -69,18 +100,27 @@ struct cast_counts : chunk_counts<Codec> {
 //!
 //! With `fixed_chunks` it converts all coordinates: the baseline, and what users have today. With `top_chunks` it is
 //! TopKC, which has one round more, the sum of the chunks' norms.
+//!
+//! In a metric coordinates are divided by their scales first, norms are of the quotients, and these travel. So the chunks that are
+//! chosen are large beside what they usually are, and halves hold them however small the coordinates are.
 //! @tparam T         What travels: float, half or bfloat16.
 //! @tparam Chunker   `fixed_chunks` for all coordinates, or a chunker that selects.
 //! @tparam Feedback  `error_feedback` for chunkers that select.
-template <gradient_element T, chunker Chunker = fixed_chunks<1024>, feedback Feedback = no_feedback>
+//! @tparam Metric    `given_diagonal`, `kept_diagonal` or `kept_factors` for chunkers that select, with chunks of 128 to 1024.
+template <gradient_element T,
+          chunker Chunker   = fixed_chunks<1024>,
+          feedback Feedback = no_feedback,
+          metric Metric     = plain_metric>
 struct cast_codec {
   using chunker_type   = Chunker;
   using quantizer_type = cast<T>;
   using payload_op     = native_sum<T>;
   using feedback_type  = Feedback;
+  using metric_type    = Metric;
   using agreement_kind = agreement::norms_if<Chunker>;
   using payload_kind   = payload::values;
   using counts_type    = detail::cast_counts<cast_codec>;
+  using rotation       = typename detail::cast_rotation<Metric, Chunker::chunk_size>::type;
 
   static constexpr bool rotates_all = false;
   static constexpr int chunk_size =
@@ -92,6 +132,7 @@ struct cast_codec {
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
+                stages_if<has_factored<Metric>, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -101,6 +142,7 @@ struct cast_codec {
                 rounds::reduce_payload,
                 stage::return_bypass,
                 stage::decode,
+                stages_if<has_factored<Metric>, stage::follow>,
                 stage::finish>;
 
   static_assert(!Feedback::enabled || selecting_chunker<Chunker>,
@@ -108,8 +150,12 @@ struct cast_codec {
   static_assert(!detail::has_several_bits<Chunker>(),
                 "tersum: a cast has one width: use top_chunks, or a codec with allocated_chunks");
 
+  static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
+  static_assert(detail::suits_scaled_casts<Chunker, Metric, norm_scalar>());
+
   Chunker chunker{};
   Feedback feedback{};
+  Metric metric{};
 
   //! @brief Everything an exchange needs to know before it touches memory. Pure arithmetic; see `plan::check`.
   [[nodiscard]] constexpr tersum::plan<cast_codec> plan(layout const& gradient,

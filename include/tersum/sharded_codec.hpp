@@ -101,8 +101,10 @@ struct sharded_counts : shard_counts<Codec> {
     std::uint64_t const ranks = check_world(this->world_).ok() ? this->ranks_of() : 0;
     return section_list{
       holds<std::uint32_t>(section::payload, ranks > 0 ? part_word(this->world_.size) : 0),
-      holds<std::uint32_t>(section::received, ranks > 0 ? ranks * part_words(this->rank()) : 0),
-      holds<float>(section::bypass, this->bypassed())};
+      holds<float>(section::bypass, this->bypassed()),
+      // What differs from rank to rank comes last, so that the rest lies at the same place on all.
+      holds<std::uint32_t>(
+        section::received, ranks > 0 ? ranks * part_words(this->rank()) : 0, 16)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {

@@ -43,6 +43,12 @@ using in_lanes = codec<fixed_chunks<1024>,
                        Metric>;
 
 template <metric Metric, feedback Feedback = no_feedback>
+using halves = cast_codec<tersum::half, top_chunks<128>, Feedback, Metric>;
+
+template <metric Metric>
+using casts_of_16 = cast_codec<bfloat16, top_chunks<128>, no_feedback, Metric>;
+
+template <metric Metric, feedback Feedback = no_feedback>
 using streams = entropy_codec<Feedback, 256, Metric>;
 template <metric Metric, feedback Feedback = no_feedback>
 using dealt_streams = entropy_two_shot_codec<Feedback, 128, Metric>;
@@ -135,6 +141,9 @@ TEST_CASE("[metric] what is decoded in a metric is a multiple of what is decoded
   compare_to_divided(widths<plain_metric>{.chunker = {.bits = 3}},
                      widths<given_diagonal>{.chunker = {.bits = 3}});
   compare_to_divided(in_lanes<plain_metric>{}, in_lanes<given_diagonal>{});
+  // Halves could not hold some of these quotients.
+  compare_to_divided(casts_of_16<plain_metric>{.chunker = {.bits = 5}},
+                     casts_of_16<given_diagonal>{.chunker = {.bits = 5}});
   compare_to_divided(streams<plain_metric>{}, streams<given_diagonal>{});
   compare_to_divided(dealt_streams<plain_metric>{.bits = 3},
                      dealt_streams<given_diagonal>{.bits = 3});
@@ -161,6 +170,106 @@ TEST_CASE("[metric] without scales a codec in a metric has the bytes of one with
   compare_without_scales(streams<plain_metric, error_feedback>{},
                          streams<given_diagonal, error_feedback>{},
                          streams<kept_diagonal, error_feedback>{});
+  compare_without_scales(halves<plain_metric, error_feedback>{},
+                         halves<given_diagonal, error_feedback>{},
+                         halves<kept_diagonal, error_feedback>{});
+}
+
+// What travels says itself how large it is; what does not, by the norm that the ranks have agreed on: that of the mean if their
+// gradients are independent. After that both are means of squares, where what did not travel counts as zeros.
+TEST_CASE("[metric] a cast's first scales are of the mean, or of the norms of chunks that stay")
+{
+  using codec_type        = cast_codec<float, top_chunks<256, float>, no_feedback, kept_diagonal>;
+  constexpr int world     = 3;
+  constexpr std::size_t d = 8 * 256 - 56;
+  tests::loopback_run<codec_type> run{{.chunker = {.bits = 10}}, layout{d}, world, seed};
+  std::vector<double> squares(d);
+  bool has_travelled[8] = {}, has_stayed[8] = {};
+  for (unsigned step = 0; step < 6; ++step) {
+    auto const in   = make_gradients(world, d, step);
+    auto const& out = run.exchange(in);
+    CHECK(out[0] == out[1]);
+    CHECK(out[0] == out[2]);
+    for (std::size_t begin = 0; begin < d; begin += 256) {
+      std::size_t const last = std::min<std::size_t>(begin + 256, d);
+      double energy = 0, norms = 0;
+      for (std::size_t i = begin; i < last; ++i) {
+        energy += std::pow(out[0][i], 2.0);
+        for (auto const& gradient : in) { norms += std::pow(gradient[i], 2.0); }
+      }
+      (energy > 0 ? has_travelled : has_stayed)[begin / 256] = true;
+      double const first = energy > 0 ? energy : norms / (world * world);
+      for (std::size_t i = begin; i < last; ++i) {
+        squares[i] = step == 0
+                       ? first / static_cast<double>(last - begin)
+                       : squares[i] + (std::pow(out[0][i], 2.0) - squares[i]) / (step + 8.0);
+      }
+    }
+    double worst = 0;
+    for (int rank = 0; rank < world; ++rank) {
+      auto const scales = metric_scales(run.plan(), run.state(rank));
+      for (std::size_t i = 0; i < d; ++i) {
+        worst =
+          std::max(worst, std::abs(static_cast<double>(scales[i]) / std::sqrt(squares[i]) - 1));
+      }
+    }
+    // As above; an agreed norm has been rounded eleven times besides, of which a root shows half.
+    CHECK(worst < (step + 2) * 8 * 0x1p-23);
+  }
+  // Two and a half chunks of eight travel in a step.
+  CHECK(std::count(std::begin(has_travelled), std::end(has_travelled), true) > 3);
+  CHECK(std::count(std::begin(has_stayed), std::end(has_stayed), true) > 3);
+}
+
+// A quarter of the chunks travels. In units of the gradient those of the largest sizes do, in each step.
+TEST_CASE("[metric] chunks of small coordinates travel as often as others")
+{
+  constexpr std::size_t size = 128, chunks = 32, d = chunks * size;
+  std::vector<tensor> rows;
+  for (std::size_t i = 0; i < chunks; i += 8) {
+    rows.push_back({.rows = 8, .columns = size, .offset = i * size});
+  }
+  // So many chunks in a row are of one size.
+  auto const rarest = [&](auto const& codec, std::size_t alike) {
+    tests::loopback_run<std::remove_cvref_t<decltype(codec)>> run{codec, {d, rows}, 2, seed};
+    std::vector<int> times(chunks);
+    for (unsigned step = 0; step < 40; ++step) {
+      auto in = make_gradients(2, d, step);
+      for (auto& gradient : in) {
+        for (std::size_t i = 0; i < d; ++i) {
+          // Halves would round those of the last chunks to zeros.
+          gradient[i] = std::ldexp(gradient[i], -static_cast<int>(i / size / alike * alike));
+        }
+      }
+      auto const& out = run.exchange(in);
+      for (std::size_t i = 0; i < d; i += size) {
+        bool const travelled =
+          std::any_of(&out[0][i], &out[0][i] + size, [](float v) { return v != 0; });
+        times[i / size] += travelled ? 1 : 0;
+      }
+    }
+    return *std::min_element(times.begin(), times.end());
+  };
+  CHECK(rarest(halves<kept_diagonal>{.chunker = {.bits = 4.2f}}, 1) >= 5);
+  CHECK(rarest(halves<kept_factors>{.chunker = {.bits = 4.2f}}, 8) >= 5);
+  CHECK(rarest(halves<plain_metric>{.chunker = {.bits = 4.2f}}, 8) == 0);
+}
+
+// Both ranks send what a half holds, but not its sum, which only what decodes sees.
+TEST_CASE("[metric] a sum beyond halves changes no scale, in whatever chunk")
+{
+  constexpr std::size_t d = 40 * 128;
+  tests::loopback_run<halves<kept_diagonal>> run{
+    {.chunker = {.bits = 16.2f}}, layout{d}, 2, seed, {.threads = 2}};
+  run.exchange(make_gradients(2, d, 0));
+  auto const scales = metric_scales(run.plan(), run.state(1));
+  std::vector<float> const before(scales.begin(), scales.end());
+  auto in = make_gradients(2, d, 1);
+  for (auto& gradient : in) { gradient[d - 1] = 60000 * before[d - 1]; }
+  auto const& out = run.exchange(in);
+  CHECK(std::isinf(out[1][d - 1]));
+  CHECK(run.header(1).last_was_non_finite());
+  CHECK(std::equal(scales.begin(), scales.end(), before.begin()));
 }
 
 // What `kept_diagonal` says of itself, in double, from the means as they were decoded.
@@ -340,6 +449,8 @@ TEST_CASE(
   check_rows_and_columns(shot<kept_factors>{}, shot<given_diagonal>{});
   check_rows_and_columns(in_lanes<kept_factors>{}, in_lanes<given_diagonal>{});
   check_rows_and_columns(widths<kept_factors>{}, widths<given_diagonal>{});
+  check_rows_and_columns(halves<kept_factors>{.chunker = {.bits = 13}},
+                         halves<given_diagonal>{.chunker = {.bits = 13}});
   check_rows_and_columns(streams<kept_factors>{}, streams<given_diagonal>{});
 }
 
@@ -573,6 +684,7 @@ TEST_CASE("[metric] residuals are in units of the gradient")
   CHECK(drains(shot<kept_diagonal, error_feedback>{}) < 1e-3);
   CHECK(drains(widths<kept_diagonal, error_feedback>{.chunker = {.bits = 6}}) < 1e-3);
   CHECK(drains(in_lanes<kept_diagonal, error_feedback>{}) < 1e-3);
+  CHECK(drains(halves<kept_diagonal, error_feedback>{.chunker = {.bits = 4}}) < 1e-3);
   CHECK(drains(streams<kept_diagonal, error_feedback>{}) < 1e-3);
 
   // What the ranks gave is what they have got and what they keep.

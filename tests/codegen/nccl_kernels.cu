@@ -28,8 +28,11 @@ void compile_rounds()
   compile(&detail::symmetric_kernel<saturating_add<4>>,
           &detail::symmetric_kernel<native_sum<float>>,
           &detail::symmetric_kernel<native_sum<tersum::half>>,
+          &detail::symmetric_kernel<native_sum<std::int8_t>>,
           &detail::symmetric_gather_kernel<std::uint32_t>,
-          &detail::symmetric_scatter_kernel<std::uint32_t>);
+          &detail::symmetric_scatter_kernel<std::uint32_t>,
+          &detail::symmetric_sum_kernel<saturating_add<4>>,
+          &detail::symmetric_sum_kernel<native_sum<std::int8_t>>);
 }
 
 void compile_exchanges()

@@ -8,6 +8,7 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -44,6 +45,15 @@ TEST_CASE("[cuda_executor] shards equal the CPU executor")
   SUBCASE("sharded_2_ef of bfloat16 in float")
   {
     compare_shards<tersum::bfloat16, float>(presets::sharded_2_ef);
+  }
+  SUBCASE("2 bits of float in bfloat16, with feedback, in a metric")
+  {
+    using in_metric = sharded_codec<fixed_chunks<256>,
+                                    partial_hadamard<256>,
+                                    lloyd_max<2>,
+                                    error_feedback,
+                                    given_diagonal>;
+    compare_shards<float, tersum::bfloat16>(in_metric{});
   }
 }
 

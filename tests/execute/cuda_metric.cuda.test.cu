@@ -10,6 +10,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <vector>
+
 using namespace tersum;
 using namespace tersum::tests;
 
@@ -48,6 +51,16 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("[cuda_executor] casts in a metric equal the CPU executor")
+{
+  using halves = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+  compare_executors<halves, float>({.codec           = {.chunker = {.bits = 4}},
+                                    .gradient        = odd_bucket().gradient(),
+                                    .world           = 2,
+                                    .steps           = 3,
+                                    .non_finite_step = 1});
+}
+
 TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")
 {
   using in_lanes = codec<fixed_chunks<256>,
@@ -59,6 +72,46 @@ TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")
                          kept_diagonal>;
   compare_executors<in_lanes, bfloat16>({.codec           = {},
                                          .gradient        = {.coordinates = 3 * 256 + 77},
+                                         .world           = 2,
+                                         .steps           = 3,
+                                         .misaligned      = true,
+                                         .non_finite_step = 1});
+}
+
+TEST_CASE("[cuda_executor] gathered codes in a metric equal the CPU executor")
+{
+  using gathered = gathered_codec<fixed_chunks<256>,
+                                  partial_hadamard<256>,
+                                  lloyd_max<2>,
+                                  error_feedback,
+                                  kept_diagonal>;
+  compare_executors<gathered, float>({.codec           = {},
+                                      .gradient        = odd_bucket().gradient(),
+                                      .world           = 3,
+                                      .steps           = 3,
+                                      .misaligned      = true,
+                                      .non_finite_step = 1});
+}
+
+TEST_CASE("[cuda_executor] codes in scales of rows and columns equal the CPU executor")
+{
+  using in_lanes = codec<fixed_chunks<256>,
+                         partial_hadamard<256>,
+                         rms_range<tracked_correlation>,
+                         stochastic_quantizer<4>,
+                         saturating_sum<4>,
+                         error_feedback,
+                         kept_factors>;
+  // Matrices, and vectors that do not bypass.
+  std::vector<tensor> tensors;
+  std::uint64_t end = 0;
+  for (std::uint64_t const columns : {1, 7, 100, 1030}) {
+    tensors.push_back({.rows = 2100 / columns + 1, .columns = columns, .offset = end});
+    end += tensors.back().size();
+  }
+  layout const matrices{.coordinates = end, .tensors = tensors, .bypass_vectors = false};
+  compare_executors<in_lanes, bfloat16>({.codec           = {},
+                                         .gradient        = matrices,
                                          .world           = 2,
                                          .steps           = 3,
                                          .misaligned      = true,

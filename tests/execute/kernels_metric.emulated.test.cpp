@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -69,6 +70,22 @@ TEST_CASE("[execute] chunks of several widths in a metric have the same bytes in
                                     error_feedback,
                                     kept_diagonal>;
   tests::compare_orders<float>(codec_type{.chunker = {.bits = 2}}, 2, true);
+}
+
+TEST_CASE("[execute] casts in a metric have the same bytes in kernels")
+{
+  using halves = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+  tests::compare_buckets<float>(halves{.chunker = {.bits = 4}});
+  tests::compare_orders<tersum::half>(halves{.chunker = {.bits = 2}}, 3, true);
+  using logarithms =
+    cast_codec<float, top_chunks<512, norm_log>, kept_in<bfloat16>, given_diagonal>;
+  tests::compare_buckets<bfloat16>(logarithms{.chunker = {.bits = 12}});
+  // Without norms a payload alone says what is not finite.
+  using at_random =
+    cast_codec<bfloat16, random_chunks<256>, no_feedback, kept_diagonal_in<bfloat16>>;
+  tests::compare_places<float>(at_random{.chunker = {.bits = 6}});
+  using factored = cast_codec<bfloat16, top_chunks<1024, float>, decayed_feedback, kept_factors>;
+  tests::compare_buckets<float>(factored{.chunker = {.bits = 8}});
 }
 
 TEST_CASE("[execute] rows and columns have the same bytes in kernels")

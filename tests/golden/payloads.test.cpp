@@ -125,6 +125,8 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("topkc_b2_ef", presets::topkc_b2_ef, got);
   describe("randomkc_b2", presets::randomkc_b2, got);
   describe("topkc_sat4", presets::topkc_sat4, got);
+  using scaled = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
+  describe("halves in a metric", scaled{.chunker = {.bits = 4}}, got);
   describe("allocated_sat_3", presets::allocated_sat_3, got);
   describe("balanced_sat_2_ef", presets::balanced_sat_2_ef, got);
   describe("topk_b2", presets::topk_b2, got);

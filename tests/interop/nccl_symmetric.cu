@@ -27,6 +27,23 @@ namespace {
 
 constexpr std::size_t room = 1 << 20;  // bytes
 
+//! @brief Parts of unlike sizes, in words, of which one is empty and the first begins anywhere. Between others `gap` words lie.
+struct unlike_parts {
+  std::size_t first, least, gap;
+  int ranks;
+
+  [[nodiscard]] constexpr std::size_t part_words(int rank) const
+  {
+    return ranks > 1 && rank == ranks / 2 ? 0 : least + 3 * static_cast<std::size_t>(rank);
+  }
+  [[nodiscard]] constexpr std::size_t part_word(int rank) const
+  {
+    std::size_t word = first;
+    for (int r = 0; r < rank; ++r) { word += part_words(r) + gap; }
+    return word;
+  }
+};
+
 class symmetric_suite {
  public:
   symmetric_suite(nccl_rank const& on, nccl_symmetric const& reduce, std::span<std::byte> memory)
@@ -69,9 +86,6 @@ class symmetric_suite {
   {
     auto* const data      = reinterpret_cast<std::uint32_t*>(memory_.data() + shift);
     std::size_t const all = count * static_cast<std::size_t>(on_.ranks);
-    auto const word       = [&](int from, std::size_t i) {
-      return static_cast<std::uint32_t>(from * 1000000) + static_cast<std::uint32_t>(i);
-    };
     std::vector<std::uint32_t> sent(all), wanted(all);
     for (std::size_t i = 0; i < all; ++i) {
       sent[i] = word(on_.rank, i);
@@ -86,6 +100,73 @@ class symmetric_suite {
     expect(reduce_(round).ok(), "a scatter", count, shift, "fails");
     expect(get(received, all) == wanted, "a scatter", count, shift, "brings something else");
     cudaFree(received);
+  }
+
+  // The same of parts that differ in size.
+  void gathers(unlike_parts const& parts)
+  {
+    std::size_t const all = parts.part_word(on_.ranks);
+    auto* const data      = reinterpret_cast<std::uint32_t*>(memory_.data());
+    gather_wire_of<std::uint32_t, unlike_parts> const round{
+      .data = data, .count = all, .ranks = on_.ranks, .parts = parts};
+    std::vector<std::uint32_t> mine(all), wanted;
+    for (std::size_t i = 0; i < all; ++i) { mine[i] = word(on_.rank, i); }
+    wanted = mine;  // what lies between parts stays
+    for (int r = 0; r < on_.ranks; ++r) {
+      for (std::size_t i = 0; i < round.size(r); ++i) {
+        wanted[round.begin(r) + i] = word(r, round.begin(r) + i);
+      }
+    }
+    put(data, mine);
+    expect(reduce_(round).ok(), "an unlike gather", all, parts.first, "fails");
+    expect(get(data, all) == wanted, "an unlike gather", all, parts.first, "is something else");
+  }
+
+  void scatters(unlike_parts const& parts)
+  {
+    std::size_t const all = parts.part_word(on_.ranks), count = parts.part_words(on_.rank);
+    auto* const data = reinterpret_cast<std::uint32_t*>(memory_.data());
+    std::vector<std::uint32_t> sent(all), wanted;
+    for (std::size_t i = 0; i < all; ++i) { sent[i] = word(on_.rank, i); }
+    for (int r = 0; r < on_.ranks; ++r) {
+      for (std::size_t i = 0; i < count; ++i) {
+        wanted.push_back(word(r, parts.part_word(on_.rank) + i));
+      }
+    }
+    std::uint32_t* received = nullptr;
+    expect(cudaMalloc(&received, wanted.size() * 4 + 4) == cudaSuccess, "memory", all, 0, "fails");
+    put(data, sent);
+    shards_wire_of<std::uint32_t, unlike_parts> const round{
+      .sent = data, .received = received, .count = all, .ranks = on_.ranks, .parts = parts};
+    expect(reduce_(round).ok(), "an unlike scatter", all, parts.first, "fails");
+    expect(get(received, wanted.size()) == wanted,
+           "an unlike scatter",
+           all,
+           parts.first,
+           "is something else");
+    cudaFree(received);
+  }
+
+  // Sums in the order of the ranks, of which this rank gets its part.
+  template <class Op, class Value>
+  void scatters_sums(unlike_parts const& parts, Value const& value)
+  {
+    using element = typename Op::element;
+    summed_wire_of<Op, unlike_parts> round{
+      .data = reinterpret_cast<element*>(memory_.data()), .ranks = on_.ranks, .parts = parts};
+    round.count             = round.begin(on_.ranks);
+    std::size_t const begin = round.begin(on_.rank), count = round.size(on_.rank);
+    std::vector<element> mine(round.count), wanted(count);
+    for (std::size_t i = 0; i < round.count; ++i) { mine[i] = value(on_.rank, i); }
+    for (std::size_t i = 0; i < count; ++i) {
+      wanted[i] = value(0, begin + i);
+      for (int r = 1; r < on_.ranks; ++r) { wanted[i] = Op{}(wanted[i], value(r, begin + i)); }
+    }
+    expect(cudaMalloc(&round.sum, round.bytes(on_.rank) + 4) == cudaSuccess, "memory", 0, 0, "");
+    put(round.data, mine);
+    expect(reduce_(round).ok(), "a scattered sum", round.count, parts.first, "fails");
+    expect(get(round.sum, count) == wanted, "a scattered sum", round.count, parts.first, "differs");
+    cudaFree(round.sum);
   }
 
   // An exchange whose workspace is symmetric memory, against the loopback.
@@ -119,6 +200,11 @@ class symmetric_suite {
   [[nodiscard]] int failures() const { return failures_; }
 
  private:
+  [[nodiscard]] static std::uint32_t word(int from, std::size_t i)
+  {
+    return static_cast<std::uint32_t>(from * 1000000) + static_cast<std::uint32_t>(i);
+  }
+
   void expect(bool ok, char const* name, std::size_t count, std::size_t shift, char const* what)
   {
     if (ok) { return; }
@@ -169,16 +255,33 @@ int run_all(nccl_rank const& on,
             std::span<std::byte> memory)
 {
   symmetric_suite suite{on, reduce, memory};
+  auto const float_of = [](int r, std::size_t i) {
+    return 0.1F * static_cast<float>(r + 1) * static_cast<float>(i % 97 + 1);
+  };
+  auto const lane_of = [](int r, std::size_t i) {
+    return static_cast<std::uint32_t>(i * 2654435761U + static_cast<unsigned>(r) * 40503U);
+  };
+  auto const byte_of = [](int r, std::size_t i) {
+    return static_cast<std::int8_t>(static_cast<int>(i % 13) - 6 + r);
+  };
   for (std::size_t const shift : {0, 4}) {
     for (std::size_t const count : {1, 5, 1003, 2048}) {
-      suite.sums<native_sum<float>>("a sum of floats", count, shift, [](int r, std::size_t i) {
-        return 0.1F * static_cast<float>(r + 1) * static_cast<float>(i % 97 + 1);
-      });
-      suite.sums<saturating_add<4>>("a sum of lanes", count, shift, [](int r, std::size_t i) {
-        return static_cast<std::uint32_t>(i * 2654435761U + static_cast<unsigned>(r) * 40503U);
-      });
+      suite.sums<native_sum<float>>("a sum of floats", count, shift, float_of);
+      suite.sums<saturating_add<4>>("a sum of lanes", count, shift, lane_of);
+      suite.sums<native_sum<std::int8_t>>("a sum of bytes", count, shift, byte_of);
       suite.gathers(count, shift);
       suite.scatters(count, shift);
+    }
+  }
+  for (std::size_t const first : {0, 5}) {
+    for (std::size_t const least : {0, 1, 640}) {
+      unlike_parts const parts{.first = first, .least = least, .gap = 3, .ranks = on.ranks};
+      unlike_parts const dense{.first = first, .least = least, .gap = 0, .ranks = on.ranks};
+      suite.gathers(parts);
+      suite.scatters(parts);
+      suite.scatters_sums<native_sum<float>>(dense, float_of);
+      suite.scatters_sums<saturating_add<4>>(dense, lane_of);
+      suite.scatters_sums<native_sum<std::int8_t>>(dense, byte_of);
     }
   }
   suite.exchange("rotated_sat4", presets::rotated_sat4, shape.coordinates);

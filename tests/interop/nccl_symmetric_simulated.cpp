@@ -9,35 +9,22 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <interop/nccl_conformance.hpp>
-#include <interop/simulated/on_all_ranks.hpp>
+#include <interop/simulated/on_interleaved_ranks.hpp>
 #include <interop/simulated/world.hpp>
 #include <limits>
 #include <string>
-#include <support/simulator/interleaved.hpp>
 #include <support/simulator/runtime_state.hpp>
 
 using namespace tersum;
-using namespace std::chrono_literals;
-using turns = simulator::taking_turns;
 using tests::flag_fault;
+using tests::on_interleaved_ranks;
+using turns = simulator::taking_turns;
 
 namespace {
-
-// What all ranks answer together, their warps in some order.
-int on_interleaved_ranks(int ranks, turns order, std::function<int(tests::nccl_rank&)> const& body)
-{
-  simulator::interleaved_ranks device{ranks, order};
-  device.patience = 300s;
-  return tests::on_all_ranks(ranks, true, [&](tests::nccl_rank& on) {
-    simulator::interleaved_ranks::member const here{device, on.rank};
-    return body(on);
-  });
-}
 
 // What is written to stderr meanwhile.
 std::string said_during(std::function<void()> const& body)

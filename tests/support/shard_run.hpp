@@ -70,12 +70,13 @@ class shard_run {
                         workspace});
       require_ok(initialize(exec, plan, state, seed));
       if constexpr (in_metric<Codec>) {
-        // Of three sizes, and zeros; a host's memory.
-        auto const scales = metric_scales(plan, state);
+        // Of three sizes, and zeros.
+        std::vector<metric_scale<Codec>> scales(metric_scales(plan, state).size());
         for (std::size_t i = 0; i < scales.size(); ++i) {
           float const size = std::ldexp(1.0f, -static_cast<int>(i % 3) * 4);
           scales[i]        = i % 7 == 0 ? 0.0f : size * (1.0f + 0.1f * static_cast<float>(i % 5));
         }
+        states_.back().write(std::as_bytes(std::span{scales}), plan.scales_offset());
       }
     }
   }

@@ -34,6 +34,7 @@ enum class section {
   sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.
   chunk_lines,  //!< Under a factored metric: a `chunk_lines` per chunk.
+  largest_scales,  //!< Low rank in a metric: the bits of the largest scale of each matrix.
   shares,       //!< Under a factored metric: columns in units of their tensor, in float32.
   line_sums,    //!< Under a factored metric: sums of squares, in float64.
   shard,        //!< Two levels: the mean of this rank's shard, in float32.

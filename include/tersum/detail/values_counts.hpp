@@ -145,8 +145,9 @@ struct values_counts : shard_counts<Codec> {
     return section_list{
       holds<std::uint32_t>(section::gathered, made ? part_word(this->world_.size) : 0),
       in_place_of(section::gathered, section::payload),
-      holds<float>(section::held, made && codes_differences<Codec> ? this->shard_size() : 0, 16),
-      holds<float>(section::bypass, this->bypassed())};
+      holds<float>(section::bypass, this->bypassed()),
+      // What differs from rank to rank comes last, so that the rest lies at the same place on all.
+      holds<float>(section::held, made && codes_differences<Codec> ? this->shard_size() : 0, 16)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {

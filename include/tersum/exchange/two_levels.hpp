@@ -50,6 +50,23 @@ status all_reduce_mean(Executor const& exec,
                        std::span<std::byte> workspace,
                        Reduce&& reduce);
 
+//! @brief Does not compile: shards on two levels are two exchanges. The first is among the ranks of a host; the second, of the
+//! shard that it leaves, among those of the same number on all hosts. So the shards of a host's ranks are cut by the hosts.
+template <executor Executor, on_two_levels Codec, class Gradient, class Shard, class Reduce>
+status reduce_scatter_mean(Executor const&,
+                           plan<Codec> const&,
+                           Gradient&&,
+                           Shard&&,
+                           std::span<std::byte>,
+                           std::span<std::byte>,
+                           Reduce&&)
+{
+  static_assert(!on_two_levels<Codec>,
+                "tersum: a two_level_codec leaves the whole mean on every rank: for shards call "
+                "reduce_scatter_mean twice, within hosts and, of that shard, between them");
+  return {};
+}
+
 }  // namespace tersum::inline v0
 
 #include <tersum/exchange/detail/two_levels.ipp>

@@ -79,6 +79,26 @@ class nccl_fused {
     return rounds_(round);
   }
 
+  //! @name Rounds of shards and of values
+  //! They do not compile: `nccl_symmetric` takes them, in the same memory.
+  //! @{
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const&) const
+  {
+    return refuse<Parts>();
+  }
+  template <reduce_op Op, class Parts>
+  [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const&) const
+  {
+    return refuse<Parts>();
+  }
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const&) const
+  {
+    return refuse<Parts>();
+  }
+  //! @}
+
   //! @name For all_reduce_mean
   //! @{
   //! Whether `exchange` does this stage or round.
@@ -96,6 +116,15 @@ class nccl_fused {
   //! @}
 
  private:
+  template <class Parts>
+  [[nodiscard]] static status refuse() noexcept
+  {
+    static_assert(std::same_as<Parts, void>,
+                  "tersum: nccl_fused takes all_reduce_mean only: give reduce_scatter_mean and "
+                  "all_gather_values a nccl_symmetric");
+    return {};
+  }
+
   static std::size_t flags_at(ncclComm_t comm, std::span<std::byte> memory, int blocks) noexcept;
 
   std::span<std::byte> memory_;

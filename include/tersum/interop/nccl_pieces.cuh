@@ -22,8 +22,8 @@ template <class Codec>
 
 //! @brief A collective for `all_reduce_mean`, with the bits of `reduce_over<Schedule>`.
 //!
-//! Sums by `direct` or `ring`, and the parts of a two-shot codec, move in pieces. What NCCL sums itself, and what is
-//! gathered, moves whole. The transport needs a stream of its own beside the executor's. The two meet by events, so an
+//! Sums by `direct` or `ring`, those of summed shards too, and the parts of a two-shot codec, move in pieces. What NCCL sums itself,
+//! and what is gathered, moves whole. The transport needs a stream of its own beside the executor's. The two meet by events, so an
 //! exchange can be captured in a CUDA graph from the executor's stream. The constructor creates the events; keep the
 //! object while exchanges are under way.
 template <schedule Schedule = schedule::automatic>
@@ -54,6 +54,10 @@ class nccl_pieces {
   template <class Element, class Parts>
   [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
 
+  //! Reduces a round and scatters its parts, which differ in size: each of them in pieces, or, where NCCL reduces, whole.
+  template <reduce_op Op, class Parts>
+  [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const;
+
   //! Gathers parts that differ in size in place, whole.
   template <class Element, class Parts>
   [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
@@ -81,8 +85,16 @@ class nccl_pieces {
   template <class Op>
   [[nodiscard]] status ring(wire<Op> const& round) const;
 
-  template <class Op>
-  [[nodiscard]] status check_scratch(wire<Op> const& round) const noexcept;
+  // The same of a round whose sums are scattered.
+  template <class Op, class Parts>
+  [[nodiscard]] status direct(summed_wire_of<Op, Parts> const& round) const;
+
+  template <class Op, class Parts>
+  [[nodiscard]] status ring(summed_wire_of<Op, Parts> const& round) const;
+
+  // Whether scratch memory serves for a round, of which `needed` bytes are there at once.
+  template <class Round>
+  [[nodiscard]] status check_scratch(Round const& round, std::size_t needed) const noexcept;
 
   [[nodiscard]] static status wait_for(cudaStream_t later, cudaEvent_t event) noexcept;
 

@@ -24,10 +24,11 @@
 
 namespace tersum::inline v0 {
 
-//! @brief A collective for `all_reduce_mean` among ranks whose memory reaches one another: one launch per round.
+//! @brief A collective for `all_reduce_mean`, `reduce_scatter_mean` and `all_gather_values` among ranks whose memory reaches one
+//! another: one launch per round.
 //!
 //! It gives the bits of `schedule::direct`, for native operations too. The workspace of the exchange must lie in
-//! `memory`, at the same place on every rank. Launches can be captured in a CUDA graph. They wait for all ranks,
+//! `memory`, at the same place on every rank. (Where shards are of unlike sizes so are workspaces: make room for the largest.) Launches can be captured in a CUDA graph. They wait for all ranks,
 //! without a time limit: use that of `nccl_transport::wait`.
 class nccl_symmetric {
  public:
@@ -57,12 +58,47 @@ class nccl_symmetric {
   template <class Element>
   [[nodiscard]] status operator()(gather_wire<Element> const& round) const;
 
+  //! Gathers the parts of a round, which differ in size, in place.
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(gather_wire_of<Element, Parts> const& round) const;
+
   //! Exchanges the parts of a round.
   template <class Element>
   [[nodiscard]] status operator()(scatter_wire<Element> const& round) const;
 
+  //! Exchanges the parts of a round, which differ in size.
+  template <class Element, class Parts>
+  [[nodiscard]] status operator()(shards_wire_of<Element, Parts> const& round) const;
+
+  //! Reduces a round and scatters its parts, which differ in size. The sum need not lie in the memory.
+  template <reduce_op Op, class Parts>
+  [[nodiscard]] status operator()(summed_wire_of<Op, Parts> const& round) const;
+
  private:
   friend class nccl_fused;
+
+  // All ranks get the `count` elements from data + begin on that are this rank's, of `all`.
+  template <class Element>
+  [[nodiscard]] status gather(Element* data,
+                              std::size_t all,
+                              std::size_t begin,
+                              std::size_t count) const;
+
+  // This rank gets the `count` elements from sent + begin on of all ranks.
+  template <class Element>
+  [[nodiscard]] status scatter(Element const* sent,
+                               std::size_t all,
+                               std::size_t begin,
+                               std::size_t count,
+                               Element* received) const;
+
+  template <class Kernel, class Element, class... Further>
+  [[nodiscard]] status launch(Kernel* kernel,
+                              Element* data,
+                              std::size_t all,
+                              std::size_t begin,
+                              std::size_t count,
+                              Further... further) const;
 
   [[nodiscard]] std::size_t place(void const* data) const noexcept;
 

@@ -4,11 +4,10 @@
 //! @file
 //! Definitions of device/add_momentum.hpp.
 
-#include <tersum/block/block_group.hpp>
+#include <tersum/block/detail/arithmetic_of.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/device/detail/perform.hpp>
-#include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/types.hpp>
 
 #include <cstddef>
@@ -20,14 +19,6 @@
 namespace tersum::inline v0 {
 
 namespace detail {
-
-//! The arithmetic of what an item is given.
-template <class Memory>
-struct arithmetic_of : context_arithmetic<Memory> {
-};
-template <>
-struct arithmetic_of<host_memory> : host_group {
-};
 
 template <class Momentum, class Element, class Value>
 struct momentum_item {

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/block/detail/arithmetic_of.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/width_costs.hpp>
@@ -15,7 +16,6 @@
 #include <tersum/plan.hpp>
 #include <tersum/types.hpp>
 
-#include <cmath>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -39,13 +39,14 @@ struct keep_agreement_of_chunks {
     float const scale  = bits_float(
       memory.load(args.parts.gathered + (map.begin(place.part) + map.scale_word(place.index))));
     if (!(energy > 0.0f && is_finite(energy) && is_finite(scale))) { return; }
-    float const square = scale * scale * rule.square[place.level];
-    float const agreed =
-      minimum(maximum(square / energy - rule.lost[place.level], 0.0f), rule.most);
+    arithmetic_of<Memory> const math{};
+    float const square = math.multiply(math.multiply(scale, scale), rule.square[place.level]);
+    float const beyond = math.subtract(math.divide(square, energy), rule.lost[place.level]);
+    float const agreed = minimum(maximum(beyond, 0.0f), rule.most);
     float* const kept  = args.selection.agreement + chunk;
     float const before = memory.load(kept);
-    float const change = ::fmaf(agreed - rule.typical, rule.share, -before);
-    memory.store(kept, ::fmaf(change, 0.25f, before));
+    float const change = math.fma(math.subtract(agreed, rule.typical), rule.share, -before);
+    memory.store(kept, math.fma(change, 0.25f, before));
   }
 };
 

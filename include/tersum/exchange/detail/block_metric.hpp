@@ -17,6 +17,7 @@
 #include <tersum/exchange/detail/block_coordinates.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/types.hpp>
@@ -197,8 +198,9 @@ TERSUM_BODY void leave_metric(Context const& ctx,
       for (int i = 0; i < 32; ++i) {
         existing[i] = mine.active && mine.coordinate(i) < mine.length ? v[i] : 0.0f;
       }
-      float const square = block_norm(ctx, mine, existing);
-      first              = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
+      float const decoded = block_norm(ctx, mine, existing);
+      float const square  = mine.active ? first_square(math, args, mine.chunk, decoded) : decoded;
+      first               = first_scale(math, square, static_cast<std::uint32_t>(mine.length));
     }
     [[maybe_unused]] std::uint32_t draw = 0;
     if constexpr (!std::is_same_v<scale_type, float>) {

@@ -101,6 +101,27 @@ template <class Codec, class Element>
   return true;
 }
 
+//! @brief The squared norm of which a chunk's first scales are the root mean square. A chunk of casts that has not travelled has that
+//! which the mean would have if the ranks' gradients were independent, from the norms that they agreed on: chunks are chosen in units
+//! of scales, and without any it would count as much as its gradient, so next to nothing for ever.
+//! @param decoded  The squared norm of what was decoded.
+template <class Codec, class Element, class Arithmetic>
+[[nodiscard]] TERSUM_INLINE float first_square([[maybe_unused]] Arithmetic const& math,
+                                               exchange_args<Codec, Element> const& args,
+                                               [[maybe_unused]] std::uint64_t chunk,
+                                               float decoded)
+{
+  if constexpr (casts<Codec> && agrees<Codec>) {
+    if (has_agreed(args) && find_place(args, chunk).level == 0) {
+      using scalar       = typename Codec::norm_scalar;
+      float const agreed = to_float(static_cast<scalar const*>(args.agreed)[chunk]);
+      auto const world   = static_cast<float>(args.world);
+      return Arithmetic::divide(Arithmetic::divide(agreed, world), world);
+    }
+  }
+  return decoded;
+}
+
 //! @brief Whether a piece of a tensor lies in this rank's shard.
 template <summing Codec, class Element>
 [[nodiscard]] TERSUM_INLINE bool is_own(exchange_args<Codec, Element> const& args,

@@ -15,6 +15,7 @@
 #include <tersum/exchange/detail/block_measure.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_publish.hpp>
+#include <tersum/exchange/detail/block_scaled_cast.hpp>
 #include <tersum/exchange/detail/block_shards.hpp>
 #include <tersum/exchange/detail/block_steps.hpp>
 #include <tersum/exchange/detail/block_two_shot.hpp>
@@ -295,6 +296,25 @@ struct cast_kernel : kernel_of_threads<&cuda_tuning::cast_threads> {
   TERSUM_RUNS(if constexpr (selects<Codec>) cast_selected<Encode>(ctx, args);
               else cast_chunks<Encode>(ctx, args))
 };
+
+//! @name Kernels of casts in a metric
+//! @{
+template <bool Edge>
+struct encode_scaled_casts_kernel : first_chunk, kernel_of_chunks {
+  TERSUM_RUNS(encode_scaled_casts<Edge>(ctx, args, first))
+};
+
+template <bool Edge>
+struct decode_scaled_casts_kernel : first_chunk, kernel_of_chunks {
+  TERSUM_RUNS(decode_scaled_casts<Edge>(ctx, args, first))
+};
+
+//! One thread for eight elements of the payload.
+struct inspect_scaled_casts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {
+  std::uint64_t eights;
+  TERSUM_RUNS(inspect_scaled_casts(ctx, args, eights))
+};
+//! @}
 
 //! One block a part.
 struct clear_parts_kernel : kernel_of_threads<&cuda_tuning::part_threads> {

@@ -209,9 +209,28 @@ class launch_list {
   template <bool Encode>
   void cast()
   {
-    std::uint64_t blocks = plan_.chunks();
-    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
-    (*this)(cast_kernel<Encode>{}, blocks);
+    if constexpr (in_metric<Codec>) {
+      cast_in_metric<Encode>();
+    } else {
+      std::uint64_t blocks = plan_.chunks();
+      if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
+      (*this)(cast_kernel<Encode>{}, blocks);
+    }
+  }
+
+  template <bool Encode>
+  void cast_in_metric()
+  {
+    if constexpr (Encode) {
+      chunks<encode_scaled_casts_kernel>();
+    } else {
+      if constexpr (keeps_metric<Codec>) {
+        std::uint64_t const eights =
+          plan_.payload_bytes() / (8 * sizeof(typename Codec::quantizer_type::element));
+        threads(inspect_scaled_casts_kernel{{}, eights}, eights);
+      }
+      chunks<decode_scaled_casts_kernel>();
+    }
   }
 
   //! Sets `count` elements to zero.

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <tersum/block/group.hpp>
+#include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
@@ -242,11 +244,38 @@ struct add_lines : line_item<Codec, Element> {
     for (std::uint64_t i = 0; i < count; ++i) {
       sum = sum + memory.load(this->args.metric.sums + piece.sum_of_line(first + i));
     }
-    double* const to = this->args.metric.sums + piece.first_sum;
-    memory.store(to, sum / static_cast<double>(piece.size));
-    memory.store(to + 1,
-                 static_cast<double>(memory.load(this->args.metric.lines + piece.first_line +
-                                                 piece.rows() + piece.columns)));
+    double* const to    = this->args.metric.sums + piece.first_sum;
+    double const before = static_cast<double>(
+      memory.load(this->args.metric.lines + piece.first_line + piece.rows() + piece.columns));
+    double square = sum / static_cast<double>(piece.size);
+    if constexpr (casts<Codec> && agrees<Codec>) {
+      if (sum == 0 && before == 0) { square = square_of_norms(memory, piece); }
+    }
+    memory.store(to, square);
+    memory.store(to + 1, before);
+  }
+
+ private:
+  //! The mean square that the mean would have if the ranks' gradients were independent, from the norms that they agreed on: where
+  //! nothing of a tensor has ever travelled, as `first_square` of a chunk. Of `at_most` chunks, evenly apart.
+  template <class Memory>
+  [[nodiscard]] TERSUM_HOST_DEVICE double square_of_norms(Memory const& memory,
+                                                          line_piece const& piece) const
+  {
+    if (!has_agreed(this->args)) { return 0; }
+    using scalar                    = typename Codec::norm_scalar;
+    constexpr std::uint64_t at_most = 256, size = Codec::chunk_size;
+    auto const* const agreed   = static_cast<scalar const*>(this->args.agreed) + piece.first_chunk;
+    std::uint64_t const chunks = line_piece::divide_up(piece.size, size);
+    std::uint64_t const apart  = line_piece::divide_up(chunks, at_most);
+    auto const world           = static_cast<double>(this->args.world);
+    double norms               = 0;
+    std::uint64_t coordinates  = 0;
+    for (std::uint64_t chunk = 0; chunk < chunks; chunk += apart) {
+      norms = norms + static_cast<double>(to_float(memory.load(agreed + chunk)));
+      coordinates += minimum(size, piece.size - chunk * size);
+    }
+    return norms / world / world / static_cast<double>(coordinates);
   }
 };
 

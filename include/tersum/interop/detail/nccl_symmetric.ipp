@@ -80,35 +80,92 @@ template <class Element>
 status nccl_symmetric::operator()(gather_wire<Element> const& round) const
 {
   if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
-  if (status const s = check_place(round.data, all); !s.ok()) { return s; }
-  return detail::launch_kernel(detail::symmetric_gather_kernel<Element>,
-                               static_cast<unsigned>(blocks_),
-                               detail::symmetric_threads,
-                               0,
-                               exec_.stream,
-                               device_,
-                               window_,
-                               place(round.data),
-                               round.count);
+  auto const ranks = static_cast<std::size_t>(device_.nRanks);
+  auto const rank  = static_cast<std::size_t>(device_.rank);
+  return gather(round.data, round.count * ranks, round.count * rank, round.count);
+}
+
+template <class Element, class Parts>
+status nccl_symmetric::operator()(gather_wire_of<Element, Parts> const& round) const
+{
+  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
+  int const rank = device_.rank;
+  return gather(round.data, round.begin(round.ranks), round.begin(rank), round.size(rank));
 }
 
 template <class Element>
 status nccl_symmetric::operator()(scatter_wire<Element> const& round) const
 {
   if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
-  std::size_t const all = round.bytes() * static_cast<std::size_t>(device_.nRanks);
-  if (status const s = check_place(round.sent, all); !s.ok()) { return s; }
-  return detail::launch_kernel(detail::symmetric_scatter_kernel<Element>,
+  auto const ranks = static_cast<std::size_t>(device_.nRanks);
+  auto const rank  = static_cast<std::size_t>(device_.rank);
+  return scatter(round.sent, round.count * ranks, round.count * rank, round.count, round.received);
+}
+
+template <class Element, class Parts>
+status nccl_symmetric::operator()(shards_wire_of<Element, Parts> const& round) const
+{
+  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
+  int const rank = device_.rank;
+  return scatter(
+    round.sent, round.begin(round.ranks), round.begin(rank), round.size(rank), round.received);
+}
+
+template <reduce_op Op, class Parts>
+status nccl_symmetric::operator()(summed_wire_of<Op, Parts> const& round) const
+{
+  static_assert(!has_combine_at<Op>,
+                "tersum: a reduce-scatter takes operations that do not depend on the position");
+  if (status const s = detail::check_parts(round, device_.nRanks); !s.ok()) { return s; }
+  return launch(detail::symmetric_sum_kernel<Op>,
+                round.data,
+                round.begin(round.ranks),
+                round.begin(device_.rank),
+                round.size(device_.rank),
+                round.sum);
+}
+
+template <class Element>
+status nccl_symmetric::gather(Element* data,
+                              std::size_t all,
+                              std::size_t begin,
+                              std::size_t count) const
+{
+  return launch(detail::symmetric_gather_kernel<Element>, data, all, begin, count);
+}
+
+template <class Element>
+status nccl_symmetric::scatter(Element const* sent,
+                               std::size_t all,
+                               std::size_t begin,
+                               std::size_t count,
+                               Element* received) const
+{
+  return launch(detail::symmetric_scatter_kernel<Element>, sent, all, begin, count, received);
+}
+
+template <class Kernel, class Element, class... Further>
+status nccl_symmetric::launch(Kernel* kernel,
+                              Element* data,
+                              std::size_t all,
+                              std::size_t begin,
+                              std::size_t count,
+                              Further... further) const
+{
+  if (status const s = check_place(data, all * sizeof(Element)); !s.ok()) { return s; }
+  // The kernels look for the part behind those of the ranks before, as if all were as large as this one: it may be that rank 0 has
+  // none there, and the difference wraps. An empty part is launched too, because the others wait for this rank.
+  std::size_t const before = static_cast<std::size_t>(device_.rank) * count * sizeof(Element);
+  return detail::launch_kernel(kernel,
                                static_cast<unsigned>(blocks_),
                                detail::symmetric_threads,
                                0,
                                exec_.stream,
                                device_,
                                window_,
-                               place(round.sent),
-                               round.count,
-                               round.received);
+                               place(data + begin) - before,
+                               count,
+                               further...);
 }
 
 inline std::size_t nccl_symmetric::place(void const* data) const noexcept

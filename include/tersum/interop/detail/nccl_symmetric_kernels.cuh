@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
@@ -109,29 +110,53 @@ __device__ __forceinline__ void load_from_ranks(
   }
 }
 
-//! @brief Reduces every `step`th from `at` to `end`, all of which this rank owns: reads them from all ranks and writes the result
-//! to all ranks. They are elements, or, with `Together`, so many at a time.
+//! @brief Reduces every `step`th from `at` to `end`, all of which this rank owns: reads them from all ranks and calls
+//! store(index, result). They are elements, or, with `Together`, so many at a time.
+template <int Together, class Op, class Store>
+__device__ __forceinline__ void reduce_strided(symmetric_place const& place,
+                                               std::size_t at,
+                                               std::size_t end,
+                                               std::size_t step,
+                                               Op const& op,
+                                               Store const& store)
+{
+  constexpr int together = Together;
+  using element          = typename Op::element;
+  using vector           = neighbours<element, together>;
+  // Bytes stay in words until they are added: those of symmetric_loads vectors would take a register each.
+  using loaded =
+    std::conditional_t<sizeof(element) == 1 && sizeof(vector) == sizeof(uint4), uint4, vector>;
+  int const ranks = place.ranks;
+  for (; at < end; at += step) {
+    vector sum{};
+    auto const add = [&](int rank, vector const& v) {
+      if (rank == 0) {
+        sum = v;
+      } else {
+        combine<Op, together>(cuda_context{}, op, sum, v, at * together);
+      }
+    };
+    for (int first = 0; first < ranks; first += symmetric_loads) {
+      int const last = minimum(first + symmetric_loads, ranks);
+      load_from_ranks<loaded>(place, at, first, last, [&](int rank, loaded const& v) {
+        if constexpr (std::is_same_v<loaded, vector>) {
+          add(rank, v);
+        } else {
+          add(rank, bit_cast<vector>(v));
+        }
+      });
+    }
+    store(at, sum);
+  }
+}
+
+//! @brief The same, which writes the result to all ranks.
 template <int Together, class Op>
 __device__ __forceinline__ void reduce_strided(
   symmetric_place const& place, std::size_t at, std::size_t end, std::size_t step, Op const& op)
 {
-  constexpr int together = Together;
-  using vector           = neighbours<typename Op::element, together>;
-  int const ranks        = place.ranks;
-  for (; at < end; at += step) {
-    vector sum{};
-    for (int first = 0; first < ranks; first += symmetric_loads) {
-      load_from_ranks<vector>(
-        place, at, first, minimum(first + symmetric_loads, ranks), [&](int rank, vector const& v) {
-          if (rank == 0) {
-            sum = v;
-          } else {
-            combine<Op, together>(cuda_context{}, op, sum, v, at * together);
-          }
-        });
-    }
-    place.store_to_all(at, sum);
-  }
+  auto const store = [&](std::size_t index, auto const& sum) { place.store_to_all(index, sum); };
+  reduce_strided<Together>(place, at, end, step, op, store);
 }
 
 //! @brief Reduces the elements `begin` to `end`, which this rank owns, by all blocks. With `Vectors` it takes 16 bytes at a time.
@@ -216,7 +241,7 @@ __device__ void push_symmetric(symmetric_place const& place, std::size_t count)
   }
 }
 
-//! @brief This rank's part, written to all other ranks.
+//! @brief This rank's part, written to all other ranks. Parts of `count` elements lie one after the other from `offset` on.
 template <class Element>
 __global__ void __launch_bounds__(symmetric_threads, 1)
   symmetric_gather_kernel(ncclDevComm const __grid_constant__ comm,
@@ -280,6 +305,35 @@ __global__ void __launch_bounds__(symmetric_threads, 1)
   } else {
     pull_symmetric(place, count, received, count);
   }
+  everyone.sync(cta, cuda::memory_order_acq_rel);  // nobody overwrites what another still reads
+}
+
+//! @brief The sum of every rank's part for this one; `sum` is this rank's alone.
+template <class Op>
+__global__ void __launch_bounds__(symmetric_threads, 1)
+  symmetric_sum_kernel(ncclDevComm const __grid_constant__ comm,
+                       ncclWindow_t window,
+                       std::size_t offset,
+                       std::size_t count,
+                       typename Op::element* sum)
+{
+  ncclCoopCta cta;
+  symmetric_barrier everyone{cta, comm, ncclTeamTagLsa(), blockIdx.x};
+  everyone.sync(cta, cuda::memory_order_acq_rel);
+  using element                  = typename Op::element;
+  constexpr std::size_t together = element_vector<element>::count;
+  std::size_t const mine =
+    offset + static_cast<std::size_t>(comm.lsaRank) * count * sizeof(element);
+  bool const aligned        = (mine | reinterpret_cast<std::uintptr_t>(sum)) % 16 == 0;
+  std::size_t const vectors = aligned ? count / together : 0;
+  std::size_t const step    = static_cast<std::size_t>(gridDim.x) * symmetric_threads;
+  std::size_t const first = static_cast<std::size_t>(blockIdx.x) * symmetric_threads + threadIdx.x;
+  symmetric_place const place{comm, window, mine};
+  auto const store = [&](std::size_t at, auto const& value) {
+    cuda_context{}.store(reinterpret_cast<std::remove_cvref_t<decltype(value)>*>(sum) + at, value);
+  };
+  reduce_strided<together>(place, first, vectors, step, Op{}, store);
+  reduce_strided<1>(place, vectors * together + first, count, step, Op{}, store);
   everyone.sync(cta, cuda::memory_order_acq_rel);  // nobody overwrites what another still reads
 }
 

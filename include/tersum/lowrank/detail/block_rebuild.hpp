@@ -9,13 +9,12 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
+#include <tersum/lowrank/detail/block_scales.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-inline constexpr int rebuild_splits = 4;  //!< Blocks that share the columns of 64 rows.
 
 //! What a kernel writes.
 enum class rebuilds {
@@ -51,6 +50,10 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
   int const group           = static_cast<int>(ctx.thread_rank()) / 8;
   std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits * 64;
 
+  [[maybe_unused]] scales_of_matrix scales{};
+  if constexpr (in_metric<Codec>) {
+    scales = load_scales_of<What != rebuilds::rest>(ctx, args, m, turn);
+  }
   load_factor<columns>(ctx, sends_rows ? sent : other, m.rows, rank, begin, left);
   for (std::uint64_t at = one_tile; at < m.columns; at += 64 * rebuild_splits) {
     load_factor<columns>(ctx, sends_rows ? other : sent, m.columns, rank, at, right);
@@ -78,6 +81,13 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
       for (int j = 0; j < 8; ++j) {
         if constexpr (What == rebuilds::rest) { continue; }
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
+      }
+    }
+    if constexpr (in_metric<Codec>) {
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        leave_scales<What != rebuilds::rest>(
+          ctx, args, scales, keeps, first_of[i], count[i], sum[i]);
       }
     }
     if constexpr (feeds_back<Codec> && What != rebuilds::mean) {

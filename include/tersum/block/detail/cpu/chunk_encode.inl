@@ -27,7 +27,7 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const beyond  = (integers)(rounded_bits<256 * limit>(size, scale) - 0x4b400000u);
     integers const highest = (integers)broadcast(512u * limit);
     integers const below   = beyond < highest ? beyond : highest;
-    integers const x       = below > 0 ? below : integers{};  // negative where the value is NaN
+    integers const x       = (integers)to_bits(size) > 0x7f800000 ? integers{} : below;  // 0 of NaN
     // Not integers{} + a number, at which nvcc 13.0 crashes.
     constexpr int least = table::value[half - 1];
     integers low        = (integers)broadcast(static_cast<std::uint32_t>(least));

@@ -10,6 +10,7 @@
 #include <tersum/block/group.hpp>
 #include <tersum/exchange/detail/cpu/cpu_chunks.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
+#include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/metric/detail/scales.hpp>
 
 #include <algorithm>
@@ -135,7 +136,9 @@ void cpu_metric_chunks<Codec, Element>::keep_scales(std::uint64_t chunk,
   float first             = 0.0f;
   if (unknown) {
     std::fill(values + entry.length, values + size, 0.0f);
-    first = first_scale(host_group{}, square_norm<size>(set_, +values), entry.length);
+    float const decoded = square_norm<size>(set_, +values);
+    first =
+      first_scale(host_group{}, first_square(host_group{}, args_, chunk, decoded), entry.length);
   }
   std::uint32_t const draw = first_draw(chunk, args_.header->sign_key);
   for (std::uint32_t i = 0; i < entry.length; ++i) {

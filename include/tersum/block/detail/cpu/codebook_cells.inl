@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! The cells of a codebook that values lie in, in every lane: by search, by tables that lie in registers, or by lines.
+
+//! @brief The number of the cell that a magnitude, in root mean squares, lies in.
+template <class Quantizer>
+TERSUM_SIMD words cell_of(floats magnitude)
+{
+  constexpr int count = Quantizer::magnitudes;
+  words cell{};
+  // Either as many comparisons as there are boundaries, or, where they are many, two tables, which long vectors permute
+  // in registers.
+  if constexpr (count <= (width == 16 ? 4 : 16)) {
+    TERSUM_UNROLL
+    for (int k = 0; k + 1 < count; ++k) {
+      cell -= (words)(magnitude >= broadcast(Quantizer::boundaries()[k]));
+    }
+  } else {
+    // At most one boundary lies between two points of this grid.
+    using near = cell_grid<Quantizer, 4>;
+    using grid = std::conditional_t<near::serves, near, cell_grid<Quantizer>>;
+    static_assert(grid::serves,
+                  "tersum: the cells of a codebook must be wider than a point of its grid");
+    floats const scaled = magnitude * static_cast<float>(grid::points);
+    floats const last   = broadcast(static_cast<float>(grid::count - 1));
+    auto const point    = __builtin_convertvector(scaled < last ? scaled : last, integers);
+    floats const below  = look_up<grid::count>(grid::cells.data(), (words)point);
+    cell                = (words) __builtin_convertvector(below, integers);
+    cell -= (words)(magnitude >= look_up<count>(Quantizer::boundaries(), cell));
+  }
+  return cell;
+}
+
+//! @brief The results of the steps of a binary search from `Step` on, behind those of the steps before, which `code` holds.
+template <class Quantizer, int Step>
+TERSUM_SIMD words search_ends(floats value, words code)
+{
+  if constexpr (Step < Quantizer::bits) {
+    // The ends of a step lie together, so that long vectors permute them in registers.
+    constexpr int count = 1 << Step;
+    floats const end    = look_up<count>(end_tree<Quantizer>.data() + count, code);
+    return search_ends<Quantizer, Step + 1>(value, code + code - (words)(value >= end));
+  }
+  return code;
+}
+
+//! @brief The code of a value, in root mean squares: how many ends of cells it is not below.
+template <class Quantizer>
+TERSUM_SIMD words code_by_ends(floats value)
+{
+  constexpr int bits = Quantizer::bits;
+  words code{};
+  if constexpr (width == 4 && bits <= 4) {
+    TERSUM_UNROLL
+    for (int k = 0; k + 1 < 1 << bits; ++k) {
+      code -= (words)(value >= broadcast(Quantizer::ends()[k]));
+    }
+    return code;
+  }
+  code -= (words)(value >= broadcast(end_tree<Quantizer>[1]));
+  return search_ends<Quantizer, 1>(value, code);
+}
+
+#if TERSUM_SIMD_WIDTH == 16
+//! @brief 32 entries of a table of 16-bit words, which are permuted in registers. Numbers may have other bits above their own.
+template <int Count>
+TERSUM_SIMD words look_up_shorts(std::uint16_t const* table, words numbers)
+{
+  static_assert(Count >= 64 && (Count & (Count - 1)) == 0);
+  if constexpr (Count == 64) {
+    return (words)_mm512_permutex2var_epi16(
+      _mm512_load_si512(table), (__m512i)numbers, _mm512_load_si512(table + 32));
+  } else {
+    words const low  = look_up_shorts<Count / 2>(table, numbers);
+    words const high = look_up_shorts<Count / 2>(table + Count / 2, numbers);
+    __mmask32 const above =
+      _mm512_test_epi16_mask((__m512i)numbers, _mm512_set1_epi16(static_cast<short>(Count / 2)));
+    return (words)_mm512_mask_blend_epi16(above, (__m512i)low, (__m512i)high);
+  }
+}
+
+//! @brief The lower halves of `low`, and in the upper ones the upper halves of `high`.
+TERSUM_SIMD words join_shorts(words low, words high)
+{
+  return (words)_mm512_mask_blend_epi16(0xaaaaaaaau, (__m512i)low, (__m512i)high);
+}
+
+//! @brief table[number] for two vectors at once, whose numbers are the lower and the upper halves of `numbers`.
+template <std::size_t Count>
+TERSUM_SIMD void look_up_two(split_table<Count> const& table, words numbers, floats (&out)[2])
+{
+  constexpr int count = static_cast<int>(Count);
+  words const low     = look_up_shorts<count>(table.low, numbers);
+  words const high    = look_up_shorts<count>(table.high, numbers);
+  out[0]              = from_bits(join_shorts(low, high << 16));
+  out[1]              = from_bits(join_shorts(low >> 16, high));
+}
+
+//! @brief The number of a value's cell or one more, above a fraction.
+template <class Lines>
+TERSUM_SIMD words height_of(floats value)
+{
+  // As integers: among these negative values are the least, and without a sign the largest, by their magnitudes.
+  integers const most = (integers)to_bits(broadcast(Lines::most));
+  integers const bits = (integers)to_bits(value);
+  words clamped       = (words)(bits < most ? bits : most);
+  if constexpr (Lines::both_signs) {
+    words const least = to_bits(broadcast(Lines::least));
+    clamped           = clamped < least ? clamped : least;
+  }
+  constexpr int count = Lines::stretches;
+  floats const at     = from_bits(clamped);
+  words const stretch = to_bits(fma(at, broadcast(Lines::per_unit), broadcast(12582912.0f)));
+  floats const slope  = look_up<count>(Lines::table.slope, stretch);
+  return to_bits(fma(at, slope, look_up<count>(Lines::table.start, stretch)));
+}
+
+//! @brief What is rounded of a value: itself, or its magnitude.
+template <class Lines>
+TERSUM_SIMD floats rounded_part(floats value)
+{
+  return Lines::both_signs ? value : from_bits(to_bits(value) & 0x7fffffffu);
+}
+
+//! @brief The codes of 32 rows, which are a byte each. Four rows make a vector of words, of which two vectors of 16-bit
+//! numbers have the first and third, and the second and fourth. All rows take each step together, because its instructions
+//! wait long for each other.
+template <class Quantizer>
+TERSUM_SIMD void codes_by_lines(float const* rows,
+                                int stride,
+                                floats scale,
+                                std::uint32_t* to,
+                                floats& product,
+                                words (&packed)[8])
+{
+  using lines                 = cell_lines<Quantizer>;
+  constexpr int fraction      = lines::fraction_bits;
+  constexpr std::uint32_t all = (lines::count - 1u) * 0x00010001u;
+  words cells[16];
+  for (int k = 0; k < 16; ++k) {
+    float const* const first = rows + (k / 2 * 4 + k % 2) * stride;
+    fetch_beyond<true>(to + k * (width / 2));  // each line twice instead of a branch
+    words const low  = height_of<lines>(rounded_part<lines>(load(first)) * scale);
+    words const high = height_of<lines>(rounded_part<lines>(load(first + 2 * stride)) * scale);
+    cells[k]         = join_shorts(low >> fraction, high << (16 - fraction)) & all;
+  }
+  for (int k = 0; k < 16; ++k) {
+    float const* const first = rows + (k / 2 * 4 + k % 2) * stride;
+    floats begins[2];
+    look_up_two(lines::begins, cells[k], begins);
+    auto const low  = (words)(rounded_part<lines>(load(first)) * scale < begins[0]);
+    auto const high = (words)(rounded_part<lines>(load(first + 2 * stride)) * scale < begins[1]);
+    cells[k]        = (words)_mm512_add_epi16((__m512i)cells[k], (__m512i)join_shorts(low, high));
+  }
+  for (int w = 0; w < 8; ++w) {
+    floats value[4], level[4];
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) { value[i] = load(rows + (4 * w + i) * stride); }
+    packed[w] = cells[2 * w] | cells[2 * w + 1] << 8;
+    if constexpr (!lines::both_signs) {
+      // Two signs in the highest bits of both halves.
+      words const even = join_shorts(to_bits(value[0]) >> 16, to_bits(value[2]));
+      words const odd  = join_shorts(to_bits(value[1]) >> 16, to_bits(value[3]));
+      packed[w] |= (even >> 8 & 0x00800080u) | (odd & 0x80008000u);
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      floats levels[2];
+      look_up_two(lines::levels, cells[2 * w + i], levels);
+      level[i]     = levels[0];
+      level[i + 2] = levels[1];
+    }
+    TERSUM_UNROLL
+    for (int i = 0; i < 4; ++i) { product = fma(rounded_part<lines>(value[i]), level[i], product); }
+  }
+}
+#endif
+
+//! @brief Whether cells are found by lines.
+template <class Quantizer>
+inline constexpr bool by_lines = [] {
+  if constexpr (width == 16 && Quantizer::bits == 8 &&
+                (by_ends<Quantizer> || table_codebook<Quantizer>)) {
+    return cell_lines<Quantizer>::serves;
+  }
+  return false;
+}();
