@@ -31,6 +31,9 @@ using shards = sharded_codec<fixed_chunks<1024>,
                              no_feedback,
                              given_diagonal>;
 
+using factors =
+  low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
+
 }  // namespace
 
 void compile_metric()
@@ -52,5 +55,10 @@ void compile_metric()
           &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>,
           &detail::exchange_kernel<detail::recompress_in_rows_kernel, feeding_back, float>,
           &detail::exchange_kernel<detail::keep_owner_residual_in_rows_kernel, feeding_back, float>,
-          &detail::exchange_kernel<detail::add_shard_in_rows_kernel, shards, float>);
+          &detail::exchange_kernel<detail::add_shard_in_rows_kernel, shards, float>,
+          &detail::exchange_kernel<detail::find_largest_scales, factors, float>,
+          &detail::exchange_kernel<detail::multiply_all<false>, factors, float>,
+          &detail::exchange_kernel<detail::rebuild_all, factors, float>,
+          &detail::exchange_kernel<detail::rebuild_mean, factors, float>,
+          &detail::exchange_kernel<detail::rebuild_rest, factors, float>);
 }

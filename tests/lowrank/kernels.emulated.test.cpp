@@ -12,6 +12,7 @@
 
 #include <tersum/lowrank/detail/block_factor.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
+#include <tersum/metric/diagonal.hpp>
 
 #include <cmath>
 #include <random>
@@ -111,6 +112,20 @@ TEST_CASE("[kernels] alternating low-rank exchanges equal the CPU executor")
   tests::compare_kernels<one_float, float>(
     {.gradient = {.coordinates = 77, .tensors = vector}, .steps = 1});
   tests::compare_kernels<one_float, float>({.gradient = {}, .steps = 1});
+}
+
+TEST_CASE("[kernels] low-rank exchanges in a metric equal the CPU executor")
+{
+  using codec_type =
+    low_rank_codec<low_rank<3>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
+  tests::compare_kernels<codec_type, float>({.codec           = {.low_rank = {.least_saving = 0}},
+                                             .gradient        = tests::odd_matrices().gradient(),
+                                             .non_finite_step = 1},
+                                            orders);
+  using in_turns = low_rank_codec<low_rank<9>, bfloat16, alternating, no_feedback, kept_diagonal>;
+  tests::compare_kernels<in_turns, half>({.gradient   = tests::odd_matrices().gradient(),
+                                          .steps      = tests::sanitized ? 2 : 3,
+                                          .misaligned = true});
 }
 
 TEST_CASE("[kernels] products in slices equal the CPU executor's")

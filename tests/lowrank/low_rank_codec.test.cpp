@@ -11,11 +11,16 @@
 #include "support/sanitized.hpp"
 
 #include <tersum/exchange/all_reduce_mean.hpp>
+#include <tersum/exchange/metric_scales.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <type_traits>
 #include <vector>
 
 using namespace tersum;
@@ -32,6 +37,9 @@ template <int Rank,
           class Feedback             = no_feedback>
 constexpr low_rank_codec<low_rank<Rank>, Wire, Schedule, Feedback> always{
   .low_rank = {.least_saving = 0}};
+
+template <int Rank, class Metric, low_rank_schedule Schedule = paired>
+using in_units = low_rank_codec<low_rank<Rank>, float, Schedule, error_feedback, Metric>;
 
 std::vector<tensor> one_matrix(tests::known_matrix const& m)
 {
@@ -158,7 +166,8 @@ TEST_CASE_TEMPLATE(
 TEST_CASE_TEMPLATE("[lowrank] with feedback the estimates of a constant gradient average to it",
                    Codec,
                    low_rank_codec<low_rank<2>>,
-                   low_rank_codec<low_rank<2>, float, alternating>)
+                   low_rank_codec<low_rank<2>, float, alternating>,
+                   in_units<2, kept_diagonal>)
 {
   tests::known_matrix const known(60, 50, tests::power_law(50, 0.5), 41);
   auto const tensors = one_matrix(known);
@@ -304,13 +313,15 @@ TEST_CASE(
   check_determinism<low_rank_codec<low_rank<4>, float, alternating>, half>();
   check_determinism<low_rank_codec<low_rank<3, gram_schmidt>, half>, bfloat16>();
   check_determinism<low_rank_codec<low_rank<6>, bfloat16, alternating, no_feedback>, float>();
+  check_determinism<in_units<4, kept_diagonal>, half>();
 }
 
 TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tensors are exact",
                    Codec,
                    low_rank_codec<low_rank<4>>,
                    low_rank_codec<low_rank<4>, half>,
-                   low_rank_codec<low_rank<4>, bfloat16, alternating>)
+                   low_rank_codec<low_rank<4>, bfloat16, alternating>,
+                   in_units<4, kept_diagonal, alternating>)
 {
   auto const tensors = bucket();
   tests::loopback_run run(Codec{}, layout{bucket_size, tensors}, 4, 10);
@@ -369,7 +380,8 @@ TEST_CASE_TEMPLATE(
   Codec,
   low_rank_codec<low_rank<4>>,
   low_rank_codec<low_rank<4>, half>,
-  low_rank_codec<low_rank<4>, float, alternating>)
+  low_rank_codec<low_rank<4>, float, alternating>,
+  in_units<4, kept_diagonal>)
 {
   auto const tensors = bucket();
   std::vector<std::vector<float>> in;
@@ -455,4 +467,219 @@ TEST_CASE("[lowrank] a wrong argument is named, and no memory is written")
 {
   auto const tensors = bucket();
   tests::check_wrong_arguments(presets::acp_r4, layout{bucket_size, tensors});
+}
+
+namespace {
+
+// Columns of a factor in double.
+tests::columns columns_of(float const* values, std::size_t length, std::size_t rank)
+{
+  tests::columns out;
+  for (std::size_t k = 0; k < rank; ++k) {
+    out.emplace_back(values + k * length, values + (k + 1) * length);
+  }
+  return out;
+}
+
+void orthonormalize(tests::columns& a)
+{
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    for (int twice = 0; twice < 2; ++twice) {
+      for (std::size_t l = 0; l < k; ++l) {
+        double const share = tests::dot(a[l], a[k]);
+        for (std::size_t i = 0; i < a[k].size(); ++i) { a[k][i] -= share * a[l][i]; }
+      }
+    }
+    double const length = std::sqrt(tests::dot(a[k], a[k]));
+    for (double& v : a[k]) { v /= length; }
+  }
+}
+
+// A low-rank exchange in units of scales, written from the formula in double: a mean is the scales times the product of the factors
+// of what gradient and residual are in these units.
+struct scaled_reference {
+  std::size_t rows;
+  std::size_t columns;
+  tests::columns warm;  // what the next product starts from
+  bool of_rows;         // whether that product has the rows
+  std::vector<double> scales;
+  double floor;
+  std::vector<std::vector<double>> residual{};
+  std::vector<double> units{}, raised{};  // of the last mean
+
+  [[nodiscard]] tests::columns product(tests::columns const& by, bool rows_too) const
+  {
+    tests::columns out(by.size(), std::vector<double>(rows_too ? rows : columns));
+    for (std::size_t k = 0; k < by.size(); ++k) {
+      for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < columns; ++j) {
+          out[k][rows_too ? i : j] += units[i * columns + j] * by[k][rows_too ? j : i];
+        }
+      }
+    }
+    return out;
+  }
+
+  std::vector<double> exchange(std::vector<std::vector<float>> const& in, bool in_turns)
+  {
+    std::size_t const size = rows * columns;
+    residual.resize(in.size(), std::vector<double>(size));
+    double const largest = *std::max_element(scales.begin(), scales.end());
+    raised               = scales;
+    for (double& s : raised) { s = largest == 0 ? 1 : std::max(s, floor * largest); }
+    units.assign(size, 0);
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      for (std::size_t i = 0; i < size; ++i) {
+        residual[k][i] += static_cast<double>(in[k][i]);
+        units[i] += residual[k][i] / raised[i] / static_cast<double>(in.size());
+      }
+    }
+    tests::columns before = warm;
+    if (!in_turns) { before = product(warm, true); }
+    orthonormalize(before);
+    bool const sends_rows = in_turns && of_rows;
+    warm                  = product(before, sends_rows);
+    of_rows               = in_turns ? !of_rows : of_rows;
+    std::vector<double> mean(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      double sum = 0;
+      for (std::size_t k = 0; k < warm.size(); ++k) {
+        sum += (sends_rows ? warm : before)[k][i / columns] *
+               (sends_rows ? before : warm)[k][i % columns];
+      }
+      units[i] = sum;
+      mean[i]  = sum * raised[i];
+      for (auto& of_rank : residual) { of_rank[i] -= mean[i]; }
+    }
+    return mean;
+  }
+
+  // What `kept_diagonal` says of the scales after a mean.
+  void follow(int step)
+  {
+    bool const unknown = *std::max_element(scales.begin(), scales.end()) == 0;
+    double square      = 0;
+    for (double const v : units) { square += v * v / static_cast<double>(units.size()); }
+    double const n = std::min(100.0, step + 8.0);
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      double const kept = raised[i] * raised[i];
+      scales[i]         = std::sqrt(unknown ? square : kept + kept * (units[i] * units[i] - 1) / n);
+    }
+  }
+};
+
+// Scales as optimizers have them: three powers of ten, with zeros.
+std::vector<float> make_scales(std::size_t size)
+{
+  std::mt19937 random(91);
+  std::vector<float> scales(size);
+  for (float& s : scales) {
+    s = random() % 5 == 0 ? 0.0f : 1e-4f * std::exp(6.9f * static_cast<float>(random()) * 0x1p-32f);
+  }
+  return scales;
+}
+
+template <class Codec>
+void compare_to_formula(Codec codec)
+{
+  constexpr bool in_turns = Codec::schedule == alternating;
+  constexpr bool kept     = keeps_metric<Codec>;
+  codec.metric.floor      = 0x1p-5f;
+  std::size_t const size  = 70 * 90;
+  std::vector<tensor> const tensors{{.rows = 70, .columns = 90}};
+  tests::loopback_run run(codec, layout{size, tensors}, 2, 81);
+  auto const scales = kept ? std::vector<float>(size) : make_scales(size);
+  scaled_reference want{.rows    = 70,
+                        .columns = 90,
+                        .warm    = {},
+                        .of_rows = false,
+                        .scales  = {scales.begin(), scales.end()},
+                        .floor   = static_cast<double>(codec.metric.floor)};
+  auto const* const warm =
+    reinterpret_cast<float const*>(run.state().data() + run.plan().warm_offset());
+  auto const& matrix =
+    *reinterpret_cast<matrix_record const*>(run.state().data() + run.plan().table_offset());
+  want.of_rows = in_turns && matrix.sends_rows(0);
+  want.warm    = columns_of(warm, want.of_rows || !in_turns ? 90 : 70, Codec::rank);
+  for (int rank = 0; rank < 2; ++rank) {
+    auto const written = metric_scales(run.plan(), run.state(rank));
+    REQUIRE(written.size() == size);
+    if (!kept) { std::copy(scales.begin(), scales.end(), written.begin()); }
+  }
+  // A spectrum that falls in the units in which products are made.
+  auto const sizes = make_scales(size);
+  for (int step = 0; step < 4; ++step) {
+    tests::known_matrix const known(
+      70, 90, tests::power_law(70, 1.0), 82 + static_cast<unsigned>(step));
+    std::vector<std::vector<float>> in{known.dense(0.05, 1), known.dense(0.05, 2)};
+    for (auto& of_rank : in) {
+      for (std::size_t i = 0; i < size; ++i) { of_rank[i] *= sizes[i] + 1e-5f; }
+    }
+    auto const mean = want.exchange(in, in_turns);
+    if (kept) { want.follow(step); }
+    auto const& out = run.exchange(in);
+    double lost = 0, all = 0, scale_error = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      lost += std::pow((static_cast<double>(out[0][i]) - mean[i]) / want.raised[i], 2);
+      all += std::pow(mean[i] / want.raised[i], 2);
+      double const now = static_cast<double>(metric_scales(run.plan(), run.state(1))[i]);
+      scale_error =
+        std::max(scale_error, std::fabs(now - want.scales[i]) / (want.scales[i] + 1e-30));
+    }
+    CAPTURE(step);
+    CHECK(out[0] == out[1]);
+    // 66 2^-24 for each product, times what the subspaces of a step turn by, at most 30 in these matrices.
+    CHECK(std::sqrt(lost / all) <= 30 * 66 * 0x1p-24);
+    CHECK(scale_error <= (kept ? 30 * 66 * 0x1p-24 : 0x1p-24));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("[lowrank] factors in a metric are what the formula says in double")
+{
+  SUBCASE("given")
+  {
+    compare_to_formula(in_units<3, given_diagonal>{.low_rank = {.least_saving = 0}});
+  }
+  SUBCASE("given, in turns")
+  {
+    compare_to_formula(in_units<3, given_diagonal, alternating>{.low_rank = {.least_saving = 0}});
+  }
+  SUBCASE("kept")
+  {
+    compare_to_formula(in_units<3, kept_diagonal>{.low_rank = {.least_saving = 0}});
+  }
+  SUBCASE("kept, in turns")
+  {
+    compare_to_formula(in_units<3, kept_diagonal, alternating>{.low_rank = {.least_saving = 0}});
+  }
+}
+
+TEST_CASE_TEMPLATE("[lowrank] scales that are all one power of two, or zeros, change no bit",
+                   Schedule,
+                   std::integral_constant<low_rank_schedule, paired>,
+                   std::integral_constant<low_rank_schedule, alternating>)
+{
+  using plain        = in_units<4, plain_metric, Schedule::value>;
+  using scaled       = in_units<4, given_diagonal, Schedule::value>;
+  auto const tensors = bucket();
+  for (float const scale : {0.0f, 0x1p-7f, 0x1p5f}) {
+    CAPTURE(scale);
+    tests::loopback_run want(plain{}, layout{bucket_size, tensors}, 3, 14);
+    tests::loopback_run run(scaled{}, layout{bucket_size, tensors}, 3, 14);
+    CHECK(run.plan().state_bytes() == want.plan().state_bytes() + (bucket_size + 3) / 4 * 16);
+    for (int rank = 0; rank < 3; ++rank) {
+      std::ranges::fill(metric_scales(run.plan(), run.state(rank)), scale);
+    }
+    for (int step = 0; step < 3; ++step) {
+      std::vector<std::vector<float>> in;
+      for (int k = 0; k < 3; ++k) {
+        in.push_back(tests::make_gradient<float>(bucket_size, k, step, false));
+      }
+      auto const& means = want.exchange(in);
+      CHECK(run.exchange(in) == means);
+      CHECK(std::ranges::equal(run.residual(2), want.residual(2)));
+    }
+  }
 }

@@ -9,6 +9,7 @@
 #include "support/odd_matrices.hpp"
 
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -79,6 +80,12 @@ TEST_CASE("[kernels] codes of low-rank factors equal the CPU executor")
   SUBCASE("in turns, of bfloat16")
   {
     compare<quantized_low_rank_codec<turns, codes<sent_values>>, bfloat16>();
+  }
+  SUBCASE("what was sent is, in a metric")
+  {
+    using in_units =
+      low_rank_codec<low_rank<3>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
+    compare<quantized_low_rank_codec<in_units, codes<sent_values>>>();
   }
   SUBCASE("in two shots") { compare<quantized_low_rank_codec<factors, shots>>(); }
 }

@@ -179,6 +179,19 @@ template <class Chunker, class Feedback, class Metric>
   return true;
 }
 
+//! @brief True, or a sentence of the compiler that says which metric does not go with low-rank factors.
+template <class Metric>
+[[nodiscard]] constexpr bool suits_matrices() noexcept
+{
+  static_assert(std::is_same_v<typename scale_of<Metric>::type, float>,
+                "tersum: a low_rank_codec keeps its scales in float: kept_diagonal_in is for "
+                "codecs of chunks");
+  static_assert(!has_factored<Metric>,
+                "tersum: a low_rank_codec takes plain_metric, given_diagonal or kept_diagonal: "
+                "kept_factors is for codecs of chunks");
+  return true;
+}
+
 }  // namespace tersum::inline v0::detail
 
 namespace tersum::inline v0 {

@@ -6,15 +6,21 @@
 
 #pragma once
 
+#include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
+#include <tersum/detail/policy_kinds.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/detail/factor_counts.hpp>
 #include <tersum/lowrank/low_rank.hpp>
+#include <tersum/metric/plain_metric.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/types.hpp>
+
+#include <cstddef>
+#include <type_traits>
 
 namespace tersum::inline v0 {
 
@@ -37,14 +43,19 @@ namespace tersum::inline v0 {
 //!                   `quantized_low_rank_codec`.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
+//! @tparam Metric    `plain_metric`, `given_diagonal` or `kept_diagonal`. Factors are those of the gradient and its residual in
+//!                   units of the scales, and the mean is their product times the scales.
 template <class LowRank,
           gradient_element Wire      = float,
           low_rank_schedule Schedule = low_rank_schedule::paired,
-          feedback Feedback          = error_feedback>
+          feedback Feedback          = error_feedback,
+          metric Metric              = plain_metric>
 struct low_rank_codec {
   using low_rank_type = LowRank;
   using wire_element  = Wire;
   using feedback_type = Feedback;
+  using metric_type   = Metric;
+  static_assert(detail::suits_matrices<Metric>());
   static_assert(
     std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, float>,
     "tersum: a low_rank_codec keeps its residual in float: kept_in is for codecs of chunks");
@@ -65,6 +76,7 @@ struct low_rank_codec {
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
+                stages_if<Metric::scaled, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<Schedule == low_rank_schedule::paired, stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -77,6 +89,7 @@ struct low_rank_codec {
 
   LowRank low_rank{};
   Feedback feedback{};
+  Metric metric{};
 
   //! Whether factors arrive as means over the ranks instead of sums. They do where rounds are exchanges themselves: see
   //! `quantized_low_rank_codec`.
@@ -97,7 +110,7 @@ struct low_rank_codec {
 //! Whether a codec is a `low_rank_codec`.
 template <class Codec>
 inline constexpr bool is_low_rank = false;
-template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback>
-inline constexpr bool is_low_rank<low_rank_codec<LowRank, Wire, Schedule, Feedback>> = true;
+template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Metric>
+inline constexpr bool is_low_rank<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>> = true;
 
 }  // namespace tersum::inline v0

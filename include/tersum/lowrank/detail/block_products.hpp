@@ -9,6 +9,7 @@
 #include <tersum/config.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_product.hpp>
+#include <tersum/lowrank/detail/block_scales.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/types.hpp>
 
@@ -49,8 +50,18 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
     sums              = args.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
     to                = nullptr;
   }
-  block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
-    slices, begin, end, by, sums, to, args.largest);
+  if constexpr (in_metric<Codec>) {
+    float const least     = least_scale_of(ctx, args, m);
+    auto const load_units = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
+      load(on, at, count, v);
+      divide_by_scales(on, args, least, at, count, v);
+    };
+    block_product<Codec::rank, decltype(load_units), Context>{ctx, load_units, shape, block * 64}
+      .run(slices, begin, end, by, sums, to, args.largest);
+  } else {
+    block_product<Codec::rank, decltype(load), Context>{ctx, load, shape, block * 64}.run(
+      slices, begin, end, by, sums, to, args.largest);
+  }
 }
 
 //! Blocks that add up slices for 64 elements of all columns of a factor: each has two columns.

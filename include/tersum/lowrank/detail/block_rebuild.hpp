@@ -9,13 +9,12 @@
 #include <tersum/config.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/lowrank/detail/block_matrix.hpp>
+#include <tersum/lowrank/detail/block_scales.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
 
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
-
-inline constexpr int rebuild_splits = 4;  //!< Blocks that share the columns of 64 rows.
 
 //! What a kernel writes.
 enum class rebuilds {
@@ -78,6 +77,15 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
       for (int j = 0; j < 8; ++j) {
         if constexpr (What == rebuilds::rest) { continue; }
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
+      }
+    }
+    if constexpr (in_metric<Codec>) {
+      // Here, so that no register holds it from tile to tile.
+      auto const scales = load_scales_of<What != rebuilds::rest>(ctx, args, m, turn);
+      TERSUM_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        leave_scales<What != rebuilds::rest>(
+          ctx, args, scales, keeps, first_of[i], count[i], sum[i]);
       }
     }
     if constexpr (feeds_back<Codec> && What != rebuilds::mean) {

@@ -14,9 +14,11 @@
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
 #include <tersum/lowrank/detail/cpu_products.hpp>
 #include <tersum/lowrank/detail/low_rank_args.hpp>
+#include <tersum/metric/detail/scales.hpp>
 #include <tersum/random/philox.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -26,10 +28,15 @@ namespace tersum::inline v0::detail {
 
 //! @brief The stages on `threads` threads with one instruction set. The work is cut by matrix, and into blocks of 64 rows or
 //! columns with sums of their own, so that the number of threads does not change a bit.
-template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
-class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
+template <class LowRank,
+          class Wire,
+          low_rank_schedule Schedule,
+          class Feedback,
+          class Metric,
+          class Element>
+class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Element> {
  public:
-  using codec_type = low_rank_codec<LowRank, Wire, Schedule, Feedback>;
+  using codec_type = low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>;
   using args_type  = exchange_args<codec_type, Element>;
 
   cpu_stages(int threads, instruction_set set, args_type const& args)
@@ -39,6 +46,9 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
 
   //! Fills header, records and warm start, clears the residual.
   void initialize(plan<codec_type> const& plan, std::uint64_t seed) const;
+
+  //! In a metric: the largest scale of each matrix.
+  void find_largest_scales() const;
 
   //! Paired: gradient to P.
   void measure() const { multiply(0, args_.warm); }
@@ -93,6 +103,18 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
   // What is approximated, from coordinate `begin` on: the gradient, with what feedback kept.
   void load(std::uint64_t begin, int count, float* to) const;
 
+  // The same in units of the metric.
+  void load_scaled(float least, std::uint64_t begin, int count, float* to) const;
+
+  // What the scales of a matrix are raised to.
+  [[nodiscard]] float least_scale_of(matrix_record const& m) const;
+
+  // The scale of all coordinates of a matrix after its first mean; below 0 where scales are known.
+  [[nodiscard]] float first_scale_of(matrix_record const& m, int turn) const;
+
+  // Scales that the library keeps follow means in units of the metric, where `first` is below 0.
+  void follow(std::uint64_t begin, int count, float const* means, float least, float first) const;
+
   // Keeps what was not sent of so many coordinates.
   void keep(std::uint64_t begin, int count, float const* whole, float const* sent) const;
 
@@ -123,6 +145,14 @@ requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::orthonormalize, cpu_work<Codec, Element> const& work)
 {
   work.stages().orthonormalize();
+  return {};
+}
+
+template <class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::prepare_metric, cpu_work<Codec, Element> const& work)
+{
+  work.stages().find_largest_scales();
   return {};
 }
 

@@ -8,9 +8,14 @@ namespace tersum::inline v0::detail {
 
 //! The type whose members follow.
 #define TERSUM_LOW_RANK_TEMPLATE                                                                   \
-  template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
+  template <class LowRank,                                                                         \
+            class Wire,                                                                            \
+            low_rank_schedule Schedule,                                                            \
+            class Feedback,                                                                        \
+            class Metric,                                                                          \
+            class Element>
 #define TERSUM_LOW_RANK_STAGES                                                                     \
-  cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
+  cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Element>
 
 TERSUM_LOW_RANK_TEMPLATE
 void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint64_t seed) const
@@ -22,6 +27,7 @@ void TERSUM_LOW_RANK_STAGES::initialize(plan<codec_type> const& plan, std::uint6
   matrix_record* matrix = args_.matrices;
   plan.for_each_matrix([&](matrix_record const& m) { *matrix++ = m; });
   if constexpr (Feedback::enabled) { std::fill_n(args_.residual, plan.coordinates(), 0.0f); }
+  if constexpr (Metric::scaled) { std::fill_n(args_.metric.scales, plan.scales(), 0.0f); }
   std::fill_n(args_.warm, round_up(args_.elements, 4), 0.0f);  // with the padding to 16 bytes
   parallel_for(
     threads_, args_.chunks, [&](std::uint64_t i) { refresh(args_.matrices[i], 1, 0, paired); });
@@ -42,6 +48,79 @@ void TERSUM_LOW_RANK_STAGES::load(std::uint64_t begin, int count, float* to) con
     std::copy_n(from, size, to);
   } else {
     (void)convert_values(set_, from, to, 1.0f, size);
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::find_largest_scales() const
+{
+  std::fill_n(args_.metric.largest, args_.chunks, 0u);
+  parallel_for(threads_, args_.row_blocks, [&](std::uint64_t number) {
+    auto const first          = [](matrix_record const& m) { return m.first_rows; };
+    matrix_record const& m    = matrix_of(number, first);
+    std::uint64_t const begin = (number - first(m)) * block;
+    std::uint64_t const rows  = minimum<std::uint64_t>(block, m.rows - begin);
+    std::uint32_t const bits  = float_bits(
+      largest_of(set_, args_.metric.scales + m.offset + begin * m.columns, rows * m.columns));
+    std::atomic_ref<std::uint32_t> const all{args_.metric.largest[&m - args_.matrices]};
+    std::uint32_t before = all.load(std::memory_order_relaxed);
+    while (before < bits && !all.compare_exchange_weak(before, bits, std::memory_order_relaxed)) {}
+  });
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+float TERSUM_LOW_RANK_STAGES::least_scale_of([[maybe_unused]] matrix_record const& m) const
+{
+  if constexpr (Metric::scaled) {
+    float const largest = bits_float(args_.metric.largest[&m - args_.matrices]);
+    return least_scale(host_group{}, args_.codec.metric, largest);
+  }
+  return 1.0f;
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+float TERSUM_LOW_RANK_STAGES::first_scale_of(matrix_record const& m, int turn) const
+{
+  if (!is_unknown_scale(bits_float(args_.metric.largest[&m - args_.matrices]))) { return -1.0f; }
+  std::uint64_t const length = m.length(turn);
+  float const* column        = args_.factor[1] + m.slot[turn];
+  double square              = 0;
+  for (std::uint32_t k = 0; k < m.rank; ++k, column += length) {
+    square = square + dot_product(set_, column, column, length);
+  }
+  return std::sqrt(static_cast<float>(square) / static_cast<float>(m.rows * m.columns));
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::follow(
+  std::uint64_t begin, int count, float const* means, float least, float first) const
+{
+  float* const scales = args_.metric.scales + begin;
+  float const steps   = static_cast<float>(args_.header->step);
+  for (int i = 0; i < count; ++i) {
+    float next = first;
+    if (first < 0) {
+      next =
+        args_.codec.metric.update(host_group{}, means[i], raised_scale(scales[i], least), steps);
+    }
+    scales[i] = kept_scale<float>(next, scales[i], 0);
+  }
+}
+
+TERSUM_LOW_RANK_TEMPLATE
+void TERSUM_LOW_RANK_STAGES::load_scaled([[maybe_unused]] float least,
+                                         std::uint64_t begin,
+                                         int count,
+                                         float* to) const
+{
+  load(begin, count, to);
+  if constexpr (Metric::scaled) {
+    float const* const scales = args_.metric.scales + begin;
+    if (count == block) {
+      load_whole(set_, divided<float, float>{to, scales, least}, to, count);
+    } else {
+      for (int i = 0; i < count; ++i) { to[i] = to[i] / raised_scale(scales[i], least); }
+    }
   }
 }
 
@@ -222,6 +301,9 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
 {
   int const rows      = static_cast<int>(std::min<std::uint64_t>(block, m.rows - begin));
   bool const poisoned = args_.poisoned[&m - args_.matrices] != 0;
+  float const least   = least_scale_of(m);
+  [[maybe_unused]] float first_scale = 0;
+  if constexpr (keeps_metric<codec_type>) { first_scale = keeps ? first_scale_of(m, turn) : 0; }
   alignas(64) float product[block * block];
   alignas(64) float own[Feedback::enabled ? block * block : 1];
   alignas(64) float whole[Feedback::enabled ? block : 1];
@@ -241,6 +323,22 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       float* const mean         = product + row * block;
       if constexpr (Feedback::enabled) {
         if (keeps) { load(first, lanes, whole); }
+      }
+      if constexpr (Metric::scaled) {
+        float const* const scales = args_.metric.scales + first;
+        auto const size           = static_cast<std::size_t>(lanes);
+        alignas(64) float units[block];
+        std::copy_n(mean, lanes, units);
+        multiply_by_scales(set_, units, scales, least, mean, size);
+        if constexpr (Feedback::enabled) {
+          float* const sent = own + row * block;
+          if (keeps && args_.sent != nullptr) {
+            multiply_by_scales(set_, sent, scales, least, sent, size);
+          }
+        }
+        if constexpr (keeps_metric<codec_type>) {
+          if (keeps) { follow(first, lanes, units, least, first_scale); }
+        }
       }
       for (int i = 0; i < lanes; ++i) { to[i] = finite_from_float<Element>(mean[i]); }
       if constexpr (Feedback::enabled) {
@@ -287,8 +385,9 @@ void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
   parallel_for(threads_, args_.blocks[turn], [&](std::uint64_t number) {
     auto const first       = [turn](matrix_record const& m) { return m.first_block[turn]; };
     matrix_record const& m = matrix_of(number, first);
+    float const least      = least_scale_of(m);
     auto const of_matrix   = [&](std::uint64_t begin, int count, float* to) {
-      load(m.offset + begin, count, to);
+      load_scaled(least, m.offset + begin, count, to);
     };
     cpu_product<decltype(of_matrix)>{set_,
                                      of_matrix,

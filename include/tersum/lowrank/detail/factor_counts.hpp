@@ -55,6 +55,7 @@ class factor_counts : public plan_counts<Codec> {
     });
     this->fingerprint_ = mix(this->fingerprint_, paired ? 2 : 1);
     this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
+    if constexpr (in_metric<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 2); }
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
@@ -128,16 +129,17 @@ class factor_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     constexpr bool converts = !std::is_same_v<wire, float>;
-    return section_list{holds<std::uint32_t>(section::poisoned, this->chunks()),
-                        holds<wire>(section::agreed, agreed_scalars(), 16),
-                        holds<wire>(section::payload, factor_elements(1), 16),
-                        converts || !paired
-                          ? holds<float>(section::even_factor, factor_elements(0), 16)
+    return section_list{
+      holds<std::uint32_t>(section::poisoned, this->chunks()),
+      holds<wire>(section::agreed, agreed_scalars(), 16),
+      holds<wire>(section::payload, factor_elements(1), 16),
+      converts || !paired ? holds<float>(section::even_factor, factor_elements(0), 16)
                           : in_place_of(section::agreed, section::even_factor),
-                        converts ? holds<float>(section::odd_factor, factor_elements(1), 16)
-                                 : in_place_of(section::payload, section::odd_factor),
-                        holds<float>(section::slice_sums, maximum(partials_[0], partials_[1]), 16),
-                        holds<float>(section::bypass, this->bypassed(), 16)};
+      converts ? holds<float>(section::odd_factor, factor_elements(1), 16)
+               : in_place_of(section::payload, section::odd_factor),
+      holds<float>(section::slice_sums, maximum(partials_[0], partials_[1]), 16),
+      holds<float>(section::bypass, this->bypassed(), 16),
+      holds<std::uint32_t>(section::largest_scales, in_metric<Codec> ? this->chunks() : 0)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
@@ -146,8 +148,15 @@ class factor_counts : public plan_counts<Codec> {
       holds<tensor_record>(section::records, this->tensors()),
       holds<matrix_record>(section::table, this->chunks()),
       holds<float>(section::gain, gains_of<Codec>),
+      holds<float>(section::scales, scales(), 16),
       holds<float>(section::warm, factor_elements(1), 16),
       holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0, 16)};
+  }
+
+  //! Scales of a metric, in whole sixteen bytes.
+  [[nodiscard]] constexpr std::uint64_t scales() const noexcept
+  {
+    return in_metric<Codec> ? round_up(this->coordinates(), 4) : 0;
   }
 
   template <class Visitor>

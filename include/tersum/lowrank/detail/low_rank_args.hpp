@@ -22,9 +22,26 @@ namespace tersum::inline v0::detail {
 //! always be sent.
 inline constexpr float largest_residual = 0x1p40f;
 
+//! @brief What kernels of factors in the units of a diagonal metric are given besides.
+struct diagonal_args {
+  float* scales;           // plan.coordinates() values
+  std::uint32_t* largest;  // one a matrix: the bits of its largest scale
+};
+
+//! @brief The part of a codec that its metric is.
+template <class Metric>
+struct metric_of_codec {
+  Metric metric;
+};
+
 //! @brief Arguments of one rank's kernels. Factors lie column after column, matrix after matrix.
-template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Element>
-struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element> {
+template <class LowRank,
+          class Wire,
+          low_rank_schedule Schedule,
+          class Feedback,
+          class Metric,
+          class Element>
+struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Element> {
   Element* gradient;  // plan.coordinates() values, in and out
   state_header* header;
   tensor_record* records;   // header->tensors
@@ -49,6 +66,9 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback>, Element>
   Feedback feedback;
   std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_args, nothing>
     bypassed;
+  // Without a metric these two lie where nothing else does.
+  std::conditional_t<Metric::scaled, diagonal_args, nothing> metric;
+  std::conditional_t<Metric::scaled, metric_of_codec<Metric>, nothing> codec;
   float const* sent;  // what this rank sent of the last factor, or null
 };
 
@@ -98,9 +118,17 @@ requires is_low_rank<Codec>
     .summed     = plan.codec().averaged ? 1 : plan.ranks().size,
     .feedback   = plan.codec().feedback,
     .bypassed   = {},
+    .metric     = {},
+    .codec      = {},
     .sent       = sends_codes(plan) ? place_in<float>(workspace, plan.codec().sent_at) : nullptr};
   if constexpr (weighs_kept<Codec>) {
     args.bypassed.gain = place_in<float>(state, plan.gain_offset());
+  }
+  if constexpr (in_metric<Codec>) {
+    std::size_t const largest = plan.workspace_sections().offset(section::largest_scales);
+    args.codec.metric         = plan.codec().metric;
+    args.metric               = {.scales  = place_in<float>(state, plan.scales_offset()),
+                                 .largest = place_in<std::uint32_t>(workspace, largest)};
   }
   return args;
 }

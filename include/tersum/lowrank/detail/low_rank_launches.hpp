@@ -14,6 +14,7 @@
 #include <tersum/lowrank/detail/block_matrix.hpp>
 #include <tersum/lowrank/detail/block_products.hpp>
 #include <tersum/lowrank/detail/block_rebuild.hpp>
+#include <tersum/lowrank/detail/block_scales.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
@@ -50,6 +51,11 @@ struct start_warm : kernel_of_threads<factor_threads, &cuda_tuning::small_blocks
   TERSUM_RUNS(refresh_warm(ctx, args, args.matrices[ctx.block_rank()], 1, 0, agrees<Codec>))
 };
 
+//! `rebuild_splits` blocks for 64 rows of a matrix.
+struct find_largest_scales : kernel_of_threads<product_threads, &cuda_tuning::small_blocks> {
+  TERSUM_RUNS(find_largest_scale(ctx, args))
+};
+
 //! One block for 64 elements of the columns of a factor, and for each slice where its matrix is divided: of P if `First`,
 //! otherwise of the factor that the exchange sends last.
 template <bool First>
@@ -84,6 +90,11 @@ struct receive_all : kernel_of_threads<product_threads, &cuda_tuning::small_bloc
 //! `rebuild_splits` blocks for 64 rows of a matrix.
 template <rebuilds What>
 struct kernel_of_rebuild : kernel_of_threads<product_threads, &cuda_tuning::rebuild_blocks> {
+  //! Scales that follow the mean would spill in as few registers as others have.
+  template <class Codec, tuning Tuning = tuning{}>
+  static constexpr int blocks = minimum(
+    Tuning.cuda.rebuild_blocks, What == rebuilds::mean_and_rest && keeps_metric<Codec> ? 3 : 64);
+
   template <class Codec>
   static constexpr int shared = 2 * Codec::rank* product_stride* static_cast<int>(sizeof(float));
 
@@ -207,9 +218,21 @@ requires is_low_rank<Codec>
 {
   auto const& args = launches.args();
   if constexpr (feeds_back<Codec>) { launches.clear(args.residual, launches.plan().coordinates()); }
+  if constexpr (in_metric<Codec>) { launches.clear(args.metric.scales, launches.plan().scales()); }
   launches.clear(args.warm, round_up(args.elements, 4));
   if (!launches.result().ok()) { return launches.result(); }
   return initialize_low_rank(launches.plan(), stage.seed, launches.each());
+}
+
+//! A launch besides that which clears a word for each matrix.
+template <class Executor, class Codec, class Element>
+requires is_low_rank<Codec>
+[[nodiscard]] status run_stage(stage::prepare_metric,
+                               launch_list<Executor, Codec, Element>& launches)
+{
+  launches.clear(launches.args().metric.largest, launches.plan().chunks());
+  launches(find_largest_scales{}, launches.plan().row_blocks() * rebuild_splits);
+  return launches.result();
 }
 
 template <class Executor, class Codec, class Element>
