@@ -231,7 +231,7 @@ class plan : public Codec::counts_type {
     if constexpr (keeps_sent<Codec>) {
       return this->workspace_sections().then(
         detail::holds<float>(name::sent, this->coordinates(), 16));
-    } else if constexpr (factors_metric<Codec>) {
+    } else if constexpr (factors_metric<Codec> && !sends<Codec, payload::factors>) {
       return this->workspace_sections().then(
         detail::holds<word4>(name::chunk_lines, 2 * this->chunks()),
         detail::holds<float>(name::shares, this->shares(), 16),

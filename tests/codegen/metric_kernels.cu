@@ -34,6 +34,9 @@ using shards = sharded_codec<fixed_chunks<1024>,
 using factors =
   low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
 
+using factors_of_lines =
+  low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_factors>;
+
 }  // namespace
 
 void compile_metric()
@@ -60,5 +63,9 @@ void compile_metric()
           &detail::exchange_kernel<detail::multiply_all<false>, factors, float>,
           &detail::exchange_kernel<detail::rebuild_all, factors, float>,
           &detail::exchange_kernel<detail::rebuild_mean, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_rest, factors, float>);
+          &detail::exchange_kernel<detail::rebuild_rest, factors, float>,
+          &detail::exchange_kernel<detail::prepare_units, factors_of_lines, float>,
+          &detail::exchange_kernel<detail::multiply_all<false>, factors_of_lines, float>,
+          &detail::exchange_kernel<detail::add_all<false>, factors_of_lines, float>,
+          &detail::exchange_kernel<detail::rebuild_all, factors_of_lines, float>);
 }

@@ -186,9 +186,8 @@ template <class Metric>
   static_assert(std::is_same_v<typename scale_of<Metric>::type, float>,
                 "tersum: a low_rank_codec keeps its scales in float: kept_diagonal_in is for "
                 "codecs of chunks");
-  static_assert(!has_factored<Metric>,
-                "tersum: a low_rank_codec takes plain_metric, given_diagonal or kept_diagonal: "
-                "kept_factors is for codecs of chunks");
+  static_assert(!has_factored<Metric> || (has_follow<Metric> && has_share<Metric>),
+                "tersum: a factored metric has follow and share");
   return true;
 }
 

@@ -35,13 +35,13 @@ enum class section {
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.
   chunk_lines,     //!< Under a factored metric: a `chunk_lines` per chunk.
   largest_scales,  //!< Low rank in a metric: the bits of the largest scale of each matrix.
-  shares,          //!< Under a factored metric: columns in units of their tensor, in float32.
-  line_sums,       //!< Under a factored metric: sums of squares, in float64.
-  shard,           //!< Two levels: the mean of this rank's shard, in float32.
-  sorted,          //!< The gradient with sorted matrices, in float32.
-  lines,           //!< Of sorted matrices: peaks of rows and columns, then their order.
-  line_counts,     //!< How often each key occurs in a group of rows or columns.
-  line_keys,       //!< A byte for each row and column, which the ranks agree on.
+  shares,  //!< Under a factored metric: columns in units of their tensor, in float32; of low rank units of rows and columns.
+  line_sums,    //!< Under a factored metric: sums of squares, in float64.
+  shard,        //!< Two levels: the mean of this rank's shard, in float32.
+  sorted,       //!< The gradient with sorted matrices, in float32.
+  lines,        //!< Of sorted matrices: peaks of rows and columns, then their order.
+  line_counts,  //!< How often each key occurs in a group of rows or columns.
+  line_keys,    //!< A byte for each row and column, which the ranks agree on.
   stream_values,  //!< Codes of unlike lengths: chunks of values in float32, of gradients and then of sums.
   stream_bits,      //!< A word for each chunk of each part.
   stream_searches,  //!< A `stream_search` per stream.

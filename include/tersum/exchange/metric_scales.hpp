@@ -33,7 +33,8 @@ requires(in_metric<Codec> && !factors_metric<Codec>)
 }
 
 //! @brief What a state keeps under `kept_factors`: of each tensor that does not bypass a root mean square of every row, then of every
-//! column, then of the whole; zeros until the first exchange. Costs nothing.
+//! column, then of the whole; zeros until the first exchange. Under low-rank codecs only matrices that travel as factors have some. Costs
+//! nothing.
 //! @param plan   Of this rank.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @return plan.lines() floats of the executor's memory.

@@ -15,7 +15,8 @@ namespace tersum::inline v0 {
 //! @brief The caller writes the scales, into `metric_scales` of the state: for example Adam's square root of the second moment.
 //!
 //! All ranks must write the same bits, before `measure` of the step for which they hold; `initialize` makes them zeros. A zero
-//! says that nothing is known of a coordinate. Where a chunk has nothing but zeros it is encoded as it is.
+//! says that nothing is known of a coordinate. Where a chunk has nothing but zeros it is encoded as it is. Under `low_rank_codec` all this
+//! holds of a matrix in the place of a chunk.
 struct given_diagonal {
   static constexpr bool scaled = true;
 

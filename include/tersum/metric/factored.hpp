@@ -27,6 +27,9 @@ namespace tersum::inline v0 {
 //! Kernels and CPU make a scale of its lines where they load or store the coordinate. Before the exchange reads the gradient, columns
 //! are divided by the whole into the workspace, and 32 bytes for each chunk say where it lies among rows and columns. The lines follow
 //! the means in one more read of what was decoded, two where a matrix has few columns; `kept_diagonal` needs none.
+//!
+//! Under `low_rank_codec` rows and columns multiply the elements of factors instead, so no scale of a coordinate is made, and `floor` raises
+//! rows to a part of the largest row and columns to one of the largest column.
 struct kept_factors {
   static constexpr bool scaled   = true;
   static constexpr bool factored = true;
