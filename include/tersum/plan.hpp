@@ -116,11 +116,12 @@ class plan : public Codec::counts_type {
   {
     return this->agreed_bytes() + counted_payload_bytes() + bypass_bytes();
   }
-  //! What counts of the payload: all of it or, where the codes that owners are sent and those of the mean differ (`ways`),
-  //! the mean of both. As many bytes given to a ring all-reduce make the same traffic.
+  //! What counts of the payload: all of it or, of two shots, the mean of both ways, as a ring all-reduce with their traffic has.
   [[nodiscard]] constexpr std::uint64_t counted_payload_bytes() const noexcept
   {
-    if constexpr (ways_differ<Codec>) { return (this->payload_bytes() + this->mean_bytes()) / 2; }
+    if constexpr (requires { this->mean_bytes(); }) {
+      return (this->payload_bytes() + this->mean_bytes()) / 2;
+    }
     return this->payload_bytes();
   }
   //! Bits of all rounds per coordinate of the gradient: 8 wire_bytes() / coordinates().

@@ -58,6 +58,7 @@ struct bits_of_words {
     while (next() == 0) { ++high; }
     return high * (std::uint64_t{1} << order) + number(order);
   }
+  std::uint64_t run(unsigned order) { return next() != 0 ? 0 : 1 + rice(order); }
   std::uint64_t exponential(unsigned order)
   {
     unsigned bits = order;
@@ -94,19 +95,24 @@ message read_message(std::uint32_t const* words,
     out.finer.push_back(0);
     if (length == 0) { continue; }
     auto const runs       = static_cast<unsigned>(in.number(4));
+    bool const in_line    = in.next() != 0;
     auto const magnitudes = static_cast<unsigned>(in.number(5));
     out.finer.back()      = in.next();
     std::size_t i         = 0;
     while (in.at < end) {
       bool minus         = false;
       std::uint64_t code = 0;
-      if (runs != 15) {
-        i += in.rice(runs);
+      if (runs != 15 && !in_line) {
+        i += in.run(runs);
         minus = in.next() != 0;
         code  = in.exponential(magnitudes) + 1;
       } else {
         code = in.rice(magnitudes);
-        if (code != 0) { minus = in.next() != 0; }
+        if (code != 0) {
+          minus = in.next() != 0;
+        } else if (in_line) {
+          i += in.rice(runs);
+        }
       }
       REQUIRE(i < size);
       auto const magnitude          = static_cast<std::int64_t>(code);
@@ -129,10 +135,11 @@ unsigned order_of(double count, double sum)
 // Bits of a chunk, by docs/wire_format.md.
 std::uint64_t bits_of(std::vector<std::uint64_t> const& codes)
 {
-  std::uint64_t some = 0, end = 0, sum = 0;
+  std::uint64_t some = 0, gaps = 0, end = 0, sum = 0;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (codes[i] == 0) { continue; }
     ++some;
+    if (i > end) { ++gaps; }
     end = i + 1;
     sum += codes[i];
   }
@@ -140,24 +147,24 @@ std::uint64_t bits_of(std::vector<std::uint64_t> const& codes)
   auto const order = [](std::uint64_t count, std::uint64_t all) {
     return order_of(static_cast<double>(count), static_cast<double>(all));
   };
-  unsigned const k = order(some, end - some), m = order(some, sum - some),
-                 all = order(codes.size(), sum);
-  bool const runs    = codes.size() * (1 + all) + (sum >> all) >=
-                    some * (2 + k + m) + ((end - some) >> k) + ((sum - some) >> m);
+  unsigned const k = gaps > 0 ? order(gaps, end - some - gaps) : 0, m = order(some, sum - some),
+                 line = order(some + gaps, sum), all = order(codes.size(), sum);
   unsigned const of_magnitude = m > 0 ? m - 1 : 0;
-  std::uint64_t bits = 10, zeros = 0;
+  auto const rice      = [](std::uint64_t number, unsigned o) { return (number >> o) + 1 + o; };
+  std::uint64_t behind = 0, in_line = 0, each = 0, zeros = 0;
   for (std::uint64_t const code : codes) {
-    if (!runs) {
-      bits += (code >> all) + 1 + all + (code > 0 ? 1 : 0);
-    } else if (code == 0) {
+    each += rice(code, all) + (code > 0 ? 1 : 0);
+    if (code == 0) {
       ++zeros;
-    } else {
-      int const longest = std::ilogb(static_cast<double>(code - 1) + std::exp2(of_magnitude));
-      bits += (zeros >> k) + 1 + k + 1 + 2 * static_cast<std::uint64_t>(longest) + 1 - of_magnitude;
-      zeros = 0;
+      continue;
     }
+    int const longest = std::ilogb(static_cast<double>(code - 1) + std::exp2(of_magnitude));
+    behind += 1 + (zeros > 0 ? rice(zeros - 1, k) : 0) + 1 +
+              2 * static_cast<std::uint64_t>(longest) + 1 - of_magnitude;
+    in_line += (zeros > 0 ? rice(0, line) + rice(zeros - 1, k) : 0) + rice(code, line) + 1;
+    zeros = 0;
   }
-  return bits;
+  return 11 + std::min({behind, in_line, each});
 }
 
 gradients sparse_gradients(int world, std::size_t d, double filled, unsigned seed)
@@ -193,12 +200,16 @@ std::vector<double> check_message(std::uint32_t const* words,
       double const value = values[chunk][i];
       auto const code    = static_cast<double>(read.codes[chunk * size + i]);
       // A dead zone; the quotient is rounded twice, by 2^-24 of it each.
-      REQUIRE(std::abs(value - code * step) <= step * .6 + 4 * 0x1p-24 * std::abs(value));
+      REQUIRE(std::abs(value - code * step) <= step * .65 + 4 * 0x1p-24 * std::abs(value));
       largest = std::max(largest, std::abs(value));
       codes.push_back(static_cast<std::uint64_t>(std::abs(code)));
       float const quotient =
         std::abs(static_cast<float>(value)) * (1 / static_cast<float>(read.steps[1]));
-      finer.push_back(read.steps[1] > 0 ? static_cast<std::uint64_t>(quotient + .4f) : 0);
+      bool const some = read.steps[1] > 0 && quotient >= .65f;
+      finer.push_back(some ? static_cast<std::uint64_t>(quotient + 0x1.fffffep-2f) : 0);
+      // A code that is not zero is that of the nearest multiple.
+      REQUIRE(
+        (code == 0 || std::abs(value - code * step) <= step * .5 + 4 * 0x1p-24 * std::abs(value)));
       out.push_back(code * step);
     }
     CHECK(read.lengths[chunk] == bits_of(codes));
@@ -313,7 +324,7 @@ void check_chunk(std::mt19937& random, std::vector<float> values)
     float const step    = share * detail::bits_float(peak) + 1e-30f;
     float const inverse = 1 / step;
     auto const coded    = detail::code_chunk(machine, chunk, peak, step);
-    auto const bits     = detail::bits_of(machine, chunk, coded);
+    auto const bits     = detail::bits_of(coded);
     auto const from     = static_cast<std::uint32_t>(random() % 100);
     std::vector<std::uint32_t> plain((from + bits) / 32 + 2), words;
     if (bits > 0) { detail::write_codes(machine, chunk, coded, false, plain.data(), from); }
@@ -351,11 +362,12 @@ void check_exchange(Codec const& codec, gradients const& in)
   CAPTURE(d);
   CAPTURE(world);
   tests::loopback_run<Codec> run{codec, layout{d}, world, 3, {.threads = 2}};
-  auto const& out            = run.exchange(in);
-  auto const& plan           = run.plan();
-  std::size_t const words    = plan.part_bytes() / 4;
-  constexpr std::size_t size = Codec::chunk_size;
-  auto const wire            = gathered_wire(plan, run.workspace());
+  auto const& out              = run.exchange(in);
+  auto const& plan             = run.plan();
+  std::size_t const words      = plan.part_bytes() / 4;
+  std::size_t const mean_words = plan.mean_part_bytes() / 4;
+  constexpr std::size_t size   = Codec::chunk_size;
+  auto const wire              = gathered_wire(plan, run.workspace());
   // Of each rank the code as a float, the share of the step, their product and a sum.
   double const rounding = (3 + world) * 1.01 * 0x1p-24;
   if constexpr (scattering<Codec>) {
@@ -369,13 +381,13 @@ void check_exchange(Codec const& codec, gradients const& in)
       }
       // What the owner encodes is the sum in float. Codes at a boundary may be either.
       std::vector<std::vector<double>> values(sums.mean.size() / size);
-      auto const read = read_message(wire.data + owner * words, room, values.size(), size);
-      CHECK(read.bits <= 32 * (words - 2 - (room + 1) / 2));
+      auto const read = read_message(wire.data + owner * mean_words, room, values.size(), size);
+      CHECK(read.bits <= 32 * (mean_words - 2 - (room + 1) / 2));
       for (std::size_t i = 0; i < sums.mean.size(); ++i) {
         double const step = read.steps[read.finer[i / size]];
         double const sent = static_cast<double>(read.codes[i]) * step;
         REQUIRE(std::abs(sums.mean[i] - sent) <=
-                step * .6 + 4 * 0x1p-24 * std::abs(sent) + rounding * sums.size[i]);
+                step * .65 + 4 * 0x1p-24 * std::abs(sent) + rounding * sums.size[i]);
         std::size_t const at = (i / size * ranks + owner) * size + i % size;
         if (at < d) {
           REQUIRE(std::abs(static_cast<double>(out[0][at]) - sent) <= 0x1p-23 * std::abs(sent));
@@ -538,15 +550,29 @@ TEST_CASE("[entropy] the plan fixes the size of messages, which have the traffic
   CHECK(presets::entropy_1.plan(layout{513}, {.size = 1000}).part_bytes() == 208);
   CHECK(presets::entropy_1.plan(layout{1025}, {.size = 1000}).part_bytes() == 224);
   CHECK(presets::entropy_1.plan(layout{}, {.size = 2}).wire_bytes() == 0);
-  // A bit for each, in four parts of 3125 bytes.
+  // .8 bits for each in four parts of 2500 bytes, and 1.2 of the mean in four of 3750.
   auto const two_shots = presets::entropy_two_shot_1.plan(layout{100000}, {.size = 4, .rank = 3});
-  CHECK(two_shots.part_bytes() == 3136);
-  CHECK(two_shots.wire_bytes() == 4 * 3136);
+  CHECK(two_shots.part_bytes() == 2512);
+  CHECK(two_shots.mean_part_bytes() == 3760);
+  CHECK(two_shots.wire_bytes() == 2 * (2512 + 3760));
+  // The sum stays, whatever ranks share.
+  for (auto const& [ranks, up] : {std::pair{1, 1.}, {2, .9}, {3, .8}, {4, .8}, {1000, .8}}) {
+    auto const plan = entropy_two_shot_codec<>{.bits = 32}.plan(layout{8000000}, {.size = ranks});
+    CHECK(static_cast<double>(plan.payload_bytes()) == doctest::Approx(32e6 * up).epsilon(1e-3));
+    CHECK(static_cast<double>(plan.mean_bytes()) == doctest::Approx(32e6 * (2 - up)).epsilon(1e-3));
+  }
+  auto const even = entropy_two_shot_codec<>{.bits = 1, .up = 1}.plan(layout{100000}, {.size = 4});
+  CHECK(even.part_bytes() == 3136);
+  CHECK(even.mean_part_bytes() == 3136);
   CHECK(two_shots.wire_bytes() * 2 * 3 / 4 - 3 * 6256 <=
         2 * 3 * 16);  // what a rank sends, beside the other
   for (float const bits : {0.0f, -1.0f, 65.0f, std::numeric_limits<float>::quiet_NaN()}) {
     CHECK(
       tests::mentions(entropy_codec<>{.bits = bits}.plan(layout{9}, {.size = 2}).check(), "bits"));
+  }
+  for (float const up : {-.1f, 2.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    CHECK(tests::mentions(entropy_two_shot_codec<>{.up = up}.plan(layout{9}, {.size = 2}).check(),
+                          "up"));
   }
   CHECK(
     tests::mentions(presets::entropy_1.plan(layout{std::uint64_t{1} << 33}, {.size = 2}).check(),
@@ -607,7 +633,7 @@ TEST_CASE("[entropy] a wrong argument is named, and no memory is written")
 // What examples/lossless/main.cpp prints, in docs/results.md: of QSGD in one bucket at 1 and at 2 bits, and the least of what
 // Zstandard makes of halves, blocks and groups of 8 bits that is not longer, if there is any. TopK loses more than QSGD at the same bits.
 TEST_CASE(
-  "[entropy] where most coordinates are zeros, less is lost than by QSGD at as much traffic, and than by Zstandard but in one case")
+  "[entropy] where most coordinates are zeros, less is lost than by QSGD and by Zstandard at as much traffic")
 {
   constexpr double none = std::numeric_limits<double>::infinity();
   struct sample {
@@ -627,23 +653,32 @@ TEST_CASE(
     }
     auto const error_of = [&](auto const& codec, double bits) {
       tests::loopback_run run{codec, layout{in[0].size()}, of.ranks, 42, {.threads = 2}};
-      double const sent = run.plan().bits_per_coordinate() * (of.ranks - 1);
+      double const shots = scattering<std::remove_cvref_t<decltype(codec)>> ? 2. / of.ranks : 1;
+      double const sent  = run.plan().bits_per_coordinate() * (of.ranks - 1) * shots;
       CHECK(sent <= bits * 2 * (of.ranks - 1) / of.ranks + .01);
       return tests::nmse(in, run.exchange(in)[0]);
     };
     double const one = error_of(presets::entropy_1, 1), two = error_of(presets::entropy_2, 2);
-    MESSAGE(of.folder << ", " << of.ranks << " ranks: " << one << ", " << two);
-    CHECK(one < of.qsgd_one);
-    CHECK(two < of.qsgd_two);
-    CHECK(two < of.zstandard_two);
-    bool const loses_more = of.folder == "recommender" && of.ranks == 4;
-    CHECK((one > of.zstandard_one) == loses_more);
-    if (loses_more) {
-      // Groups of 8 bits in two shots, which Zstandard makes 1.40 of 12.99 bits: level with more bits, and behind with as many.
-      CHECK(one < 1.05 * of.zstandard_one);
+    double const shots = error_of(presets::entropy_two_shot_1, 1);
+    MESSAGE(of.folder << ", " << of.ranks << " ranks: " << one << ", " << two << "; two shots "
+                      << shots);
+    CHECK(one < std::min(of.qsgd_one, of.zstandard_one));
+    CHECK(two < std::min(of.qsgd_two, of.zstandard_two));
+    CHECK(shots < std::min(of.qsgd_one, of.zstandard_one));
+    if (of.folder == "recommender" && of.ranks == 4) {
+      // Groups of 8 bits in two shots, which Zstandard makes 1.40 of 12.99 bits.
       double const as_many = error_of(entropy_codec<>{.bits = 1.4f / 1.5f}, 1.4 / 1.5);
-      MESSAGE("at 1.40 bits: " << as_many);
-      CHECK(as_many == doctest::Approx(1.9 * of.zstandard_one).epsilon(.1).scale(0));
+      CHECK(as_many < .5 * of.zstandard_one);
     }
   }
+}
+
+TEST_CASE("[entropy] codes that lie together take fewer bits than the same codes apart")
+{
+  // Rows of 24 codes +-1, one of 16 rows: in line a bit each, a sign, and per row a zero and a number of zeros.
+  std::vector<std::uint64_t> rows(512), apart(512);
+  for (std::size_t i = 0; i < 24; ++i) { rows[96 + i] = rows[288 + i] = 1; }
+  for (std::size_t i = 0; i < 48; ++i) { apart[10 * i + 3] = 1; }
+  CHECK(bits_of(rows) < 11 + 48 * 3 + 2 * 18);
+  CHECK(bits_of(apart) > 11 + 48 * 5);
 }

@@ -37,9 +37,15 @@ class entropy_counts : public chunk_counts<Codec> {
     if (!(this->codec_.bits > 0 && this->codec_.bits <= 64)) {
       return {error_code::invalid_argument, "entropy_codec.bits must be above 0 and at most 64"};
     }
+    if constexpr (scattering<Codec>) {
+      if (!(this->codec_.up >= 0 && this->codec_.up < 2)) {
+        return {error_code::invalid_argument,
+                "entropy_two_shot_codec.up must be 0 or above, and below 2"};
+      }
+    }
     if (status const s = chunk_counts<Codec>::check(); !s.ok()) { return s; }
     if (this->chunks() > stream_search::counters * std::uint64_t{stream_search::a_counter} ||
-        part_bytes() > std::numeric_limits<std::uint32_t>::max() / 8) {
+        maximum(part_bytes(), mean_part_bytes()) > std::numeric_limits<std::uint32_t>::max() / 8) {
       return {error_code::invalid_argument,
               "layout.coordinates is too large for entropy_codec, which takes 2^31 coordinates and "
               "messages of up to 2^29 bytes: exchange it in parts"};
@@ -51,18 +57,29 @@ class entropy_counts : public chunk_counts<Codec> {
   //! from -1 to 1: so something is sent of every gradient, and feedback drains.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept
   {
-    if (this->chunks() == 0) { return 0; }
-    double const bits  = this->codec_.bits > 0 && this->codec_.bits <= 64 ? this->codec_.bits : 0;
-    double const share = (scattering<Codec> ? 1.0 : 2.0) / static_cast<double>(size());
-    double const bytes = bits * share * static_cast<double>(this->compressed()) / 8;
-    std::uint64_t const least =
-      4 * std::uint64_t{stream_set::head_of(owned_chunks())} + (3 * Codec::chunk_size + 16) / 8;
-    return round_up(maximum(static_cast<std::uint64_t>(bytes), least), this->alignment);
+    if constexpr (scattering<Codec>) {
+      return bytes_of(share_up());
+    } else {
+      return bytes_of(2);
+    }
   }
-  [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept { return part_bytes(); }
+  //! Bytes that the owner of a part sends to every other rank, likewise.
+  [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
+  {
+    if constexpr (scattering<Codec>) {
+      return bytes_of(2 - share_up());
+    } else {
+      return part_bytes();
+    }
+  }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
     return part_bytes() * sent_parts();
+  }
+  //! Bytes of all parts of the mean.
+  [[nodiscard]] constexpr std::uint64_t mean_bytes() const noexcept
+  {
+    return mean_part_bytes() * sent_parts();
   }
   //! The most chunks of a stream.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
@@ -83,6 +100,7 @@ class entropy_counts : public chunk_counts<Codec> {
   {
     std::uint64_t const slots = round_up(owned_chunks(), 32);
     std::uint64_t const words = part_bytes() / sizeof(std::uint32_t) * size();
+    std::uint64_t const means = mean_part_bytes() / sizeof(std::uint32_t) * size();
     std::uint64_t const more  = scattering<Codec> ? 1 : 0;  // of the mean
     std::uint64_t const apart = more != 0 && feeds_back<Codec> ? 1 : 0;
     return section_list{
@@ -91,7 +109,7 @@ class entropy_counts : public chunk_counts<Codec> {
       holds<stream_search>(section::stream_searches, sent_parts() + more, 16),
       holds<std::uint32_t>(section::received, more * words, 16),
       holds<std::uint32_t>(section::payload, apart * words, 16),
-      holds<std::uint32_t>(section::gathered, words, 16),
+      holds<std::uint32_t>(section::gathered, apart != 0 ? means : maximum(words, means), 16),
       holds<float>(section::bypass, this->bypassed())};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
@@ -116,20 +134,23 @@ class entropy_counts : public chunk_counts<Codec> {
   //! What this rank sends.
   [[nodiscard]] constexpr stream_set sent() const noexcept
   {
-    return make_set(this->chunks(), sent_parts(), 1);
+    return make_set(part_bytes(), this->chunks(), sent_parts(), 1);
   }
   //! What all ranks decode.
   [[nodiscard]] constexpr stream_set gathered() const noexcept
   {
-    return make_set(this->chunks(), sent_parts(), size() / sent_parts());
+    return make_set(mean_part_bytes(), this->chunks(), sent_parts(), size() / sent_parts());
   }
   //! Of two shots: what all ranks have sent of this rank's part.
   [[nodiscard]] constexpr stream_set received() const noexcept
   {
-    return make_set(own_chunks(), 1, size());
+    return make_set(part_bytes(), own_chunks(), 1, size());
   }
   //! Of two shots: this rank's part of the mean.
-  [[nodiscard]] constexpr stream_set mean() const noexcept { return make_set(own_chunks(), 1, 1); }
+  [[nodiscard]] constexpr stream_set mean() const noexcept
+  {
+    return make_set(mean_part_bytes(), own_chunks(), 1, 1);
+  }
 
   //! @param of_mean  Whether of this rank's part of the mean.
   [[nodiscard]] stream_memory memory_of_streams(std::uint32_t* all, bool of_mean) const noexcept
@@ -161,11 +182,30 @@ class entropy_counts : public chunk_counts<Codec> {
   {
     return (this->chunks() + size() - 1 - static_cast<std::uint64_t>(this->ranks().rank)) / size();
   }
-  [[nodiscard]] constexpr stream_set make_set(std::uint64_t chunks,
+  //! What owners are sent of `bits` for each coordinate.
+  [[nodiscard]] constexpr double share_up() const noexcept
+  {
+    if (this->codec_.up > 0) { return static_cast<double>(this->codec_.up); }
+    return size() > 2 ? .8 : size() == 2 ? .9 : 1;
+  }
+  //! @param share  Of `bits`, for each of the coordinates of a part.
+  [[nodiscard]] constexpr std::uint64_t bytes_of(double share) const noexcept
+  {
+    if (this->chunks() == 0) { return 0; }
+    double const bits = this->codec_.bits > 0 && this->codec_.bits <= 64 ? this->codec_.bits : 0;
+    double const kept = share > 0 && share <= 2 ? share : 0;
+    double const bytes =
+      bits * kept / static_cast<double>(size()) * static_cast<double>(this->compressed()) / 8;
+    std::uint64_t const least =
+      4 * std::uint64_t{stream_set::head_of(owned_chunks())} + (3 * Codec::chunk_size + 16) / 8;
+    return round_up(maximum(static_cast<std::uint64_t>(bytes), least), this->alignment);
+  }
+  [[nodiscard]] constexpr stream_set make_set(std::uint64_t bytes,
+                                              std::uint64_t chunks,
                                               std::uint64_t streams,
                                               std::uint64_t copies) const noexcept
   {
-    return {.words   = part_bytes() / sizeof(std::uint32_t),
+    return {.words   = bytes / sizeof(std::uint32_t),
             .head    = stream_set::head_of(owned_chunks()),
             .chunks  = static_cast<std::uint32_t>(chunks),
             .streams = static_cast<std::uint32_t>(streams),

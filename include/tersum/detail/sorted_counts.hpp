@@ -89,6 +89,11 @@ class sorted_counts : public plan_counts<Codec> {
   {
     return inner_.payload_bytes();
   }
+  //! Of two shots.
+  [[nodiscard]] constexpr std::uint64_t mean_bytes() const noexcept requires scattering<inner_type>
+  {
+    return inner_.mean_bytes();
+  }
   [[nodiscard]] constexpr bool travels() const noexcept { return inner_.travels(); }
   [[nodiscard]] constexpr bool all_bypass() const noexcept { return inner_.all_bypass(); }
   //! @}

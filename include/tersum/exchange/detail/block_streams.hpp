@@ -86,7 +86,7 @@ TERSUM_BODY void count_bits(Context const& ctx, Span const& span, std::uint32_t 
   for (std::uint32_t k = 0; k < stream_search::compared; ++k) {
     float const step = step_of_number(ctx, peak, number + (k + 1) * apart);
     if (step == 0.0f) { break; }
-    std::uint32_t const bits = bits_of(ctx, chunk, code_chunk(ctx, chunk, own, step));
+    std::uint32_t const bits = bits_of(code_chunk(ctx, chunk, own, step));
     std::uint32_t const sum  = ctx.warp_sum(bits);
     if (ctx.thread_rank() % 32 == 0 && sum > 0) {
       ctx.atomic_add(&search->bits[k][mine.index / stream_search::a_counter], sum);
@@ -132,7 +132,7 @@ TERSUM_BODY void size_streams(Context const& ctx, Span const& span)
   TERSUM_NO_UNROLL
   for (std::uint32_t finer = 0; finer < 2; ++finer) {
     float const step         = step_of_number(ctx, largest, number + finer);
-    std::uint32_t const bits = bits_of(ctx, chunk, code_chunk(ctx, chunk, peak, step));
+    std::uint32_t const bits = bits_of(code_chunk(ctx, chunk, peak, step));
     if (mine.index == 0) { ctx.store(span.part(mine.stream) + finer, float_bits(step)); }
     if (finer == 0) {
       ctx.store(span.length(mine.stream, mine.index),

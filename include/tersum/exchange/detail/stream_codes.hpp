@@ -19,8 +19,15 @@
 namespace tersum::inline v0::detail {
 
 TERSUM_EXEC_CHECK_DISABLE
-//! Bits of a chunk before its codes: the order of runs, that of magnitudes, whether it has the finer step.
-inline constexpr std::uint32_t chunk_head = 4 + 5 + 1;
+//! Bits of a chunk before its codes: the order of runs, whether codes are in line, the order of magnitudes, whether it has the finer
+//! step.
+inline constexpr std::uint32_t chunk_head = 4 + 1 + 5 + 1;
+
+//! These bits.
+[[nodiscard]] TERSUM_INLINE constexpr std::uint32_t head_bits(rice_orders orders, bool finer)
+{
+  return orders.runs | orders.in_line << 4 | orders.magnitudes << 5 | (finer ? 1u << 10 : 0u);
+}
 
 //! @brief The step of a number, for a largest magnitude with these bits: from above it down by the sixteenth root of 2. 0 where
 //! there is none: of number 0, and of numbers whose steps or codes would leave their range.
@@ -88,10 +95,10 @@ template <class Machine, class Chunk>
   return minimum(peak, 0x7f800000u);
 }
 
-//! @brief The orders of a chunk's codes; whether all are zero.
+//! @brief The way of a chunk's codes, and how many bits they take; whether all are zero.
 struct coded_chunk {
   float inverse = 0.0f;  //!< One over the step; 0 if all codes are zero.
-  rice_orders orders;
+  sized_orders way;
 };
 
 //! @brief How a chunk is coded whose codes are not all zero.
@@ -105,10 +112,31 @@ template <class Machine, class Chunk>
   each_value(machine, chunk, [&](std::uint32_t place, float value) {
     std::uint32_t const code = code_magnitude(machine, value, inverse);
     counts.some += code != 0 ? 1u : 0u;
+    counts.gaps += code != 0 && counts.end != place ? 1u : 0u;
     counts.end = code != 0 ? place + 1 : counts.end;
     counts.sum += code;
   });
-  return {inverse, choose_orders(Chunk::size, counts)};
+  order_choices const orders = find_orders(Chunk::size, counts);
+  std::uint32_t zeros = 0, logarithms = 0, in_line = 0, all = 0;
+  std::uint32_t before = 0;  // zeros
+  each_value(machine, chunk, [&](std::uint32_t, float value) {
+    std::uint32_t const code = code_magnitude(machine, value, inverse);
+    in_line += code >> orders.in_line;
+    all += code >> orders.all;
+    if (code == 0) {
+      ++before;
+    } else {
+      zeros += before > 0 ? (before - 1) >> orders.runs : 0u;
+      logarithms += floor_log2(code - 1 + (1u << orders.behind));
+      before = 0;
+    }
+  });
+  sized_orders best           = size_behind(counts, orders, zeros, logarithms);
+  sized_orders const together = size_in_line(counts, orders, zeros, in_line);
+  sized_orders const each     = size_of_all(Chunk::size, counts, orders, all);
+  if (together.bits < best.bits) { best = together; }
+  if (each.bits < best.bits) { best = each; }
+  return {inverse, best};
 }
 
 //! @brief How a chunk is coded with a step. Nothing travels with step 0, and of a chunk in which a value is not finite.
@@ -125,29 +153,9 @@ code_chunk(Machine const& machine, Chunk const& chunk, std::uint32_t peak, float
 }
 
 //! @brief Bits of a chunk: 0 if nothing of it travels, and else less than 2^16 - 1.
-TERSUM_EXEC_CHECK_DISABLE
-template <class Machine, class Chunk>
-[[nodiscard]] TERSUM_INLINE std::uint32_t bits_of(Machine const& machine,
-                                                  Chunk const& chunk,
-                                                  coded_chunk const& coded)
+[[nodiscard]] TERSUM_INLINE std::uint32_t bits_of(coded_chunk const& coded)
 {
-  if (coded.inverse == 0.0f) { return 0; }
-  bool const in_runs   = coded.orders.runs != rice_orders::none;
-  std::uint32_t bits   = chunk_head;
-  std::uint32_t before = 0;  // zeros
-  each_value(machine, chunk, [&](std::uint32_t, float value) {
-    std::uint32_t const code = code_magnitude(machine, value, coded.inverse);
-    if (!in_runs) {
-      bits += rice_bits(code, coded.orders.magnitudes) + (code != 0 ? 1u : 0u);
-    } else if (code == 0) {
-      ++before;
-    } else {
-      bits += rice_bits(before, coded.orders.runs) + 1 +
-              exponential_bits(code - 1, coded.orders.magnitudes);
-      before = 0;
-    }
-  });
-  return bits;
+  return coded.inverse == 0.0f ? 0u : chunk_head + coded.way.bits;
 }
 
 //! @brief Writes the codes of a chunk, which are not all zero, from this bit on.
@@ -160,23 +168,31 @@ TERSUM_INLINE void write_codes(Machine const& machine,
                                std::uint32_t* words,
                                std::uint32_t from)
 {
-  rice_orders const orders = coded.orders;
+  rice_orders const orders = coded.way.orders;
   bit_writer<Machine> out{machine, words, from};
-  out.put(orders.runs | orders.magnitudes << 4 | (finer ? 1u << 9 : 0u), chunk_head);
-  std::uint32_t before = 0;
+  out.put(head_bits(orders, finer), chunk_head);
+  bool const all = orders.runs == rice_orders::none, in_line = orders.in_line != 0;
+  std::uint32_t before = 0;  // zeros
   each_value(machine, chunk, [&](std::uint32_t, float value) {
-    std::uint32_t const code  = code_magnitude(machine, value, coded.inverse);
-    std::uint32_t const minus = float_bits(value) >> 31;
-    if (orders.runs == rice_orders::none) {
-      out.rice(code, orders.magnitudes);
-      if (code != 0) { out.put(minus, 1); }
-    } else if (code == 0) {
+    std::uint32_t const code = code_magnitude(machine, value, coded.inverse);
+    if (code == 0 && !all) {
       ++before;
+      return;
+    }
+    // A zero, or whether there are zeros.
+    bool const zero           = all ? code == 0 : before > 0;
+    std::uint32_t const count = all || in_line ? (zero ? orders.magnitudes + 1 : 0u) : 1u;
+    out.put((all || in_line) == zero ? 1u : 0u, count);
+    if (code == 0) { return; }
+    if (before > 0) { out.rice(before - 1, orders.runs); }
+    before                    = 0;
+    std::uint32_t const minus = float_bits(value) >> 31;
+    if (all || in_line) {
+      out.rice(code, orders.magnitudes);
+      out.put(minus, 1);
     } else {
-      out.rice(before, orders.runs);
       out.put(minus, 1);
       out.exponential(code - 1, orders.magnitudes);
-      before = 0;
     }
   });
   out.finish();
@@ -196,23 +212,21 @@ TERSUM_INLINE void read_codes(Machine const& machine,
   bit_reader<Machine> in{machine, words, count, from, bits};
   rice_orders orders;
   orders.runs       = in.take(4);
+  orders.in_line    = in.take(1);
   orders.magnitudes = in.take(5);
   bool const finer  = in.take(1) != 0;
+  bool const all = orders.runs == rice_orders::none, behind = !all && orders.in_line == 0;
   TERSUM_NO_UNROLL
   for (std::uint32_t place = 0; place < Size && in.more(); ++place) {
-    std::uint32_t code = 0;
-    bool minus         = false;
-    if (orders.runs == rice_orders::none) {
-      code = in.rice(orders.magnitudes);
-      if (code == 0) { continue; }
-      minus = in.take(1) != 0;
-    } else {
-      std::uint32_t const zeros = in.rice(orders.runs);
+    std::uint32_t code = behind ? in.take(1) : in.rice(orders.magnitudes);
+    if (code == 0 && !all) {
+      std::uint32_t const zeros = in.rice(orders.runs) + (behind ? 1u : 0u);
       if (zeros >= Size - place) { return; }
       place += zeros;
-      minus = in.take(1) != 0;
-      code  = in.exponential(orders.magnitudes) + 1;
     }
+    if (code == 0 && !behind) { continue; }
+    bool const minus = in.take(1) != 0;
+    if (behind) { code = in.exponential(orders.magnitudes) + 1; }
     visit(place, code, minus, finer);
   }
 }

@@ -205,8 +205,9 @@ template <class Executor, entropy_coding Codec, class Element>
   stream_launches const all{launches, launches.plan().received(), parts.received, true};
   all.inspect();
   all.template operator()<add_streams_kernel>(1);
-  auto* const own = parts.gathered + launches.args().rank * parts.part_words;
-  stream_launches{launches, launches.plan().mean(), own, true}.encode();
+  stream_set const mean = launches.plan().mean();
+  auto* const own       = parts.gathered + launches.args().rank * mean.words;
+  stream_launches{launches, mean, own, true}.encode();
   return launches.result();
 }
 

@@ -75,17 +75,26 @@ class window_writer {
     auto const bits                = static_cast<std::uint32_t>(std::bit_width(moved)) - 1;
     std::uint32_t const longer     = bits - orders.magnitudes;
     std::uint64_t const rest       = moved - (1u << bits);
-    std::uint32_t const many       = zeros >> orders.runs;
-    std::uint64_t const few        = zeros & ((1u << orders.runs) - 1);
-    std::uint64_t const signed_few = few | std::uint64_t{minus} << orders.runs;
-    std::uint32_t const first      = many + 1 + orders.runs + 1;
+    std::uint32_t const order      = zeros > 0 ? orders.runs : 0u;
+    std::uint32_t const many       = zeros > 0 ? ((zeros - 1) >> order) + 1 : 0u;
+    std::uint64_t const few        = (zeros - 1) & ((1u << order) - 1);
+    std::uint64_t const signed_few = few | std::uint64_t{minus} << order;
+    std::uint32_t const first      = many + 1 + order + 1;
     std::uint32_t const second     = longer + 1 + bits;
     if (first + second <= window) {
       put((signed_few << 1 | 1u) << many | (rest << 1 | 1u) << longer << first, first + second);
     } else {
-      put_behind(many, signed_few, orders.runs + 1);
+      put_behind(many, signed_few, order + 1);
       put_behind(longer, rest, bits);
     }
+  }
+
+  //! Zeros in line.
+  TERSUM_HOST_INLINE void zeros(std::uint32_t count, rice_orders orders)
+  {
+    std::uint32_t const more = count - 1;
+    put(1, 1 + orders.magnitudes);
+    put_behind(more >> orders.runs, more & ((1u << orders.runs) - 1), orders.runs);
   }
 
   //! Adds the bits to the words of the message, whose first and last may hold bits of other chunks.
@@ -161,6 +170,12 @@ class window_reader {
     return (zeros << order) + take(order);
   }
 
+  //! A number of zeros before a code.
+  [[nodiscard]] TERSUM_HOST_INLINE std::uint32_t run(std::uint32_t order)
+  {
+    return take(1) != 0 ? 0u : rice(order) + 1;
+  }
+
   [[nodiscard]] TERSUM_HOST_INLINE std::uint32_t exponential(std::uint32_t order)
   {
     std::uint32_t const bits = (zeros() + order) & 31u;  // of no message that was disturbed more
@@ -173,18 +188,28 @@ class window_reader {
   //! @name Codes from one window
   //! If not all of it lies there, they read nothing and return false.
   //! @{
-  //! The magnitude of a code and, unless it is zero, its sign.
-  [[nodiscard]] TERSUM_HOST_INLINE bool code(std::uint32_t order,
+  //! The magnitude of a code and, unless it is zero, its sign; in line, of a zero how many follow it.
+  [[nodiscard]] TERSUM_HOST_INLINE bool code(rice_orders orders,
+                                             std::uint32_t& zeros,
                                              std::uint32_t& code,
                                              std::uint32_t& minus)
   {
-    std::uint64_t const all  = next();
-    auto const many          = static_cast<std::uint32_t>(std::countr_zero(all | last_bit));
-    std::uint64_t const rest = all >> many >> 1;
-    if (many + order + 2 > window) { return false; }
-    code  = (many << order) + static_cast<std::uint32_t>(rest & ((std::uint64_t{1} << order) - 1));
-    minus = static_cast<std::uint32_t>(rest >> order & 1);
-    at_ += many + 1 + order + (code != 0 ? 1u : 0u);
+    std::uint32_t const order = orders.magnitudes;
+    std::uint64_t const all   = next();
+    auto const many           = static_cast<std::uint32_t>(std::countr_zero(all | last_bit));
+    std::uint64_t const rest  = all >> many >> 1;
+    std::uint64_t const after = rest >> order;  // the sign, or a number of zeros
+    auto const high           = static_cast<std::uint32_t>(std::countr_zero(after | last_bit));
+    auto const low = static_cast<std::uint32_t>(after >> high >> 1) & ((1u << orders.runs) - 1);
+    code = (many << order) + static_cast<std::uint32_t>(rest & ((std::uint64_t{1} << order) - 1));
+    std::uint32_t const is_zero = code == 0 ? 1u : 0u;
+    std::uint32_t const counted = 0u - (is_zero & orders.in_line);  // all bits or none
+    std::uint32_t const taken =
+      many + 1 + order + (is_zero ^ 1u) + (counted & (high + 1 + orders.runs));
+    if (taken > window) { return false; }
+    zeros = counted & ((high << orders.runs) + low);
+    minus = static_cast<std::uint32_t>(after) & (is_zero ^ 1u);
+    at_ += taken;
     return true;
   }
   //! A run of zeros, and the magnitude and the sign of the code behind it.
@@ -196,15 +221,18 @@ class window_reader {
     std::uint64_t const all   = next();
     auto const many           = static_cast<std::uint32_t>(std::countr_zero(all | last_bit));
     std::uint64_t const few   = all >> many >> 1;
-    std::uint64_t const signs = few >> orders.runs;
+    std::uint32_t const order = orders.runs & (0u - static_cast<std::uint32_t>(many != 0));
+    std::uint64_t const signs = few >> order;
     std::uint64_t const ones  = signs >> 1;
     auto const longer         = static_cast<std::uint32_t>(std::countr_zero(ones | last_bit));
     std::uint32_t const bits  = longer + orders.magnitudes;
-    std::uint32_t const taken = many + orders.runs + longer + bits + 3;
-    if (taken > window || bits > 31) { return false; }
+    std::uint32_t const taken = many + order + longer + bits + 3;
+    if (taken > window || bits > 31 || many > 32) { return false; }
     std::uint32_t const highest = 1u << bits;
     auto const rest             = static_cast<std::uint32_t>(ones >> longer >> 1);
-    zeros = (many << orders.runs) + (static_cast<std::uint32_t>(few) & ((1u << orders.runs) - 1));
+    // Less 2^order, plus one: 0 without an order.
+    zeros =
+      (many << order) + (static_cast<std::uint32_t>(few) & ((1u << order) - 1)) + 1 - (1u << order);
     minus = static_cast<std::uint32_t>(signs) & 1u;
     code  = highest + (rest & (highest - 1)) - (1u << orders.magnitudes) + 1;
     at_ += taken;

@@ -53,13 +53,13 @@ template <int Size>
   TERSUM_DISPATCH(set, true, find_codes<Size>(values, most, inverse, codes));
 }
 
+//! @brief The way with the fewest bits of a chunk whose codes are not all zero.
 template <int Size>
-[[nodiscard]] std::uint32_t bits_of_codes(instruction_set set,
-                                          step_codes<Size> const& codes,
-                                          magnitude_counts const& counts,
-                                          rice_orders orders)
+[[nodiscard]] sized_orders choose_way(instruction_set set,
+                                      step_codes<Size> const& codes,
+                                      magnitude_counts const& counts)
 {
-  TERSUM_DISPATCH(set, true, bits_of_codes<Size>(codes, counts, orders));
+  TERSUM_DISPATCH(set, true, choose_way<Size>(codes, counts));
 }
 
 //! @brief sent[i] is what the code of values[i] stands for, which is finite.
@@ -98,7 +98,7 @@ template <int Size>
   step_codes<Size> codes;
   magnitude_counts const counts = find_codes(set, values, most, inverse, codes);
   if (counts.some == 0) { return 0; }
-  return bits_of_codes(set, codes, counts, choose_orders(Size, counts));
+  return chunk_head + choose_way(set, codes, counts).bits;
 }
 
 //! @brief Writes the codes of a chunk, which are not all zero, from this bit on.
@@ -112,11 +112,12 @@ void write_chunk(instruction_set set,
 {
   constexpr auto size = static_cast<std::uint32_t>(Size);
   step_codes<Size> codes;
-  rice_orders const orders = choose_orders(size, find_codes(set, values, ~0u, inverse, codes));
-  auto const minus         = [&](std::uint32_t place) { return float_bits(values[place]) >> 31; };
+  magnitude_counts const counts = find_codes(set, values, ~0u, inverse, codes);
+  rice_orders const orders      = choose_way(set, codes, counts).orders;
+  auto const minus = [&](std::uint32_t place) { return float_bits(values[place]) >> 31; };
   window_writer::room room;
   window_writer out{from, room};
-  out.put(orders.runs | orders.magnitudes << 4 | (finer ? 1u << 9 : 0u), chunk_head);
+  out.put(head_bits(orders, finer), chunk_head);
   if (orders.runs == rice_orders::none) {
     for (std::uint32_t place = 0; place < size; ++place) {
       out.code(codes.magnitudes[place], minus(place), orders.magnitudes);
@@ -127,7 +128,12 @@ void write_chunk(instruction_set set,
     std::uint32_t begin       = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
       std::uint32_t const place = places[i];
-      out.run_and_code(place - begin, codes.magnitudes[place], minus(place), orders);
+      if (orders.in_line == 0) {
+        out.run_and_code(place - begin, codes.magnitudes[place], minus(place), orders);
+      } else {
+        if (place > begin) { out.zeros(place - begin, orders); }
+        out.code(codes.magnitudes[place], minus(place), orders.magnitudes);
+      }
       begin = place + 1;
     }
   }
@@ -147,6 +153,7 @@ class chunk_reader {
     : in_{words, count, from, bits, room}
   {
     orders_.runs       = in_.take(4);
+    orders_.in_line    = in_.take(1) & (orders_.runs != rice_orders::none ? 1u : 0u);
     orders_.magnitudes = in_.take(5);
     finer_             = in_.take(1) != 0;
   }
@@ -154,33 +161,34 @@ class chunk_reader {
   [[nodiscard]] TERSUM_HOST_INLINE bool finer() const { return finer_; }
   [[nodiscard]] TERSUM_HOST_INLINE bool in_runs() const
   {
-    return orders_.runs != rice_orders::none;
+    return orders_.runs != rice_orders::none && orders_.in_line == 0;
   }
   [[nodiscard]] TERSUM_HOST_INLINE bool more() const { return in_.more(); }
 
-  //! @brief Calls visit(place, code, sign as the highest bit) for the next code, unless it is zero.
+  //! @brief Calls visit(place, code, sign as the highest bit) for the next code.
   //! @tparam InRuns  What `in_runs` says.
   template <bool InRuns, class Visit>
   TERSUM_HOST_INLINE void read(Visit const& visit)
   {
-    std::uint32_t code = 0, minus = 0, zeros = 0;
+    std::uint32_t code = 0, minus = 0, before = 0, behind = 0;  // zeros
     if constexpr (InRuns) {
-      if (!in_.run_and_code(orders_, zeros, code, minus)) {
-        zeros = in_.rice(orders_.runs);
-        minus = in_.take(1);
-        code  = in_.exponential(orders_.magnitudes) + 1;
+      if (!in_.run_and_code(orders_, before, code, minus)) {
+        before = in_.run(orders_.runs);
+        minus  = in_.take(1);
+        code   = in_.exponential(orders_.magnitudes) + 1;
       }
-    } else if (!in_.code(orders_.magnitudes, code, minus)) {
-      code  = in_.rice(orders_.magnitudes);
-      minus = code != 0 ? in_.take(1) : 0u;
+    } else if (!in_.code(orders_, behind, code, minus)) {
+      code   = in_.rice(orders_.magnitudes);
+      minus  = code != 0 ? in_.take(1) : 0u;
+      behind = code == 0 && orders_.in_line != 0 ? in_.rice(orders_.runs) : 0u;
     }
-    place_ += zeros;
+    place_ += before;
     if (place_ >= size) {
       in_.stop();
       return;
     }
-    if (InRuns || code != 0) { visit(place_, code, minus << 31); }
-    ++place_;
+    visit(place_, code, minus << 31);
+    place_ += 1 + behind;
   }
 
  private:
@@ -217,6 +225,16 @@ struct chunk_in_turn {
   TERSUM_HOST_INLINE void add_next() { in.in_runs() ? add_next<true>() : add_next<false>(); }
 };
 
+//! @brief Codes of two chunks in turns, to the end of one of them. Whether they are `in_runs` is known.
+template <bool FirstInRuns, bool SecondInRuns, int Size>
+TERSUM_HOST_INLINE void add_turns(chunk_in_turn<Size>& first, chunk_in_turn<Size>& second)
+{
+  while (first.in.more() && second.in.more()) {
+    first.template add_next<FirstInRuns>();
+    second.template add_next<SecondInRuns>();
+  }
+}
+
 //! @brief Adds the values of the codes of chunks to their sums. Two chunks are read in turns: where a code begins is known when
 //! the one before has been read, and so one chunk alone would keep the processor waiting.
 //! @param steps  Of codes, and of those that are finer.
@@ -237,16 +255,12 @@ void add_chunks(std::uint32_t const* words,
   };
   chunk_in_turn<Size> first = begin(rooms[0]), second = begin(rooms[1]);
   for (;;) {
-    if (first.in.in_runs() && second.in.in_runs()) {
-      while (first.in.more() && second.in.more()) {
-        first.template add_next<true>();
-        second.template add_next<true>();
-      }
+    if (first.in.in_runs()) {
+      second.in.in_runs() ? add_turns<true, true>(first, second)
+                          : add_turns<true, false>(first, second);
     } else {
-      while (first.in.more() && second.in.more()) {
-        first.add_next();
-        second.add_next();
-      }
+      second.in.in_runs() ? add_turns<false, true>(first, second)
+                          : add_turns<false, false>(first, second);
     }
     if (next >= items.size()) { break; }
     if (first.in.more()) {

@@ -383,8 +383,9 @@ template <entropy_coding Codec, class Element>
   cpu_streams<Codec, Element> const all{work, work.plan.received(), parts.received, true};
   all.find_chunks();
   all.add();
-  auto* const own = parts.gathered + work.args.rank * parts.part_words;
-  cpu_streams<Codec, Element>{work, work.plan.mean(), own, true}.encode();
+  stream_set const mean = work.plan.mean();
+  auto* const own       = parts.gathered + work.args.rank * mean.words;
+  cpu_streams<Codec, Element>{work, mean, own, true}.encode();
   return {};
 }
 

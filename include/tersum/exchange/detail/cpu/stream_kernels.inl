@@ -64,8 +64,9 @@ TERSUM_TARGET inline std::uint32_t find_peak(float const* values)
 TERSUM_SIMD integers code_magnitudes(floats v, float inverse)
 {
   floats const magnitude = from_bits(to_bits(v) & 0x7fffffffu);
-  floats const quotient  = as_rounded(magnitude * broadcast(inverse)) + broadcast(0.4f);
-  return __builtin_convertvector(quotient, integers);
+  floats const quotient  = as_rounded(magnitude * broadcast(inverse));
+  integers const nearest = __builtin_convertvector(quotient + broadcast(0x1.fffffep-2f), integers);
+  return quotient < broadcast(0.65f) ? integers{} : nearest;
 }
 
 //! @brief `value_of_code` of all values, with their signs.
@@ -89,7 +90,8 @@ TERSUM_SIMD magnitude_counts find_codes_of(float const* values,
                                            float inverse,
                                            step_codes<Size>& codes)
 {
-  words sum{}, high{};  // of the codes modulo 2^32, and of their upper halves
+  words sum{}, high{};             // of the codes modulo 2^32, and of their upper halves
+  std::uint64_t last_is_some = 1;  // no zero is before the first
   magnitude_counts counts;
   for (int i = 0; i < Size; i += 64) {
     std::uint64_t some = 0;
@@ -103,6 +105,9 @@ TERSUM_SIMD magnitude_counts find_codes_of(float const* values,
     }
     codes.some[i / 64] = some;
     counts.some += static_cast<std::uint32_t>(__builtin_popcountll(some));
+    std::uint64_t const firsts = some & ~(some << 1 | last_is_some);
+    counts.gaps += static_cast<std::uint32_t>(__builtin_popcountll(firsts));
+    last_is_some    = some >> 63;
     auto const last = static_cast<std::uint32_t>(i + 64 - __builtin_clzll(some | 1));
     counts.end      = some != 0 ? last : counts.end;
   }
@@ -181,34 +186,56 @@ TERSUM_TARGET inline std::uint32_t find_places(step_codes<Size> const& codes, st
   return count;
 }
 
-//! @brief The sum of the lengths of runs of zeros before codes, each without its lowest `order` bits.
+//! @brief The sum of the lengths of runs of zeros before codes, each less one and without its lowest `order` bits.
 template <int Size>
-TERSUM_SIMD std::uint32_t sum_of_runs(step_codes<Size> const& codes, std::uint32_t order)
+TERSUM_SIMD std::uint32_t sum_of_runs(step_codes<Size> const& codes,
+                                      std::uint32_t gaps,
+                                      std::uint32_t order)
 {
   std::uint32_t ends[step_codes<Size>::size + static_cast<std::size_t>(width) +
                      1];  // one of a run before the first
   ends[0]                   = ~0u;
   std::uint32_t const count = find_places(codes, ends + 1);
   store(ends + 1 + count, lane_index() + (ends[count] + 1));  // runs of no zeros
+  std::uint32_t const below = (1u << order) - 2;  // one more without these bits, but of no zeros
   words sum{};
   for (std::uint32_t i = 0; i < count; i += static_cast<std::uint32_t>(width)) {
-    sum += (load_words(ends + 1 + i) - load_words(ends + i) - 1u) >> order;
+    sum += (load_words(ends + 1 + i) - load_words(ends + i) + below) >> order;
   }
-  return sum_of_lanes(sum);
+  return sum_of_lanes(sum) - gaps;
 }
 
-//! @brief Bits of a chunk whose codes are not all zero: what the functions of rice_codes.hpp add up to.
-template <int Size>
-TERSUM_TARGET inline std::uint32_t bits_of_codes(step_codes<Size> const& codes,
-                                                 magnitude_counts const& counts,
-                                                 rice_orders orders)
+//! @brief No less than this is the sum of what magnitudes are without their lowest `order` bits.
+TERSUM_SIMD std::uint32_t least_quotients(magnitude_counts const& counts, std::uint32_t order)
 {
-  constexpr auto size      = static_cast<std::uint32_t>(Size);
-  std::uint32_t const some = counts.some, order = orders.magnitudes;
-  if (orders.runs == rice_orders::none) {
-    return chunk_head + size * (1 + order) + sum_of_quotients(codes, order) + some;
+  std::uint64_t const remains = std::uint64_t{counts.some} * ((1u << order) - 1);
+  return counts.sum > remains ? static_cast<std::uint32_t>((counts.sum - remains) >> order) : 0u;
+}
+
+//! @brief The way with the fewest bits of a chunk whose codes are not all zero, the first of those with as many. What cannot have
+//! fewer is not counted.
+template <int Size>
+TERSUM_TARGET inline sized_orders choose_way(step_codes<Size> const& codes,
+                                             magnitude_counts const& counts)
+{
+  constexpr auto size        = static_cast<std::uint32_t>(Size);
+  order_choices const orders = find_orders(size, counts);
+  std::uint32_t const some   = counts.some;
+  std::uint32_t const follow = counts.end - some - counts.gaps;  // zeros behind the first of a run
+  std::uint32_t const zeros =
+    orders.runs == 0 ? follow : sum_of_runs(codes, counts.gaps, orders.runs);
+  std::uint32_t const in_line = least_quotients(counts, orders.in_line);
+  std::uint32_t const all     = least_quotients(counts, orders.all);
+  sized_orders best =
+    size_behind(counts, orders, zeros, sum_of_logarithms(codes, some, orders.behind));
+  if (size_in_line(counts, orders, zeros, in_line).bits < best.bits) {
+    sized_orders const way =
+      size_in_line(counts, orders, zeros, sum_of_quotients(codes, orders.in_line));
+    if (way.bits < best.bits) { best = way; }
   }
-  std::uint32_t const runs = orders.runs == 0 ? counts.end - some : sum_of_runs(codes, orders.runs);
-  return chunk_head + runs + some * (1 + orders.runs + 1 + 1 - order) +
-         2 * sum_of_logarithms(codes, some, order);
+  if (size_of_all(size, counts, orders, all).bits < best.bits) {
+    sized_orders const way = size_of_all(size, counts, orders, sum_of_quotients(codes, orders.all));
+    if (way.bits < best.bits) { best = way; }
+  }
+  return best;
 }
