@@ -166,7 +166,7 @@ struct codec {
                 "tersum: delayed ranges take no_feedback and plain_metric");
   static_assert(
     !is_delayed || (Reducer::saturating && Quantizer::max_level >= 7 && !Reducer::biased &&
-                    Quantizer::max_level == (1 << (Reducer::lane_bits - 1)) - 1),
+                    Quantizer::max_level == lanes::limit),
     "tersum: delayed ranges read in saturating lanes of 4 or 8 bits how much a gradient has grown");
   static_assert(detail::suits_choice<Chunker, Range>());
 

@@ -66,11 +66,45 @@ TEST_CASE("[lookup] sums at a server equal the direct ones, whatever contributio
 {
   static_assert(lookup_sum<thc_table_42>::max_world == 6);
   static_assert(lookup_sum<thc_table_42, 16>::max_world == 1560);
+  static_assert(lookup_sum<thc_table_42, 32>::max_world == 102'261'126);
   check_every_subset<thc_table_42, 8>(4);
   check_every_subset<thc_table_42, 8>(6);
   check_every_subset<thc_table_30, 16>(5);
+  check_every_subset<thc_table_42, 32>(5);
   check_every_subset<lookup_table<0, 1, 3, 4>, 8>(4);
   check_every_subset<lookup_table<0, 2>, 8>(3);
+}
+
+TEST_CASE("[lookup] lanes of 32 bits hold sums of as many ranks as a plan takes, and more")
+{
+  using sum           = lookup_sum<thc_table_42, 32>;
+  constexpr int world = 65534;
+  sum all;
+  // Of the indices of a word one is always the highest, one the lowest, one lost, the others any. What a lane of 16 bits cannot hold.
+  std::array<std::int64_t, 8> direct{};
+  std::mt19937 random(3);
+  for (int rank = 0; rank < world; ++rank) {
+    std::uint32_t const word = (static_cast<std::uint32_t>(random()) & 0xffffff00u) | 0x0fu;
+    for (unsigned k = 0; k < 8; ++k) { direct[k] += thc_table_42::value[word >> 4 * k & 15u]; }
+    all.add(word);
+  }
+  all.replace();
+  for (int k = 0; k < 8; ++k) {
+    std::uint32_t const code = sum::unpack(all.sums(k), world + 1);
+    CHECK(sum::lanes::get(code, 0) ==
+          direct[static_cast<std::size_t>(k)] - std::int64_t{world} * sum::half);
+  }
+  CHECK(direct[0] == 42 * std::int64_t{world});
+  CHECK(direct[1] == 0);
+
+  // At the bound all lanes are highest or lowest, in numbers of 64 bits; one rank more would be beyond both kinds of lanes.
+  constexpr std::int64_t bound = sum::max_world;
+  static_assert(bound * 42 <= 0xffffffff && (bound + 1) * 42 > 0xffffffff);
+  static_assert(bound * 21 <= 0x7fffffff && (bound + 1) * 21 > 0x7fffffff);
+  static_assert(bound > world);
+  auto const highest = static_cast<std::uint32_t>(bound * 42);
+  CHECK(sum::lanes::get(sum::unpack(highest, sum::max_world), 0) == bound * 21);
+  CHECK(sum::lanes::get(sum::unpack(0, sum::max_world), 0) == -bound * 21);
 }
 
 TEST_CASE("[lookup] the first index of a word is its lowest bits, and so are sums")

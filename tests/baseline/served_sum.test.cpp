@@ -200,8 +200,14 @@ TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with 
   constexpr std::size_t d = 64 * 1024;
   static_assert(decltype(lookup_sum_of<std::remove_cvref_t<decltype(wide)>>{})::max_world == 1560);
   CHECK(wide.plan(layout{d}, {.size = 1560, .rank = 0}).check() == status{});
-  CHECK(wide.plan(layout{d}, {.size = 1561, .rank = 0}).check().code ==
-        error_code::world_too_large);
+  status const refusal = wide.plan(layout{d}, {.size = 1561, .rank = 0}).check();
+  CHECK(refusal.code == error_code::world_too_large);
+  CHECK(
+    refusal.message ==
+    "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>, as the preset thc_lookup4_widest does");
+  CHECK(presets::thc_lookup4_widest.plan(layout{d}, {.size = 1561, .rank = 0}).check() == status{});
+  CHECK(presets::thc_lookup4_widest.plan(layout{d}, {.size = 65534, .rank = 0}).check() ==
+        status{});
   auto const in = tests::normal_gradients(world, d, 5);
   tests::staged_run served{wide, layout{d}, world, 4};
   tests::staged_run reduced{wide, layout{d}, world, 4};
@@ -235,19 +241,59 @@ TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with 
   CHECK(error == doctest::Approx(expected).epsilon(.038));
 }
 
-TEST_CASE("[served] lanes of 16 bits decode to the bits of lanes of 8 bits")
+TEST_CASE("[served] wider lanes decode to the bits of lanes of 8 bits")
 {
   constexpr std::size_t d = 2 * 1024 + 5;
   auto const in           = tests::normal_gradients(3, d, 6);
   tests::staged_run narrow{presets::thc_lookup4, layout{d}, 3, 4};
-  tests::staged_run wide{presets::thc_lookup4_wide, layout{d}, 3, 4};
   send(narrow, in);
-  send(wide, in);
   narrow.reduce(reduction_order::ring);
-  wide.reduce(reduction_order::ring);
   narrow.decode();
-  wide.decode();
-  for (std::size_t i = 0; i < d; ++i) { REQUIRE(narrow.values(1)[i] == wide.values(1)[i]); }
+  auto const compare = [&](auto const& codec) {
+    tests::staged_run wide{codec, layout{d}, 3, 4};
+    tests::staged_run served{codec, layout{d}, 3, 4};
+    send(wide, in);
+    wide.reduce(reduction_order::ring);
+    wide.decode();
+    send(served, in);
+    serve(served, [](std::size_t) { return 7u; });
+    served.decode();
+    for (std::size_t i = 0; i < d; ++i) {
+      REQUIRE(narrow.values(1)[i] == wide.values(1)[i]);
+      REQUIRE(narrow.values(1)[i] == served.values(1)[i]);
+    }
+  };
+  compare(presets::thc_lookup4_wide);
+  compare(presets::thc_lookup4_widest);
+}
+
+TEST_CASE("[served] lanes of 32 bits hold the largest sum of as many ranks as a plan takes")
+{
+  constexpr int world     = 65534;
+  constexpr std::size_t d = 1024;
+  auto const& codec       = presets::thc_lookup4_widest;
+  auto const plan         = codec.plan(layout{d}, {.size = world, .rank = 7});
+  REQUIRE(plan.check() == status{});
+  std::vector<word4> state(plan.state_bytes() / 16 + 1), work(plan.workspace_bytes() / 16 + 1);
+  std::vector<float> gradient(d);
+  auto const bytes = [](auto& memory) { return std::as_writable_bytes(std::span{memory}); };
+  std::span const own{reinterpret_cast<std::int32_t*>(bytes(work).data() + plan.payload_offset()),
+                      d};
+  cpu_executor const exec{};
+  REQUIRE(initialize(exec, plan, bytes(state), 4) == status{});
+  *reinterpret_cast<chunk_step*>(work.data()) = {1.0f, 1.0f / (21 * world), 0, 0};
+  // All ranks send the same codes: one lane is the highest, the others are zeros. By doubling, as a tree of hops would add them.
+  using op         = std::remove_cvref_t<decltype(codec)>::payload_op;
+  std::int32_t sum = 0;
+  for (int bit = 1 << 15; bit > 0; bit /= 2) {
+    sum = op{}(op{}(sum, sum), (world & bit) != 0 ? 21 : 0);
+  }
+  REQUIRE(sum == 21 * world);
+  own[5] = sum;
+  REQUIRE(decode(exec, plan, std::span{gradient}, bytes(state), bytes(work)) == status{});
+  // One coordinate of the wire is a row of the Hadamard transform: 1024 equal magnitudes.
+  for (float const value : gradient) { REQUIRE(std::abs(value) == std::abs(gradient[0])); }
+  CHECK(std::abs(gradient[0]) == doctest::Approx(1).epsilon(1e-6));
 }
 
 TEST_CASE("[served] with any subset of the contributions, none included, a chunk is their mean")

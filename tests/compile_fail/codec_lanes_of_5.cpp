@@ -3,7 +3,7 @@
 
 //! @file
 //! Lanes that do not fill a word.
-// expected: tersum: a reducer's lane_bits are 2, 4, 8 or 16
+// expected: tersum: a reducer's lane_bits are 2, 4, 8, 16 or 32
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>

@@ -3,7 +3,7 @@
 
 //! @file
 //! Integers that no transport sums.
-// expected: tersum: widening_sum<CodeBits, LaneBits> sums native integers of 8 or 16 bits
+// expected: tersum: widening_sum<CodeBits, LaneBits> sums native integers of 8, 16 or 32 bits
 
 #include <tersum/reduce/widening_sum.hpp>
 

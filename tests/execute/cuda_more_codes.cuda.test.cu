@@ -40,6 +40,7 @@ TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
   SUBCASE("powers of two") { compare_one<float>(presets::global_natural_5, few); }
   SUBCASE("a step that follows the mean") { compare_one<float>(presets::intsgd_8, few); }
   SUBCASE("table values in 16 bits") { compare_one<float>(presets::thc_lookup4_wide, few); }
+  SUBCASE("table values in 32 bits") { compare_one<float>(presets::thc_lookup4_widest, few); }
 }
 
 TEST_CASE("[cuda_executor] delayed ranges equal the CPU executor")

@@ -7,6 +7,7 @@
 #include "support/compare_executors.cuh"
 #include "support/served_sums.hpp"
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
@@ -27,10 +28,14 @@ TEST_CASE("[cuda_executor] presets of THC equal the CPU executor")
 
 TEST_CASE("[cuda_executor] indices and sums of table values equal the CPU executor's")
 {
-  served_sums const served;
   stream const on;
-  CHECK((served.run<device_buffer>(cuda_executor{on.get()}) ==
-         served.run<host_buffer>(cpu_executor{})));
+  auto const compare = [&](auto const& codec) {
+    served_sums const served{codec};
+    CHECK((served.template run<device_buffer>(cuda_executor{on.get()}) ==
+           served.template run<host_buffer>(cpu_executor{})));
+  };
+  SUBCASE("in lanes of 8 bits") { compare(presets::thc_lookup4); }
+  SUBCASE("in lanes of 32 bits") { compare(presets::thc_lookup4_widest); }
 }
 
 TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")

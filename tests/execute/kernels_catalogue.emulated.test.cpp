@@ -83,4 +83,5 @@ TEST_CASE("[kernels] the rest of the older codecs give the bytes of the CPU")
   SUBCASE("terngrad") { compare_once(presets::terngrad); }
   SUBCASE("global_qsgd_4") { compare_once(presets::global_qsgd_4); }
   SUBCASE("thc_lookup4_wide") { compare_once(presets::thc_lookup4_wide); }
+  SUBCASE("thc_lookup4_widest") { compare_once(presets::thc_lookup4_widest); }
 }

@@ -7,6 +7,7 @@
 #include "support/compare_kernels.hpp"
 #include "support/served_sums.hpp"
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 
@@ -41,12 +42,22 @@ TEST_CASE("[kernels] thc_lookup4 equals the CPU executor")
 
 TEST_CASE("[kernels] indices and sums of table values equal those of the CPU executor")
 {
-  served_sums const served;
-  auto const want = served.run<host_buffer>(cpu_executor{});
-  CHECK((served.run<host_buffer>(cpu_executor{.threads = 2}) == want));
-  for (emulator::thread_order const order : emulator::thread_orders) {
-    CAPTURE(order);
-    CHECK((served.run<host_buffer>(emulated_executor{order}) == want));
+  auto const compare = [](auto const& codec) {
+    served_sums const served{codec};
+    auto const want = served.template run<host_buffer>(cpu_executor{});
+    CHECK((served.template run<host_buffer>(cpu_executor{.threads = 2}) == want));
+    CHECK((served.template run<host_buffer>(
+             cpu_executor{.instructions = instruction_set::baseline}) == want));
+    for (emulator::thread_order const order : emulator::thread_orders) {
+      CAPTURE(order);
+      CHECK((served.template run<host_buffer>(emulated_executor{order}) == want));
+    }
+  };
+  SUBCASE("in lanes of 8 bits") { compare(presets::thc_lookup4); }
+  SUBCASE("in lanes of 16 bits") { compare(presets::thc_lookup4_wide); }
+  SUBCASE("in lanes of 32 bits, whose sums no float need hold")
+  {
+    compare(presets::thc_lookup4_widest);
   }
 }
 

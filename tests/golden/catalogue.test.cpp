@@ -60,6 +60,7 @@ TEST_CASE("[golden] older codecs send what they sent")
   CHECK(digest(presets::nf4) == "661e14d25db95e25");
   CHECK(digest(presets::mxfp4) == "afe6a7affd30e249");
   CHECK(digest(presets::mxfp8) == "9fb164486ca823a5");
+  CHECK(digest(presets::thc_lookup4_widest) == "c100cd89846b23a0");
   CHECK(digest(presets::mxfp8_e5m2) == "2cf1c45f377ec969");
   CHECK(digest(presets::mxfp6) == "700c29fa9684ca51");
   CHECK(digest(presets::mxfp6_e3m2) == "c3d2cef7dfed6965");

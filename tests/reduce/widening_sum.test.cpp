@@ -61,7 +61,8 @@ TEST_CASE_TEMPLATE("[widening_sum] obeys the laws of a reducer",
                    widening_sum<4, 8>,
                    widening_sum<8, 8>,
                    widening_sum<4, 16>,
-                   widening_sum<8, 16>)
+                   widening_sum<8, 16>,
+                   widening_sum<6, 32>)
 {
   tersum::tests::check_reduce_op_laws<typename Reducer::op>();
   tersum::tests::check_reducer_laws<Reducer>((1 << (Reducer::code_bits - 1)) - 1);
@@ -72,6 +73,7 @@ TEST_CASE("[widening_sum] 4-bit codes in bytes serve 18 ranks")
   static_assert(widening_sum<4, 8>::max_world(7) == 18);
   static_assert(widening_sum<8, 8>::max_world(127) == 1);
   static_assert(widening_sum<8, 16>::max_world(127) == 258);
+  static_assert(widening_sum<6, 32>::max_world(21) == 102'261'126);
 }
 
 }  // namespace

@@ -111,9 +111,11 @@ inline constexpr drawn_coordinates_codec<half> randomk_b2{.chunker = {.stride = 
 inline constexpr drawn_coordinates_codec<half, error_feedback> randomk_b2_ef{.chunker = {.stride = 8}};
 //! @}
 
-//! @name THC's table in 16-bit lanes, for up to 1560 ranks, or (2^15 - 1) / 21; 4 bits up where a switch or a server looks up
+//! @name THC's table in lanes of 16 bits, for up to 1560 ranks, or (2^15 - 1) / 21, and of 32 bits, for as many as a plan takes
+//! 4 bits go up where a switch or a server looks up.
 //! @{
 inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 16>> thc_lookup4_wide{.range = {.clip = 3.2971933f}};
+inline constexpr codec<fixed_chunks<1024>, partial_hadamard<1024>, rms_range<no_headroom>, lookup_quantizer<thc_table_42>, widening_sum<6, 32>> thc_lookup4_widest{.range = {.clip = 3.2971933f}};
 //! @}
 
 // clang-format on

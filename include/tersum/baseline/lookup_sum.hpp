@@ -22,10 +22,11 @@ namespace tersum::inline v0 {
 //! all ranks, from which the ranks subtract the same number; what remains is the sum of the contributions that arrived,
 //! without bias. (Index zero would stand for the lowest level instead.)
 //! @tparam Table     A `lookup_table` whose indices have 1, 2, 4 or 8 bits.
-//! @tparam LaneBits  Bits of a sum: 8 or 16.
+//! @tparam LaneBits  Bits of a sum: 8, 16 or 32.
 template <class Table, int LaneBits = 8>
 class lookup_sum {
-  static_assert(LaneBits == 8 || LaneBits == 16, "tersum: lookup_sum has lanes of 8 or 16 bits");
+  static_assert(LaneBits == 8 || LaneBits == 16 || LaneBits == 32,
+                "tersum: lookup_sum has lanes of 8, 16 or 32 bits");
   static_assert(32 % Table::index_bits == 0 && Table::index_bits <= 8,
                 "tersum: lookup_sum has indices of 1, 2, 4 or 8 bits");
 
@@ -40,20 +41,22 @@ class lookup_sum {
   static_assert(code_words > 0, "tersum: lookup_sum needs lanes of no less bits than an index has");
 
   //! The largest number of ranks whose sum fits a lane.
-  static constexpr int max_world = ((1 << LaneBits) - 1) / Table::granularity;
+  static constexpr int max_world =
+    static_cast<int>((0xffffffffu >> (32 - LaneBits)) / std::uint32_t{Table::granularity});
 
   //! @brief At the hop: adds the values of one word's indices.
   constexpr void add(std::uint32_t word) noexcept
   {
     for (int k = 0; k < indices; ++k) {
-      sums_[k] += Table::value[(word >> (Table::index_bits * k)) & (Table::count - 1u)];
+      sums_[k] += static_cast<std::uint32_t>(
+        Table::value[(word >> (Table::index_bits * k)) & (Table::count - 1u)]);
     }
   }
 
   //! @brief At the hop: stands in for a contribution that did not arrive.
   constexpr void replace() noexcept
   {
-    for (int& sum : sums_) { sum += half; }
+    for (std::uint32_t& sum : sums_) { sum += std::uint32_t{half}; }
   }
 
   //! @brief At the hop: the word of sums that goes down, number `word`, with the sums of the indices in order. At most
@@ -62,7 +65,7 @@ class lookup_sum {
   {
     std::uint32_t packed = 0;
     for (int k = 0; k < lanes::lanes; ++k) {
-      packed |= lanes::put(sums_[word * lanes::lanes + k], k);
+      packed |= lanes::put(static_cast<std::int32_t>(sums_[word * lanes::lanes + k]), k);
     }
     return packed;
   }
@@ -92,7 +95,7 @@ class lookup_sum {
   }
 
  private:
-  int sums_[detail::extent(indices)] = {};
+  std::uint32_t sums_[detail::extent(indices)] = {};
 };
 
 //! @brief What a server does with one packet: sums of `world` contributions, of which null ones are lost and replaced.

@@ -9,10 +9,12 @@
 #include <tersum/detail/chunk_counts.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/range/rms_range.hpp>
+#include <tersum/reduce/widening_sum.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace tersum::inline v0::detail {
@@ -20,6 +22,14 @@ namespace tersum::inline v0::detail {
 //! The rank in whose shard a piece of a tensor lies tells the others its `tensor_record::ratio`, in a scalar that they sum.
 template <class Codec>
 inline constexpr bool tells_ratios = summing<Codec>&& tracks<Codec>;
+
+//! What a plan says of more ranks than a reducer's lanes can sum.
+template <class Reducer>
+inline constexpr std::string_view too_many_ranks =
+  "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum";
+template <int CodeBits>
+inline constexpr std::string_view too_many_ranks<widening_sum<CodeBits, 16>> =
+  "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>, as the preset thc_lookup4_widest does";
 
 //! @brief A step for each chunk, and the packed codes of all chunks or of those that travel.
 template <class Codec>
@@ -57,9 +67,7 @@ struct code_counts : chunk_counts<Codec> {
       }
     }
     if (this->world_.size > reducer::max_world(Codec::quantizer_type::max_level)) {
-      return {
-        error_code::world_too_large,
-        "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum"};
+      return {error_code::world_too_large, too_many_ranks<reducer>};
     }
     return {};
   }

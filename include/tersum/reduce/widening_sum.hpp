@@ -17,16 +17,20 @@ namespace tersum::inline v0 {
 //! @brief Codes of q bits in native integers of b bits, whose sum is exact. The plan checks that the sum of all ranks
 //! fits.
 //! @tparam CodeBits  Width of a code, 2 to 8.
-//! @tparam LaneBits  Width of the integers on the wire, 8 or 16.
+//! @tparam LaneBits  Width of the integers on the wire: 8, 16 or 32.
 template <int CodeBits, int LaneBits>
 struct widening_sum {
-  static_assert(LaneBits == 8 || LaneBits == 16,
-                "tersum: widening_sum<CodeBits, LaneBits> sums native integers of 8 or 16 bits");
+  static_assert(
+    LaneBits == 8 || LaneBits == 16 || LaneBits == 32,
+    "tersum: widening_sum<CodeBits, LaneBits> sums native integers of 8, 16 or 32 bits");
   static_assert(
     CodeBits >= 2 && CodeBits <= 8 && CodeBits <= LaneBits,
     "tersum: widening_sum<CodeBits, LaneBits> needs 2 <= CodeBits <= 8 and no more than LaneBits");
 
-  using op = native_sum<std::conditional_t<LaneBits == 8, std::int8_t, std::int16_t>>;
+  using op =
+    native_sum<std::conditional_t<LaneBits == 8,
+                                  std::int8_t,
+                                  std::conditional_t<LaneBits == 16, std::int16_t, std::int32_t>>>;
   static constexpr int code_bits   = CodeBits;
   static constexpr int lane_bits   = LaneBits;
   static constexpr bool biased     = false;
@@ -35,7 +39,7 @@ struct widening_sum {
   //! The largest number of ranks whose codes, of magnitudes up to `max_level`, a lane can sum.
   [[nodiscard]] static constexpr int max_world(int max_level) noexcept
   {
-    return ((1 << (LaneBits - 1)) - 1) / max_level;
+    return static_cast<int>(0x7fffffffu >> (32 - LaneBits)) / max_level;
   }
 };
 

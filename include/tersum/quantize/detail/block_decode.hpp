@@ -38,16 +38,20 @@ struct lane_values {
   static constexpr int high_levels = packed ? log2_exact(lanes::bits) : 0;
   static constexpr int levels      = low_levels + high_levels;
   //! What the conversion to float adds: 2^23 or, for lanes of at most 4 bits, 2^7.
-  static constexpr float exponent = lanes::bits == 16  ? 0.0f
+  static constexpr float exponent = lanes::bits >= 16  ? 0.0f
                                     : lanes::bits == 8 ? 8388608.0f
                                                        : 128.0f;
 
   //! The value in a register that stands for zero.
   [[nodiscard]] TERSUM_BODY static float zero(int world)
   {
-    int const lane =
-      Codec::reducer_type::biased ? world * Codec::quantizer_type::max_level : lanes::limit + 1;
-    return exponent + static_cast<float>(lane << levels);
+    if constexpr (lanes::bits == 32) {
+      return 0.0f;
+    } else {
+      int const lane =
+        Codec::reducer_type::biased ? world * Codec::quantizer_type::max_level : lanes::limit + 1;
+      return exponent + static_cast<float>(lane << levels);
+    }
   }
 
   //! Makes eight words of bytes, none negative, of the words of a thread; they are numbered by the lane within the byte,
@@ -94,7 +98,12 @@ struct lane_values {
                                  std::uint32_t const (&words)[lanes::bits],
                                  float (&v)[32])
   {
-    if constexpr (lanes::bits == 16) {
+    if constexpr (lanes::bits == 32) {
+      TERSUM_UNROLL
+      for (int w = 0; w < 32; ++w) {
+        v[w] = static_cast<float>(static_cast<std::int32_t>(words[w]));
+      }
+    } else if constexpr (lanes::bits == 16) {
       TERSUM_UNROLL
       for (int w = 0; w < 16; ++w) {
         std::uint32_t const word = Codec::reducer_type::biased ? words[w] : words[w] ^ lanes::signs;

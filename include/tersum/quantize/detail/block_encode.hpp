@@ -33,7 +33,12 @@ TERSUM_BODY void pack_fields(Context const&, std::uint32_t const (&fields)[8], s
   TERSUM_UNROLL
   for (int w = 0; w < count; ++w) {
     std::uint32_t& word = words[w];
-    if constexpr (lanes::bits == 16) {
+    if constexpr (lanes::bits == 32) {
+      std::uint32_t const two = fields[w / 4 * 2 + w % 2];
+      constexpr unsigned low  = high ? 0x4441u : 0x4410u;
+      word =
+        Context::select_bytes(two, 0, low + static_cast<unsigned>(w % 4 / 2) * (high ? 2u : 0x22u));
+    } else if constexpr (lanes::bits == 16) {
       std::uint32_t const even = fields[w / 2 * 2], odd = fields[w / 2 * 2 + 1];
       if constexpr (high) {
         std::uint32_t const four = Context::select_bytes(even, odd, turn);
@@ -59,7 +64,7 @@ TERSUM_BODY void pack_fields(Context const&, std::uint32_t const (&fields)[8], s
       word = Context::select_bytes(eight[0], eight[1], 0x5410u) +
              (Context::select_bytes(eight[0], eight[1], 0x7632u) << 4);
     }
-    word += lanes::ones * static_cast<std::uint32_t>(field::wanted - field::offset);
+    word += lanes::ones * (field::wanted - static_cast<std::uint32_t>(field::offset));
     if constexpr (!Codec::reducer_type::biased) { word ^= lanes::signs; }
   }
 }

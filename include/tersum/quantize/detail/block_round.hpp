@@ -47,13 +47,14 @@ struct code_field {
   //! Bits of the float 1.5 2^23 + 2^shift, which stands for the lowest code.
   static constexpr std::uint32_t lowest = 0x4b400000u + (1u << shift);
   //! What the code must be increased by in lanes of the wire, but for flipping signs.
-  static constexpr int wanted =
-    Codec::reducer_type::biased ? quantizer::max_level : lanes::limit + 1;
+  static constexpr std::uint32_t wanted = Codec::reducer_type::biased
+                                            ? static_cast<std::uint32_t>(quantizer::max_level)
+                                            : lanes::limit + 1u;
   //! What is added to a code. It must be at least max_level, so that no code is negative. More than that costs nothing:
   //! where the low half of the clamped float is the field, `lowest` adds one more, and where random bytes are added they
   //! bring all that is `wanted`.
   static constexpr int offset = grid && !clamps_at_once<Context> ? quantizer::max_level + 1
-                                : shift == 8 && lanes::bits <= 8 ? wanted
+                                : shift == 8 && lanes::bits <= 8 ? static_cast<int>(wanted)
                                                                  : quantizer::max_level;
 };
 

@@ -32,8 +32,8 @@ template <quantizer Quantizer, reducer Reducer>
       "tersum: a quantizer's rounds_to begins with 0 and ends with max_level, and its fraction_bits are 8");
   }
   static_assert(Reducer::lane_bits == 2 || Reducer::lane_bits == 4 || Reducer::lane_bits == 8 ||
-                  Reducer::lane_bits == 16,
-                "tersum: a reducer's lane_bits are 2, 4, 8 or 16");
+                  Reducer::lane_bits == 16 || Reducer::lane_bits == 32,
+                "tersum: a reducer's lane_bits are 2, 4, 8, 16 or 32");
   static_assert(Quantizer::bits <= Reducer::lane_bits,
                 "tersum: the reducer's lanes are narrower than the quantizer's codes");
   static_assert(

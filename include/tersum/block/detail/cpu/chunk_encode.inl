@@ -235,7 +235,7 @@ TERSUM_SIMD void encode_block(Codec const& codec,
   encode_rows<Codec, Keep, 3>(codec, scale, source, offset, first_row, random, payload, packed);
   if constexpr (!Codec::reducer_type::biased) {
     constexpr std::uint32_t lift =
-      lanes::ones * static_cast<std::uint32_t>(lanes::limit + 1 - quantizer::max_level);
+      lanes::ones * (lanes::limit + 1u - static_cast<std::uint32_t>(quantizer::max_level));
     TERSUM_UNROLL
     for (int r = 0; r < runs; ++r) { packed[r] = (packed[r] + lift) ^ lanes::signs; }
   }
