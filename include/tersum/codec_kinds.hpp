@@ -152,10 +152,7 @@ inline constexpr bool weighs_kept =
 
 //! In what the state keeps what feedback keeps: float or bfloat16 for a coordinate, `byte_chunk` for a chunk.
 template <class Codec>
-using residual_element =
-  typename detail::residual_of_codec<Codec,
-                                     sends<Codec, payload::codes> || scattering<Codec> ||
-                                       ending_in_shards<Codec>>::type;
+using residual_element = typename detail::residual_of_codec<Codec>::type;
 
 //! What is coded is the difference to what all ranks hold already.
 template <class Codec>

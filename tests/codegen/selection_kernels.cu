@@ -55,6 +55,8 @@ void compile_selection()
   compile_casts<codec_of<presets::topkc_b2>, bfloat16>();
   compile_casts<codec_of<presets::topkc_b2_ef>, float>();
   compile_codes<codec_of<presets::topkc_sat4>, float>();
+  using in_blocks = cast_codec<tersum::half, top_chunks<64>, kept_in<byte_blocks>>;
+  compile(&detail::exchange_kernel<detail::cast_kernel<true>, in_blocks, float>);
   compile_codes<codec_of<presets::allocated_sat_4>, float>();
   compile(&detail::exchange_kernel<detail::mean_energies_kernel,
                                    codec_of<presets::allocated_sat_4>,

@@ -8,6 +8,7 @@
 #include "support/levels_run.hpp"
 #include "support/values_run.hpp"
 
+#include <tersum/feedback/kept_in.hpp>
 #include <tersum/sharded_presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -69,6 +70,12 @@ TEST_CASE("[cuda_executor] values equal the CPU executor")
   SUBCASE("values_4_ef of half")
   {
     compare_values<tersum::half, tersum::half>(presets::values_4_ef);
+  }
+  SUBCASE("4 bits, whose owners keep blocks")
+  {
+    using kept = kept_in<byte_blocks>;
+    compare_values<float, float>(
+      values_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<4>, kept>{});
   }
   SUBCASE("differences_4 of float in bfloat16")
   {

@@ -6,6 +6,7 @@
 
 #include "support/compare_kernels.hpp"
 
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
@@ -131,6 +132,31 @@ TEST_CASE("[feedback] residuals in blocks of codes that are summed have the same
         in_8_bits<>>
     chosen{};
   tests::compare_orders<float>(chosen, 3, true);
+}
+
+TEST_CASE("[feedback] residuals in blocks of what was chosen have the same bytes in kernels")
+{
+  using chunks = cast_codec<tersum::half, top_chunks<64>, in_8_bits<>>;
+  tests::compare_buckets<float>(chunks{});
+  cast_codec<float, top_chunks<128>, in_8_bits<averaged_feedback>> average{};
+  average.feedback = {averaged};
+  tests::compare_orders<bfloat16>(average, 3, true);
+  tests::compare_orders<tersum::half>(
+    cast_codec<bfloat16, top_chunks<32>, in_8_bits<cleared_feedback>>{}, 3, true);
+}
+
+TEST_CASE(
+  "[feedback] residuals in blocks of codes that are gathered, or go from hop to hop, have the same bytes in kernels")
+{
+  tests::compare_buckets<float>(
+    gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, in_8_bits<>>{});
+  per_hop_codec<fixed_chunks<256>,
+                partial_hadamard<256>,
+                lloyd_max<2>,
+                in_8_bits<averaged_feedback>>
+    hops{};
+  hops.feedback = {averaged};
+  tests::compare_orders<float>(hops, 3, true);
 }
 
 }  // namespace

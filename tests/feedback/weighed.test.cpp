@@ -15,6 +15,7 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
+#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
@@ -27,6 +28,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -784,20 +786,16 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they lose")
-{
-  constexpr std::size_t padded = 1024;
-  using feedback               = kept_in<byte_blocks, decayed_feedback>;
-  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, feedback> codec{};
-  codec.feedback = {{.decay = .5f}};
-  tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
-  values of_owners(padded);
-  std::vector<values> e(world, values(padded));
-  // Of a chunk that keeps `now` of `lost` coordinates: places between multiples of the step, and how many went up.
+// Of chunks of which blocks are kept: places between multiples of their steps, and how many went up.
+struct block_roundings {
   double expected = 0, up = 0;
-  int count      = 0;
-  auto const add = [&](byte_chunk<256> const& kept, double const* lost, int length, double error) {
-    for (int t = 0; t < 8; ++t) {
+  int count = 0;
+
+  // `error` is by how much what was lost, of which `length` coordinates exist, may be wrong.
+  template <int Size>
+  void add(byte_chunk<Size> const& kept, double const* lost, int length, double error)
+  {
+    for (int t = 0; t < Size / 32; ++t) {
       double most = 0;
       for (int i = 0; i < length; ++i) {
         if (kept.block_of(i) == t) { most = std::max(most, std::abs(lost[i])); }
@@ -805,7 +803,7 @@ TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they los
       auto const step = static_cast<double>(kept.steps[t]);
       REQUIRE(std::abs(step * 127 - most) <= error + 1e-6 * most);
       if (most == 0) { continue; }
-      for (int i = 0; i < 256; ++i) {
+      for (int i = 0; i < Size; ++i) {
         if (kept.block_of(i) != t) { continue; }
         if (i >= length) {
           REQUIRE(kept.code(i) == 0);
@@ -822,7 +820,25 @@ TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they los
         ++count;
       }
     }
-  };
+  }
+  // Independent errors of at most 1, as for bfloat16.
+  void check(int least) const
+  {
+    REQUIRE(count > least);
+    CHECK(std::abs(expected - up) < 2.5 * std::sqrt(count));
+  }
+};
+
+TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they lose")
+{
+  constexpr std::size_t padded = 1024;
+  using feedback               = kept_in<byte_blocks, decayed_feedback>;
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, feedback> codec{};
+  codec.feedback = {{.decay = .5f}};
+  tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
+  values of_owners(padded);
+  std::vector<values> e(world, values(padded));
+  block_roundings roundings;
   for (int step = 0; step < 8; ++step) {
     auto const in = gradients_of(step);
     values mean   = combine(.5, of_owners, 0, of_owners);
@@ -847,7 +863,7 @@ TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they los
       for (std::size_t chunk = 0; chunk < padded / size; ++chunk) {
         byte_chunk<256> const& own = kept[2 + chunk];
         auto const length          = static_cast<int>(std::min(size, coordinates - chunk * size));
-        add(own, lost[k].data() + chunk * size, length, 1e-6 * largest);
+        roundings.add(own, lost[k].data() + chunk * size, length, 1e-6 * largest);
         for (int i = 0; i < length; ++i) {
           e[k][chunk * size + static_cast<std::size_t>(i)] = static_cast<double>(own.value(i));
         }
@@ -860,13 +876,11 @@ TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they los
           sums[i]              = world * (mean[at] - sent[at]);
           of_owners[at]        = static_cast<double>(kept[own].value(static_cast<int>(i))) / world;
         }
-        add(kept[own], sums.data(), size, 1e-6 * world * largest);
+        roundings.add(kept[own], sums.data(), size, 1e-6 * world * largest);
       }
     }
   }
-  // Independent errors of at most 1, as for bfloat16.
-  REQUIRE(count > 10000);
-  CHECK(std::abs(expected - up) < 2.5 * std::sqrt(count));
+  roundings.check(10000);
   using floats =
     two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>;
   auto const wide = floats{}.plan(layout{coordinates}, {.size = world, .rank = 0});
@@ -874,6 +888,79 @@ TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they los
         wide.state_bytes() - 4 * (2 * size + coordinates) + 288 * (2 + padded / size));
   CHECK(run.plan().workspace_bytes() == wide.workspace_bytes());
   CHECK(run.plan().state_fingerprint() != wide.state_fingerprint());
+}
+
+// Of one rank, whose own codes are the mean: what was sent and what is kept add up to what was encoded, but for one rounding to the
+// block's step. `decay` is the codec's.
+template <class Codec>
+void check_blocks_of_one_rank(Codec const& codec, float decay = 1)
+{
+  constexpr std::size_t chunk_size = Codec::chunk_size;
+  constexpr std::size_t chunks     = (coordinates + chunk_size - 1) / chunk_size;
+  tests::loopback_run<Codec> run{codec, layout{coordinates}, 1, seed};
+  block_roundings roundings;
+  std::vector<float> kept(chunks * chunk_size);
+  for (unsigned step = 0; step < 16; ++step) {
+    auto const in   = tests::normal_gradients(1, coordinates, 50 + step);
+    auto const& out = run.exchange(in)[0];
+    auto const now  = run.residual();
+    REQUIRE(now.size() == chunks);
+    REQUIRE(residuals_of(run.plan(), run.state()).size() == chunks);
+    for (std::size_t c = 0; c < chunks; ++c) {
+      std::size_t const first = c * chunk_size, length = std::min(chunk_size, coordinates - first);
+      double lost[chunk_size], largest                 = 0;
+      for (std::size_t i = 0; i < length; ++i) {
+        float const whole = in[0][first + i] + decay * kept[first + i];
+        lost[i]           = static_cast<double>(whole) - static_cast<double>(out[first + i]);
+        largest           = std::max(largest, std::abs(static_cast<double>(whole)));
+      }
+      roundings.add(now[c], lost, static_cast<int>(length), 1e-6 * largest);
+      for (std::size_t i = 0; i < length; ++i) {
+        int const at = static_cast<int>(i);
+        REQUIRE(std::abs(static_cast<double>(now[c].value(at)) - lost[i]) <=
+                static_cast<double>(now[c].steps[now[c].block_of(at)]) + 1e-6 * largest);
+        kept[first + i] = now[c].value(at);
+      }
+    }
+  }
+  roundings.check(8000);
+}
+
+TEST_CASE("[feedback] blocks of what chosen chunks, gathered codes and codes of hops lose")
+{
+  using kept = kept_in<byte_blocks, decayed_feedback>;
+  check_blocks_of_one_rank(cast_codec<bfloat16, top_chunks<64>, kept_in<byte_blocks>>{});
+  check_blocks_of_one_rank(
+    cast_codec<tersum::half, top_chunks<32>, kept>{.feedback = {{.decay = .5f}}}, .5f);
+  check_blocks_of_one_rank(
+    gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, kept_in<byte_blocks>>{});
+  check_blocks_of_one_rank(
+    per_hop_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, kept>{
+      .feedback = {{.decay = .5f}}},
+    .5f);
+}
+
+TEST_CASE(
+  "[feedback] of chosen chunks blocks keep what is beyond a half, and what is not finite leaves them")
+{
+  cast_codec<tersum::half, top_chunks<32>, kept_in<byte_blocks>> codec{.chunker = {.bits = 12}};
+  tests::loopback_run<decltype(codec)> run{codec, layout{256}, 1, seed};
+  auto in  = tests::normal_gradients(1, 256, 3);
+  in[0][5] = 70000;  // its chunk travels, with the largest half in this place
+  CHECK(run.exchange(in)[0][5] == 65504);
+  REQUIRE(run.residual().size() == 8);
+  byte_chunk<32> const first = run.residual()[0];
+  CHECK(first.value(5) == doctest::Approx(70000 - 65504).epsilon(1e-6));
+  CHECK(first.steps[0] == doctest::Approx((70000 - 65504) / 127.).epsilon(1e-6));
+  // From 2^20 on it counts as not finite where it stands: what was kept there is, to the block's new step.
+  in[0][5] = 2e6f;
+  CHECK(std::isnan(run.exchange(in)[0][5]));
+  byte_chunk<32> const second = run.residual()[0];
+  CHECK(second.value(5) == doctest::Approx(70000 - 65504).epsilon(1e-6));
+  std::vector<byte_chunk<32>> const before(run.residual().begin(), run.residual().end());
+  in[0][70] = std::numeric_limits<float>::infinity();
+  run.exchange(in);
+  CHECK(std::memcmp(before.data(), run.residual().data(), run.residual().size_bytes()) == 0);
 }
 
 TEST_CASE(

@@ -8,6 +8,11 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/baseline/catalogue.hpp>
+#include <tersum/cast_codec.hpp>
+#include <tersum/chunk/top_chunks.hpp>
+#include <tersum/feedback/kept_in.hpp>
+#include <tersum/gathered_codec.hpp>
+#include <tersum/quantize/lloyd_max.hpp>
 
 #include <doctest/doctest.h>
 
@@ -55,12 +60,12 @@ TEST_CASE("[golden] older codecs send what they sent")
   CHECK(digest(presets::sign_mean_ef) == "e34b6319d1437a51");
   CHECK(digest(presets::nf4_rotated) == "2e4ef8ac54551d9f");
   CHECK(digest(presets::thc_lookup4_wide) == "343e85a46635ca");
+  CHECK(digest(presets::thc_lookup4_widest) == "c100cd89846b23a0");
   CHECK(digest(presets::onebit_ef) == "eb909327c8fb7043");
   CHECK(digest(presets::minmax_8) == "7cc2a68f554e13bc");
   CHECK(digest(presets::nf4) == "661e14d25db95e25");
   CHECK(digest(presets::mxfp4) == "afe6a7affd30e249");
   CHECK(digest(presets::mxfp8) == "9fb164486ca823a5");
-  CHECK(digest(presets::thc_lookup4_widest) == "c100cd89846b23a0");
   CHECK(digest(presets::mxfp8_e5m2) == "2cf1c45f377ec969");
   CHECK(digest(presets::mxfp6) == "700c29fa9684ca51");
   CHECK(digest(presets::mxfp6_e3m2) == "c3d2cef7dfed6965");
@@ -69,6 +74,11 @@ TEST_CASE("[golden] older codecs send what they sent")
   CHECK(digest(presets::natural_4) == "7a8ceb670bf065ef");
   CHECK(digest(presets::qsgd_4) == "ed1f78573df76914");
   CHECK(digest(presets::tensor_qsgd_4) == "93d0cea572d507bc");
+  CHECK(digest(cast_codec<half, top_chunks<64>, kept_in<byte_blocks>>{}) == "23e08874d6b8eda5");
+  CHECK(digest(gathered_codec<fixed_chunks<256>,
+                              partial_hadamard<256>,
+                              lloyd_max<2>,
+                              kept_in<byte_blocks>>{}) == "d613c12b34a2a1a2");
   CHECK(digest(presets::randomk_b2) == "3f57bc4e46f9ccd2");
   CHECK(digest(presets::randomk_b2_ef) == "940f244844e8d700");
   std::vector<tensor> const matrix{{.rows = 70, .columns = 20}, {.rows = 659, .offset = 1400}};

@@ -141,18 +141,24 @@ struct residual_of_feedback<Feedback> {
     "tersum: sent_values lie in the workspace in float, and are not kept_in another type");
 };
 
-//! The same of a codec. `Blocks`: whether it takes residuals in blocks.
+//! Whether a codec's chunks are whole blocks of residuals.
+template <class Codec>
+inline constexpr bool holds_blocks = requires
+{
+  requires Codec::chunk_size % 32 == 0;
+};
+
+//! The same of a codec.
 template <class Codec,
-          bool Blocks,
           class Kept = typename residual_of_feedback<typename Codec::feedback_type>::type>
 struct residual_of_codec {
   using type = Kept;
 };
-template <class Codec, bool Blocks>
-struct residual_of_codec<Codec, Blocks, byte_blocks> {
+template <class Codec>
+struct residual_of_codec<Codec, byte_blocks> {
   static_assert(
-    Blocks,
-    "tersum: residuals in byte_blocks are for codec, two_shot_codec, sharded_codec and summed_shards_codec: others take bfloat16");
+    holds_blocks<Codec>,
+    "tersum: residuals in byte_blocks are for chunks of a multiple of 32 coordinates: others take bfloat16");
   using type = byte_chunk<Codec::chunk_size>;
 };
 

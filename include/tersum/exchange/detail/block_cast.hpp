@@ -118,13 +118,36 @@ TERSUM_BODY void clear_misaligned(Context const& ctx, Element* to, unsigned thre
   }
 }
 
-//! @brief Blocks of `cast_selected`.
-template <class Codec>
+//! @brief Blocks of `cast_selected`, and of kernels whose threads have `Own` coordinates of a chunk instead of eight.
+template <class Codec, int Own = 8>
 [[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks,
                                                       cuda_tuning const& tuning) noexcept
 {
   auto const threads = static_cast<unsigned>(tuning.cast_threads);
-  return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
+  return (chunks * (Codec::chunk_size / Own) + threads - 1) / threads;
+}
+
+//! @brief Of these kernels, this thread's chunk, and the thread's place among those of the chunk.
+struct selected_place {
+  std::uint32_t chunk;
+  unsigned thread;
+};
+
+template <class Codec, int Own = 8, class Context>
+[[nodiscard]] TERSUM_BODY selected_place place_selected(Context const& ctx)
+{
+  constexpr unsigned a_chunk = Codec::chunk_size / Own, threads = cast_threads<Context>;
+  static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
+  unsigned thread     = ctx.thread_rank();
+  std::uint32_t chunk = ctx.block_rank();  // there are no more than 2^31
+  if constexpr (a_chunk <= threads) {
+    chunk = chunk * (threads / a_chunk) + thread / a_chunk;
+    thread %= a_chunk;
+  } else {
+    thread += chunk % (a_chunk / threads) * threads;
+    chunk /= a_chunk / threads;
+  }
+  return {chunk, thread};
 }
 
 //! @brief With `Encode`, converts the chosen chunks to the payload and keeps what is left for the next step. Otherwise
@@ -136,17 +159,8 @@ TERSUM_BODY void cast_selected(Context const& ctx, exchange_args<Codec, Element>
   using wire_element         = typename Codec::quantizer_type::element;
   using eight                = eight_of<Element, Codec::chunk_size>;
   constexpr int apart        = eight::apart;
-  constexpr unsigned a_chunk = Codec::chunk_size / 8, threads = cast_threads<Context>;
-  static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
-  unsigned thread     = ctx.thread_rank();
-  std::uint32_t chunk = ctx.block_rank();  // there are no more than 2^31
-  if constexpr (a_chunk <= threads) {
-    chunk = chunk * (threads / a_chunk) + thread / a_chunk;
-    thread %= a_chunk;
-  } else {
-    thread += chunk % (a_chunk / threads) * threads;
-    chunk /= a_chunk / threads;
-  }
+  constexpr unsigned a_chunk = Codec::chunk_size / 8;
+  auto const [chunk, thread] = place_selected<Codec>(ctx);
   if (chunk >= args.chunks) { return; }
   payload_place const place = find_place(args, chunk);
   bool const stays          = place.level == 0;

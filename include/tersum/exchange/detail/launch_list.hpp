@@ -199,7 +199,8 @@ class launch_list {
   void cast()
   {
     std::uint64_t blocks = plan_.chunks();
-    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec>(blocks, numbers); }
+    constexpr int own    = Encode && keeps_blocks<Codec> ? 32 : 8;
+    if constexpr (selects<Codec>) { blocks = selected_blocks<Codec, own>(blocks, numbers); }
     (*this)(cast_kernel<Encode>{}, blocks);
   }
 
@@ -286,7 +287,9 @@ class launch_list {
       };
       aligned = aligned && moves(args_.gradient);
       if constexpr (codes_differences<Codec>) { aligned = aligned && moves(args_.parts.held); }
-      if constexpr (feeds_back<Codec>) { aligned = aligned && moves(args_.residual); }
+      if constexpr (feeds_back<Codec> && !keeps_blocks<Codec>) {
+        aligned = aligned && moves(args_.residual);
+      }
     });
     return aligned;
   }

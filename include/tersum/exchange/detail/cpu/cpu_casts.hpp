@@ -13,8 +13,10 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -80,20 +82,31 @@ void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
 {
   if (step_is_poisoned(args_)) { return; }
   chunk_entry const entry = args_.table[chunk];
-  auto* const residual    = args_.residual + entry.offset;
+  auto* const residual    = base::kept_place(chunk);
   std::uint32_t draw      = draw_of_kept(args_, chunk, args_.rank);
-  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-    keep_finite_residual(set_, whole, sent, draw, residual, entry.length);
-  } else {
-    float const weight = weight_of_kept(args_);
-    for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
-      float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
-      float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
-      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-      if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) {
-        residual[i] = kept_value<residual_element<Codec>>(rest, draw);
+  auto const keep         = [&]<class Kept>(Kept* to) {
+    if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      keep_finite_residual(set_, whole, sent, draw, to, entry.length);
+    } else {
+      float const weight = weight_of_kept(args_);
+      for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
+        float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
+        float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
+        float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
+        if (is_sendable<WireElement>(whole[i]) && is_finite(rest)) {
+          to[i] = kept_value<Kept>(rest, draw);
+        }
       }
     }
+  };
+  if constexpr (keeps_blocks<Codec>) {
+    std::uint32_t const first = draw;
+    alignas(64) float now[extent(size)];
+    keep(base::as_values(residual, now));
+    std::fill(now + entry.length, now + size, 0.0f);
+    keep_chunk(host_group{}, now, first, *residual);
+  } else {
+    keep(residual);
   }
 }
 

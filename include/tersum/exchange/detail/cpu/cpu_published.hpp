@@ -47,7 +47,18 @@ class cpu_published : cpu_part_chunks<Codec, Element> {
   using base::to_rows;
 
   //! The values of a chunk of the own shard as they are encoded, with zeros where it has none.
-  void load_published(chunk_entry const& entry, float (&values)[extent(size)]) const;
+  //! @param kept  What feedback keeps of it.
+  void load_published(chunk_entry const& entry,
+                      residual_element<Codec> const* kept,
+                      float (&values)[extent(size)]) const;
+
+  //! Where feedback keeps what a chunk of the own shard lost.
+  [[nodiscard]] residual_element<Codec>* published_place(part_place const& place,
+                                                         chunk_entry const& entry) const
+  {
+    if constexpr (keeps_blocks<Codec>) { return args_.residual + place.index; }
+    return args_.residual + (entry.offset - args_.parts.begin);
+  }
 };
 
 template <class Codec, class Element>
@@ -60,19 +71,22 @@ void cpu_published<Codec, Element>::recall() const
 }
 
 template <class Codec, class Element>
-void cpu_published<Codec, Element>::load_published(chunk_entry const& entry,
-                                                   float (&values)[extent(size)]) const
+void cpu_published<Codec, Element>::load_published(
+  chunk_entry const& entry,
+  [[maybe_unused]] residual_element<Codec> const* kept,
+  float (&values)[extent(size)]) const
 {
   std::uint64_t const first           = entry.offset - args_.parts.begin;
   [[maybe_unused]] float const weight = weight_of_kept(args_);
+  alignas(64) float now[extent(base::kept_room)];
+  [[maybe_unused]] auto const* const before = base::as_values(kept, now);
   for (std::uint32_t i = 0; i < entry.length; ++i) {
     float const value = to_float(args_.gradient[first + i]);
     if constexpr (codes_differences<Codec>) {
       values[i] = host_group::subtract(value, args_.parts.held[first + i]);
     } else if constexpr (feeds_back<Codec>) {
-      float const before = to_float(args_.residual[first + i]);
-      float const kept   = weighed<Codec>(host_group{}, weight, before);
-      values[i]          = args_.codec.feedback.before(host_group{}, value, kept);
+      float const weighed_one = weighed<Codec>(host_group{}, weight, to_float(before[i]));
+      values[i]               = args_.codec.feedback.before(host_group{}, value, weighed_one);
     } else {
       values[i] = value;
     }
@@ -92,14 +106,14 @@ void cpu_published<Codec, Element>::publish() const
     chunk_entry const entry   = args_.table[chunk];
     alignas(64) float values[extent(size)];
     alignas(64) float rows[size];
-    load_published(entry, values);
+    auto* const residual = published_place(place, entry);
+    load_published(entry, residual, values);
     to_rows(chunk, static_cast<float const*>(values), rows);
     this->template quantize<dither>(map, place, chunk, key_of(args_), rows, 1.0f, own);
     if constexpr (feeds_back<Codec>) {
       if (!is_finite(bits_float(own[map.scale_word(place.index)]))) { return; }
       alignas(64) float sent[size];
       estimate(map, place, chunk, own, 1.0f, +sent);
-      auto* const residual = args_.residual + (entry.offset - args_.parts.begin);
       keep_lost(chunk, values, sent, entry.length, residual);
     }
   });
