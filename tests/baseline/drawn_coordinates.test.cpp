@@ -126,6 +126,56 @@ TEST_CASE("[drawn] feedback keeps what was not drawn, and sends it later")
   }
 }
 
+// One rank: the mean is what was sent, the others are zeros, and the residual is the rest.
+template <class Wire, class Codec>
+void check_every_group(Codec const& codec, std::size_t d, instruction_set instructions)
+{
+  CAPTURE(codec.chunker.stride);
+  constexpr std::uint64_t seed = 5;
+  tests::loopback_run<Codec> run{
+    codec, layout{d}, 1, seed, {.threads = 2, .instructions = instructions}};
+  std::vector<float> kept(d);
+  int wrong         = 0;
+  auto const expect = [&](bool holds) { wrong += holds ? 0 : 1; };
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    auto in = normal_ranks(1, d);
+    if (step == 1) { in[0][d / 2] = std::numeric_limits<float>::infinity(); }
+    auto const& out         = run.exchange(in)[0];
+    std::uint64_t const key = sign_key(step, seed);
+    for (std::size_t j = 0; j * codec.chunker.stride < d; ++j) {
+      std::size_t const drawn = codec.chunker.place(j, d, key);
+      std::size_t const begin = j * codec.chunker.stride;
+      std::size_t const end   = std::min<std::size_t>(begin + codec.chunker.stride, d);
+      expect(drawn >= begin && drawn < end);
+      for (std::size_t i = begin; i < end; ++i) {
+        float const whole = in[0][i] + kept[i];
+        bool const sends  = i == drawn && std::isfinite(whole);
+        float const sent  = sends ? to_float(from_float<Wire>(whole)) : 0.0f;
+        float const times = codec.chunker.scaled ? static_cast<float>(end - begin) : 1.0f;
+        expect(i == drawn && !sends ? !std::isfinite(out[i]) : out[i] == sent * times);
+        if constexpr (feeds_back<Codec>) {
+          if (std::isfinite(whole)) { kept[i] = whole - sent; }
+          expect(run.residual()[i] == kept[i]);
+        }
+      }
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE(
+  "[drawn] groups of any width, many of them or few, are drawn, sent and kept as each of them says")
+{
+  for (auto const set : {instruction_set::baseline, best_instruction_set()}) {
+    for (std::uint32_t const stride : {1u, 3u, 8u, 700u, 5000u}) {
+      check_every_group<half>(
+        drawn_coordinates_codec<half>{.chunker = {.stride = stride, .scaled = true}}, 12'001, set);
+      check_every_group<half>(
+        drawn_coordinates_codec<half, error_feedback>{.chunker = {.stride = stride}}, 12'001, set);
+    }
+  }
+}
+
 TEST_CASE("[drawn] ranks that draw otherwise have another fingerprint")
 {
   auto codec            = presets::randomk_b2;

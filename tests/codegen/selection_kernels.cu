@@ -6,6 +6,7 @@
 
 #include "compile.hpp"
 
+#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -54,14 +55,19 @@ void compile_selection()
   compile_casts<codec_of<presets::topkc_b2>, float>();
   compile_casts<codec_of<presets::topkc_b2>, bfloat16>();
   compile_casts<codec_of<presets::topkc_b2_ef>, float>();
-  compile_codes<codec_of<presets::topkc_sat4>, float>();
   using in_blocks = cast_codec<tersum::half, top_chunks<64>, kept_in<byte_blocks>>;
   compile(&detail::exchange_kernel<detail::cast_kernel<true>, in_blocks, float>);
+  compile_codes<codec_of<presets::topkc_sat4>, float>();
   compile_codes<codec_of<presets::allocated_sat_4>, float>();
   compile(&detail::exchange_kernel<detail::mean_energies_kernel,
                                    codec_of<presets::allocated_sat_4>,
                                    float>);
   compile_coordinates<codec_of<presets::topk_b2>, float>();
+  using drawn = codec_of<presets::randomk_b2>;
+  compile(
+    &detail::exchange_kernel<detail::send_drawn_kernel, drawn, float>,
+    &detail::exchange_kernel<detail::receive_drawn_kernel, drawn, float>,
+    &detail::exchange_kernel<detail::send_drawn_kernel, codec_of<presets::randomk_b2_ef>, float>);
   using segments = codec_of<presets::allocated_sat_4>::payload_op;
   compile(&detail::reduce_segments_kernel<segments>);
 }

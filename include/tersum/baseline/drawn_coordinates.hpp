@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/coordinate_counts.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -76,23 +77,12 @@ concept drawing = casts<Codec> && requires(Codec const& codec)
   codec.chunker.drawn(std::uint64_t{});
 };
 
-//! @brief Values of the coordinates that are drawn, and nothing besides. Each coordinate is a chunk, and nothing bypasses.
+//! @brief Values of the coordinates that are drawn, and nothing besides.
 template <class Codec>
-class drawn_counts : public plan_counts<Codec> {
+class drawn_counts : public coordinate_counts<Codec> {
  public:
+  using coordinate_counts<Codec>::coordinate_counts;
   using element = typename Codec::quantizer_type::element;
-
-  constexpr drawn_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : plan_counts<Codec>(codec, gradient, ranks)
-  {
-    this->chunks_      = gradient.coordinates;
-    this->compressed_  = gradient.coordinates;
-    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 2 : 1);
-    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
-    if constexpr (sizeof(residual_element<Codec>) == 2) {
-      this->fingerprint_ = mix(this->fingerprint_, 4);
-    }
-  }
 
   [[nodiscard]] constexpr status check() const noexcept
   {
@@ -124,27 +114,11 @@ class drawn_counts : public plan_counts<Codec> {
   {
     return chosen() * sizeof(element);
   }
-  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
-  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
   [[nodiscard]] constexpr bool travels() const noexcept { return true; }
-  [[nodiscard]] constexpr bool all_bypass() const noexcept { return false; }
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     return section_list{holds<element>(section::payload, chosen(), 16)};
-  }
-  [[nodiscard]] constexpr auto state_sections() const noexcept
-  {
-    return section_list{holds<state_header>(section::header, 1),
-                        holds<tensor_record>(section::records, this->tensors()),
-                        holds<float>(section::gain, gains_of<Codec>),
-                        holds<residual_element<Codec>>(
-                          section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
-  }
-
-  template <class Visitor>
-  constexpr void for_each_record(Visitor const&) const
-  {
   }
 };
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <tersum/baseline/detail/coordinate_counts.hpp>
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
@@ -49,24 +50,17 @@ static_assert(selecting_chunker<top_coordinates>, "tersum: must model tersum::se
 
 namespace detail {
 
-//! @brief Pairs of an index and a half, gathered from all ranks. Each coordinate is a chunk, and nothing bypasses.
+//! @brief Pairs of an index and a half, gathered from all ranks.
 template <class Codec>
-class pair_counts : public plan_counts<Codec> {
+class pair_counts : public coordinate_counts<Codec> {
  public:
   constexpr pair_counts(Codec const& codec, layout const& gradient, world const& ranks)
-    : plan_counts<Codec>(codec, gradient, ranks)
+    : coordinate_counts<Codec>(codec, gradient, ranks)
   {
     std::uint64_t const d = gradient.coordinates;
     double const pairs    = static_cast<double>(codec.chunker.bits) * static_cast<double>(d) / 96;
     if (pairs >= 1) {
       chosen_ = 2 * static_cast<std::uint64_t>(minimum(pairs, static_cast<double>(d / 2)));
-    }
-    this->chunks_      = d;
-    this->compressed_  = d;
-    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 2 : 1);
-    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
-    if constexpr (sizeof(residual_element<Codec>) == 2) {
-      this->fingerprint_ = mix(this->fingerprint_, 4);
     }
   }
 
@@ -88,10 +82,7 @@ class pair_counts : public plan_counts<Codec> {
   //! What a rank sends: all indices, then all values.
   [[nodiscard]] constexpr std::uint64_t part_bytes() const noexcept { return chosen_ * 6; }
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept { return part_bytes(); }
-  [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
-  [[nodiscard]] constexpr std::uint64_t agreed_bytes() const noexcept { return 0; }
   [[nodiscard]] constexpr bool travels() const noexcept { return chosen_ > 0; }
-  [[nodiscard]] constexpr bool all_bypass() const noexcept { return false; }
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
@@ -100,14 +91,6 @@ class pair_counts : public plan_counts<Codec> {
                         holds<std::uint32_t>(section::places, round_up(this->coordinates(), 4)),
                         holds<std::byte>(section::gathered, part_bytes() * ranks),
                         in_place_of(section::gathered, section::payload)};
-  }
-  [[nodiscard]] constexpr auto state_sections() const noexcept
-  {
-    return section_list{holds<state_header>(section::header, 1),
-                        holds<tensor_record>(section::records, this->tensors()),
-                        holds<float>(section::gain, gains_of<Codec>),
-                        holds<residual_element<Codec>>(
-                          section::residual, feeds_back<Codec> ? this->coordinates() : 0)};
   }
 
   [[nodiscard]] constexpr detail::selection_rule selection_rule() const noexcept
@@ -119,11 +102,6 @@ class pair_counts : public plan_counts<Codec> {
     rule.exponent = 65536;
     rule.capacity = static_cast<std::uint32_t>(chosen_);
     return rule;
-  }
-
-  template <class Visitor>
-  constexpr void for_each_record(Visitor const&) const
-  {
   }
 
  private:

@@ -62,7 +62,7 @@ class cpu_sampled_coordinates {
  public:
   explicit cpu_sampled_coordinates(cpu_work<Codec, Element> const& work)
     : threads_(work.threads), set_(work.instructions), numbers_(work.numbers), args_(work.args),
-      top_(work.threads, work.args, work.numbers)
+      top_(work)
   {
   }
 
@@ -155,9 +155,15 @@ class cpu_sampled_coordinates {
       }
       top_.send();
     } else {
-      for (std::uint32_t k = 0; k < wanted; ++k) {
-        prefetch(part.index[minimum(k + static_cast<std::uint32_t>(ahead), wanted - 1)]);
-        part.value[k] = to_half(to_float(args_.gradient[part.index[k]]));
+      constexpr std::uint32_t at_once = 256;
+      Element values[at_once];
+      for (std::uint32_t first = 0; first < wanted; first += at_once) {
+        std::uint32_t const here = minimum(at_once, wanted - first);
+        for (std::uint32_t k = 0; k < here; ++k) {
+          prefetch(part.index[minimum(first + k + static_cast<std::uint32_t>(ahead), wanted - 1)]);
+          values[k] = args_.gradient[part.index[first + k]];
+        }
+        static_cast<void>(convert_values(set_, +values, part.value + first, 1.0f, here));
       }
     }
     return true;

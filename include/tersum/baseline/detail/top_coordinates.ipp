@@ -5,6 +5,7 @@
 //! The stages of TopK, on the CPU and as kernels, to the same bits.
 
 #include <tersum/baseline/detail/block_top_coordinates.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
@@ -13,10 +14,12 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
@@ -25,10 +28,8 @@ namespace tersum::inline v0::detail {
 template <class Codec, class Element>
 class cpu_top_coordinates {
  public:
-  cpu_top_coordinates(int threads,
-                      exchange_args<Codec, Element> const& args,
-                      cpu_tuning const& numbers)
-    : threads_(threads), args_(args), numbers_(numbers)
+  explicit cpu_top_coordinates(cpu_work<Codec, Element> const& work)
+    : threads_(work.threads), set_(work.instructions), args_(work.args), numbers_(work.numbers)
   {
   }
 
@@ -82,18 +83,17 @@ class cpu_top_coordinates {
   void decode() const
   {
     float* const sums = reinterpret_cast<float*>(args_.selection.places);
-    std::fill_n(sums, args_.chunks, 0.0f);
+    for_each_stretch(
+      [&](std::uint64_t begin, std::uint64_t end) { std::fill(sums + begin, sums + end, 0.0f); });
     for (int rank = 0; rank < args_.world; ++rank) {
-      coordinate_part const part = part_of(args_, static_cast<std::uint64_t>(rank));
-      for (std::uint32_t k = 0; k < args_.selection.rule.capacity; ++k) {
-        std::uint32_t const i = part.index[k];
-        if (i < args_.chunks) { sums[i] = sums[i] + to_float(part.value[k]); }
-      }
+      add(part_of(args_, static_cast<std::uint64_t>(rank)), sums);
     }
     float const share = 1.0f / static_cast<float>(args_.world);
-    for_each([&](std::uint64_t i) {
-      if (!is_finite(sums[i])) { raise_flag(args_); }
-      args_.gradient[i] = from_float<Element>(sums[i] * share);
+    for_each_stretch([&](std::uint64_t begin, std::uint64_t end) {
+      auto const count = static_cast<std::size_t>(end - begin);
+      if (!convert_values(set_, sums + begin, args_.gradient + begin, share, count)) {
+        raise_flag(args_);
+      }
     });
   }
 
@@ -112,17 +112,44 @@ class cpu_top_coordinates {
     return own;
   }
 
+  //! Adds the values of a part to the sums of their coordinates.
+  void add(coordinate_part const& part, float* sums) const
+  {
+    constexpr std::uint32_t at_once = 256, ahead = 32;
+    std::uint32_t const count = args_.selection.rule.capacity;
+    float values[at_once];
+    for (std::uint32_t first = 0; first < count; first += at_once) {
+      std::uint32_t const here = minimum(at_once, count - first);
+      static_cast<void>(convert_values(set_, part.value + first, values, 1.0f, here));
+      for (std::uint32_t k = 0; k < here; ++k) {
+        // They lie far apart.
+        __builtin_prefetch(sums + part.index[minimum(first + k + ahead, count - 1)], 1);
+        std::uint32_t const i = part.index[first + k];
+        if (i < args_.chunks) { sums[i] = sums[i] + values[k]; }
+      }
+    }
+  }
+
+  //! body(begin, end) for stretches of the coordinates.
   template <class Body>
-  void for_each(Body const& body) const
+  void for_each_stretch(Body const& body) const
   {
     std::uint64_t const stretch = numbers_.coordinate_stretch;
     parallel_for(threads_, (args_.chunks + stretch - 1) / stretch, [&](std::uint64_t part) {
-      std::uint64_t const end = std::min(args_.chunks, (part + 1) * stretch);
-      for (std::uint64_t i = part * stretch; i < end; ++i) { body(i); }
+      body(part * stretch, std::min(args_.chunks, (part + 1) * stretch));
+    });
+  }
+
+  template <class Body>
+  void for_each(Body const& body) const
+  {
+    for_each_stretch([&](std::uint64_t begin, std::uint64_t end) {
+      for (std::uint64_t i = begin; i < end; ++i) { body(i); }
     });
   }
 
   int threads_;
+  instruction_set set_;
   exchange_args<Codec, Element> const& args_;
   cpu_tuning const& numbers_;
 };
@@ -130,14 +157,14 @@ class cpu_top_coordinates {
 template <gathering Codec, class Element>
 [[nodiscard]] status run_stage(stage::encode, cpu_work<Codec, Element> const& work)
 {
-  cpu_top_coordinates<Codec, Element>{work.threads, work.args, work.numbers}.encode();
+  cpu_top_coordinates<Codec, Element>{work}.encode();
   return {};
 }
 
 template <gathering Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, cpu_work<Codec, Element> const& work)
 {
-  cpu_top_coordinates<Codec, Element>{work.threads, work.args, work.numbers}.decode();
+  cpu_top_coordinates<Codec, Element>{work}.decode();
   return {};
 }
 
