@@ -46,7 +46,7 @@ class served_sums {
       int const code = table::value[random() % table::count] - table::granularity / 2;
       std::memcpy(workspace_.data() + plan_.payload_offset() + i, &code, lane_bytes);
       for (std::size_t k = 0; k < lane_bytes; ++k) {
-        sums_[i + k] = static_cast<std::byte>(random() % 127);
+        sums_[i + k] = static_cast<std::byte>(random() % 256);
       }
     }
   }
