@@ -673,12 +673,21 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("[entropy] codes that lie together take fewer bits than the same codes apart")
+TEST_CASE("[entropy] codes that lie together take the bits that they do by hand")
 {
-  // Rows of 24 codes +-1, one of 16 rows: in line a bit each, a sign, and per row a zero and a number of zeros.
-  std::vector<std::uint64_t> rows(512), apart(512);
-  for (std::size_t i = 0; i < 24; ++i) { rows[96 + i] = rows[288 + i] = 1; }
-  for (std::size_t i = 0; i < 48; ++i) { apart[10 * i + 3] = 1; }
-  CHECK(bits_of(rows) < 11 + 48 * 3 + 2 * 18);
-  CHECK(bits_of(apart) > 11 + 48 * 5);
+  // Two rows of 24 codes in 512. Numbers of zeros less one are 95 and 167, which have 8 and 9 bits under order 6.
+  auto const bits_of_rows = [](float value) {
+    std::vector<float> values(512);
+    for (std::size_t i = 0; i < 24; ++i) { values[96 + i] = values[288 + i] = value; }
+    std::uint32_t const peak = detail::float_bits(value);
+    return detail::bits_of_chunk<512>(best_instruction_set(), values.data(), peak, 1.0f);
+  };
+  // Behind runs: whether there are zeros, a sign, and a zero under order 0.
+  CHECK(bits_of_rows(1) == 11 + 48 * 3 + 8 + 9);
+  // In line: 5 under order 2 and a sign, and before zeros a zero under this order.
+  CHECK(bits_of_rows(5) == 11 + 48 * (4 + 1) + 2 * 3 + 8 + 9);
+  // All: 1 under order 0 and a sign.
+  std::vector<float> const ones(512, 1.0f);
+  CHECK(detail::bits_of_chunk<512>(best_instruction_set(), ones.data(), 0x3f800000u, 1.0f) ==
+        11 + 512 * 3);
 }
