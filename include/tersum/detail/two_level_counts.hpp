@@ -114,8 +114,9 @@ class two_level_counts : public plan_counts<Codec> {
   {
     auto const inner = maximum(maximum(scatter_.workspace_bytes(), gather_.workspace_bytes()),
                                between_.workspace_bytes());
-    return section_list{holds<float>(section::shard, shard_size(), 16),
-                        holds<std::byte>(section::inner, inner, 16)};
+    // What ranks of a host share begins at the same place on all of them, whose shards may differ in size.
+    return section_list{holds<std::byte>(section::inner, inner, 16),
+                        holds<float>(section::shard, shard_size(), 16)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
@@ -147,7 +148,8 @@ class two_level_counts : public plan_counts<Codec> {
   }
   [[nodiscard]] std::span<float> shard(std::span<std::byte> workspace) const noexcept
   {
-    return {reinterpret_cast<float*>(workspace.data()), shard_size()};
+    std::byte* const at = workspace.data() + workspace_sections().offset(section::shard);
+    return {reinterpret_cast<float*>(at), shard_size()};
   }
   //! That of each of the three.
   [[nodiscard]] constexpr std::span<std::byte> inner_workspace(
