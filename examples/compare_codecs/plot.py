@@ -44,8 +44,8 @@ FAMILIES = (
     (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit|dynamic_|tensor_)", "older codecs", "#9e9ac8"),
 )
-# One encoding of a mean that is there already.
-VALUES = r"(values|differences)_"
+# One encoding of a mean that is there already; and forms whose bits are not those of one collective.
+NOT_DRAWN = r"(values|differences|hosts\d+|served)_"
 # Their payloads go to every other rank, that of an all-reduce 2 (n - 1) / n times.
 GATHERS = r"(topk|gathered|entropy(?!_two_shot))_"
 STYLE = {
@@ -75,7 +75,7 @@ def of_all_reduce(result):
 
 
 def is_drawable(result):
-    if re.match(VALUES, result["codec"]):
+    if re.match(NOT_DRAWN, result["codec"]):
         return False
     bits, error = result["bits_per_coordinate"], result["nmse"]
     return bits is not None and bits > 0 and error is not None and error >= 0
