@@ -8,8 +8,8 @@
 Needs matplotlib (Debian: python3-matplotlib). The line joins the codecs that no other beats: none has less error for as few
 bits, where up to 1 % more counts as as few. All others are pale. At most a dozen codecs are named; in the SVG every codec says
 what it is where a pointer rests on it. Bits are those of a payload that is reduced on the way; what is gathered counts as often as it is sent. A codec without bits, or without a finite error, is not drawn, nor one that sends
-a mean which is there already (values_*, differences_*). The error axis ends a
-decade below fp16, the reference; what is smaller stands on its edge.
+a mean which is there already (values_*, differences_*), nor exchanges on two levels and by a parameter server, whose bits are of two
+kinds. The error axis ends a decade below fp16, the reference; what is smaller stands on its edge.
 """
 
 import argparse
