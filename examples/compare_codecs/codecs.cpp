@@ -7,6 +7,7 @@
 #include "codecs.hpp"
 #include "cuda_device.hpp"
 #include "named_codecs.hpp"
+#include "named_forms.hpp"
 
 #include <tersum/version.hpp>
 
@@ -18,6 +19,20 @@ std::span<codec_entry const> list_codecs()
     std::vector<codec_entry> list;
     for_each_codec([&]<class Codec>(std::string_view name, std::string_view summary, Codec const&) {
       list.push_back({name, summary, tersum::is_low_rank<Codec> || tersum::nesting<Codec>});
+    });
+    return list;
+  }();
+  return entries;
+}
+
+std::span<codec_entry const> list_exchanges()
+{
+  static std::vector<codec_entry> const entries = [] {
+    std::vector<codec_entry> list(list_codecs().begin(), list_codecs().end());
+    for_each_form([&](std::string_view name, std::string_view summary, auto const& form) {
+      int host_ranks = 1;
+      if constexpr (requires { form.ranks; }) { host_ranks = form.ranks; }
+      list.push_back({name, summary, false, host_ranks, true});
     });
     return list;
   }();
@@ -39,8 +54,14 @@ run_outcome run_codec(std::string_view name,
                       std::vector<layer> const& layers,
                       run_settings const& settings)
 {
-  if (settings.cuda) { return run_on_cuda(name, gradients, layers, settings); }
-  for (auto const run : {run_summed, run_choosing, run_low_rank, run_two_shot, run_older}) {
+  if (settings.cuda) {
+    for (auto const& entry : list_exchanges()) {
+      if (entry.name == name && entry.cpu_only) { return {{}, "runs on the CPU only"}; }
+    }
+    return run_on_cuda(name, gradients, layers, settings);
+  }
+  for (auto const run :
+       {run_served, run_summed, run_choosing, run_low_rank, run_two_shot, run_older}) {
     run_outcome outcome = run(name, gradients, layers, settings);
     if (outcome.error != no_such_codec) { return outcome; }
   }

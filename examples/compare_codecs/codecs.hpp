@@ -10,6 +10,7 @@
 #include "gradient_sets.hpp"
 #include "or_error.hpp"
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ struct codec_entry {
   std::string_view name;      //!< As on the command line: letters, digits and underscores.
   std::string_view summary;   //!< One line.
   bool needs_layers = false;  //!< Works on the matrices of a gradient.
+  int host_ranks    = 1;      //!< Among several hosts of so many ranks.
+  bool cpu_only     = false;  //!< Not on a CUDA device.
 };
 
 //! @brief How to run a codec.
@@ -39,7 +42,11 @@ struct run_settings {
 //! Errors are |mean - estimate|^2 / |mean|^2 in double precision, of Adam's update as `update_error_of`
 //! says. Times are for the whole gradient of one rank.
 struct measurement {
-  double bits_per_coordinate    = 0;  //!< All-reduce input of all rounds, for each coordinate.
+  double bits_per_coordinate = 0;  //!< All-reduce input of all rounds, for each coordinate.
+  //! On two levels: given to the collectives within a host; `bits_per_coordinate` to those between hosts.
+  double bits_within = std::numeric_limits<double>::quiet_NaN();
+  //! Of a parameter server: what a worker pulls; `bits_per_coordinate` is what it pushes.
+  double bits_pulled            = std::numeric_limits<double>::quiet_NaN();
   double nmse                   = 0;  //!< Error of the last step.
   double nmse_first_step        = 0;  //!< Error of the first step.
   double nmse_of_mean           = 0;  //!< Error of the average of all steps' estimates.
@@ -63,6 +70,9 @@ using run_outcome = or_error<measurement>;
 //! @brief All codecs in the order of the table.
 [[nodiscard]] std::span<codec_entry const> list_codecs();
 
+//! @brief All codecs, and then forms of exchange that are no codec of one collective: on two levels, and by a parameter server.
+[[nodiscard]] std::span<codec_entry const> list_exchanges();
+
 //! @brief Version of the library, such as "0.1.0".
 [[nodiscard]] std::string_view library_version();
 
@@ -70,7 +80,7 @@ using run_outcome = or_error<measurement>;
 [[nodiscard]] std::string device_problem(bool cuda);
 
 //! @brief Runs one codec for `settings.steps` steps.
-//! @param name       One of `list_codecs()`.
+//! @param name       One of `list_exchanges()`.
 //! @param gradients  One for each rank, equal lengths, finite.
 //! @param layers     The matrices that make up a gradient, or none if that is not known.
 [[nodiscard]] run_outcome run_codec(std::string_view name,

@@ -116,11 +116,15 @@ or_error<loaded_set> load(options const& chosen, gradient_set const& set)
   return {.value = {std::move(gradients.value), std::move(layers.value)}};
 }
 
-bool needs_layers(std::string_view codec)
+// Whether a codec can run here at all. Without a name for it, one that cannot is left out.
+bool suits(std::string_view codec, run_settings const& settings, bool has_layers)
 {
-  auto const all = list_codecs();
-  return std::find_if(all.begin(), all.end(), [&](auto const& one) { return one.name == codec; })
-    ->needs_layers;
+  auto const all = list_exchanges();
+  auto const& one =
+    *std::find_if(all.begin(), all.end(), [&](auto const& entry) { return entry.name == codec; });
+  bool const on_hosts = one.host_ranks == 1 ||
+                        (settings.ranks > one.host_ranks && settings.ranks % one.host_ranks == 0);
+  return (has_layers || !one.needs_layers) && on_hosts && !(one.cpu_only && settings.cuda);
 }
 
 // Runs and prints everything; the sets are read one at a time as they may be large.
@@ -150,7 +154,7 @@ int compare(options const& chosen,
       line += std::to_string(++runs_done) + "/" + std::to_string(sets.size() * codecs.size());
       line += "] " + set.name + " " + std::string{codec};
       progress.show(line);
-      if (needs_layers(codec) && layers.empty() && names_all(chosen.codecs)) { continue; }
+      if (names_all(chosen.codecs) && !suits(codec, settings, !layers.empty())) { continue; }
       auto const outcome = run_codec(codec, gradients, layers, settings);
       if (!outcome) {
         progress.clear();
@@ -185,11 +189,11 @@ int run(std::span<char const* const> arguments)
     return finish(0);
   }
   if (chosen.list) {
-    print_codecs(list_codecs());
+    print_codecs(list_exchanges());
     return finish(0);
   }
 
-  auto const codecs = choose_codecs(chosen.codecs, list_codecs());
+  auto const codecs = choose_codecs(chosen.codecs, list_exchanges());
   if (!codecs) { return misused(codecs.error); }
   for (auto const& problem : {device_problem(chosen.cuda), output_problem(chosen.json)}) {
     if (!problem.empty()) { return fail(problem); }

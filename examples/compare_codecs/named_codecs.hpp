@@ -134,7 +134,7 @@ inline constexpr std::string_view no_such_codec = "there is no such codec";
 
 //! The codecs of one group on the CPU: arguments as those of `run_codec`.
 using run_group = decltype(run_codec);
-run_group run_summed, run_choosing, run_low_rank, run_two_shot, run_older;
+run_group run_summed, run_choosing, run_low_rank, run_two_shot, run_older, run_served;
 
 //! @brief Runs the codec of that name on a device.
 //! @param for_each  One of the above: which codecs are looked at.

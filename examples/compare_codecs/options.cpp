@@ -25,12 +25,13 @@ file for each rank) through an all-reduce with each codec, and prints bits,
 error and cost, and what an adaptive optimizer makes of it.
 
   --gradients DIR    where the files lie; layers.csv in it names the matrices
-  --codecs all|A,B   which codecs to run (all; without layers.csv none of those
-                     that work on matrices)
+  --codecs all|A,B   which codecs to run (all that can: without layers.csv none
+                     that works on matrices, and on two levels none that has
+                     not several hosts)
   --ranks N          use the first N files of each set (every file)
   --steps S          all-reduces in a row, with fresh seeds (10)
   --threads T        threads of the CPU (1)
-  --device cpu|cuda  where the codecs run (cpu)
+  --device cpu|cuda  where the codecs run (cpu; hosts*_ and served_ there only)
   --repeat R         times are the best of R (3)
   --json FILE        write the results as JSON, which plot.py draws
   --list             name the codecs and stop

@@ -8,8 +8,8 @@
 Needs matplotlib (Debian: python3-matplotlib). The line joins the codecs that no other beats: none has less error for as few
 bits, where up to 1 % more counts as as few. All others are pale. At most a dozen codecs are named; in the SVG every codec says
 what it is where a pointer rests on it. Bits are those of a payload that is reduced on the way; what is gathered counts as often as it is sent. A codec without bits, or without a finite error, is not drawn, nor one that sends
-a mean which is there already (values_*, differences_*). The error axis ends a
-decade below fp16, the reference; what is smaller stands on its edge.
+a mean which is there already (values_*, differences_*), nor exchanges on two levels and by a parameter server, whose bits are of two
+kinds. The error axis ends a decade below fp16, the reference; what is smaller stands on its edge.
 """
 
 import argparse
@@ -44,8 +44,8 @@ FAMILIES = (
     (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit|dynamic_|tensor_)", "older codecs", "#9e9ac8"),
 )
-# One encoding of a mean that is there already.
-VALUES = r"(values|differences)_"
+# One encoding of a mean that is there already; and forms whose bits are not those of one collective.
+NOT_DRAWN = r"(values|differences|hosts\d+|served)_"
 # Their payloads go to every other rank, that of an all-reduce 2 (n - 1) / n times.
 GATHERS = r"(topk|gathered|entropy(?!_two_shot))_"
 STYLE = {
@@ -75,7 +75,7 @@ def of_all_reduce(result):
 
 
 def is_drawable(result):
-    if re.match(VALUES, result["codec"]):
+    if re.match(NOT_DRAWN, result["codec"]):
         return False
     bits, error = result["bits_per_coordinate"], result["nmse"]
     return bits is not None and bits > 0 and error is not None and error >= 0

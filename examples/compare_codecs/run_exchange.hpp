@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! One codec on one device: exchanges through a loopback all-reduce, errors and times.
+//! One codec on one gradient, on any device.
 
 #pragma once
 
 #include "codecs.hpp"
-#include "measured_estimates.hpp"
+#include "measured_run.hpp"
+#include "time_parts.hpp"
 
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
@@ -16,67 +17,21 @@
 #include <tersum/single_process/loopback.hpp>
 
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 namespace compare_codecs {
 
-//! @brief Times of one rank's work: encode, reduce and decode. `prepare` makes the gradient that is encoded; `keep` takes the status
-//! of every call. Another rank's payload is what a reduction adds.
-template <class Device, class Rank, class Prepare, class Keep>
-void time_parts(Device const& device,
-                Rank const& one,
-                [[maybe_unused]] Rank const& last,
-                run_settings const& settings,
-                Prepare const& prepare,
-                Keep const& keep,
-                measurement& out)
+//! Writes times to the measurement, in which what a codec does not do is NaN.
+template <class Codec>
+void report_times(part_times const& times, measurement& out)
 {
-  using namespace tersum;
-  using codec           = typename Rank::codec_type;
-  auto const run_encode = [&] {
-    if constexpr (nesting<codec>) {
-      // Factors are encoded and decoded before the others are made of them: all counts as encoding.
-      keep(all_reduce_mean(
-        device.executor, one.plan, one.gradient, one.state, one.workspace, [](auto const&) {}));
-    } else {
-      keep(measure(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      keep(encode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    }
-  };
-  out.encode_ns = device.best_ns(settings.repeat, prepare, run_encode);
-  if constexpr (nesting<codec>) {
-    out.decode_ns = out.reduce_ns = std::numeric_limits<double>::quiet_NaN();
-  } else {
-    out.decode_ns = device.best_ns(settings.repeat, run_encode, [&] {
-      if constexpr (ending_in_shards<codec>) {
-        keep(decode_shard(device.executor, one.plan, one.shard, one.state, one.workspace));
-      } else {
-        keep(decode(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      }
-    });
-  }
-  if constexpr (scattering<codec>) {
-    out.reduce_ns = device.best_ns(settings.repeat, run_encode, [&] {
-      keep(recompress(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    });
-  } else if constexpr (ending_in_shards<codec> || copying<codec>) {
-    out.reduce_ns = std::numeric_limits<
-      double>::quiet_NaN();  // added as they are decoded, or by a reduce-scatter
-  } else if constexpr (!gathering<codec> && !nesting<codec>) {
-    // A ring reduce-scatter has each rank add (n - 1) / n of the payload.
-    auto const payload       = payload_wire(one.plan, one.workspace);
-    auto const n             = static_cast<std::size_t>(one.plan.ranks().size);
-    std::size_t const shares = payload.count / n * (n - 1);
-    out.reduce_ns            = device.best_ns(settings.repeat, run_encode, [&] {
-      auto const other = payload_wire(last.plan, last.workspace);
-      keep(device.executor.reduce(payload.op, payload.data, other.data, payload.data, shares));
-    });
-  }
+  double const none = std::numeric_limits<double>::quiet_NaN();
+  out.encode_ns     = times.encode;
+  out.reduce_ns     = adds_between<Codec> ? times.reduce : none;
+  out.decode_ns     = tersum::nesting<Codec> ? none : times.decode;
 }
 
 //! @brief Runs one codec of values: every rank owns a shard of the mean of the gradients, and sends it to all.
@@ -90,88 +45,108 @@ run_outcome run_exchange(Device const& device,
                          run_settings const& settings)
 {
   using namespace tersum;
-  std::size_t const n = gradients.size();
-  std::size_t const d = gradients[0].size();
-  std::vector<float> mean(d);
-  for (std::size_t i = 0; i < d; ++i) {
-    double sum = 0;
-    for (auto const& of_rank : gradients) { sum += static_cast<double>(of_rank[i]); }
-    mean[i] = static_cast<float>(sum / static_cast<double>(n));
+  measured_run<Device> run{device, gradients, settings};
+  std::size_t const d = run.coordinates();
+  std::vector<float> mean;
+  for (double const value : average_ranks(gradients).mean) {
+    mean.push_back(static_cast<float>(value));
   }
-  std::vector<typename Device::buffer> memory;
-  auto const allocate = [&](std::size_t bytes) {
-    memory.push_back(device.allocate(bytes));
-    return std::span{memory.back().data(), bytes};
-  };
-  auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
   std::vector<loopback_values<Codec, float>> ranks;
+  std::vector<std::vector<std::span<float>>> estimates;
   std::size_t begin = 0;
-  for (std::size_t k = 0; k < n; ++k) {
+  for (std::size_t k = 0; k < run.ranks(); ++k) {
     auto const plan =
-      codec.plan(layout{d}, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
-    if (auto const s = plan.check(); !s.ok()) { return fail(s); }
-    auto const floats = [&](std::size_t count) {
-      return std::span{reinterpret_cast<float*>(allocate(count * sizeof(float)).data()), count};
-    };
-    auto const shard  = floats(plan.shard_size());
-    auto const values = floats(d);
+      codec.plan(layout{d}, world{.size = settings.ranks, .rank = static_cast<int>(k)});
+    if (!run.keep(plan.check())) { return run.fail(); }
+    auto const shard  = run.allocate_floats(plan.shard_size());
+    auto const values = run.allocate_floats(d);
     device.upload(shard.data(), mean.data() + begin, shard.size_bytes());
     device.upload(values.data(), std::vector<float>(d).data(), values.size_bytes());
     begin += shard.size();
-    auto const state = allocate(plan.state_bytes());
-    ranks.push_back({plan, shard, values, state, allocate(plan.workspace_bytes())});
-    if (auto const s = initialize(device.executor, plan, state, 20241118); !s.ok()) {
-      return fail(s);
-    }
+    auto const state = run.allocate(plan.state_bytes());
+    ranks.push_back({plan, shard, values, state, run.allocate(plan.workspace_bytes())});
+    estimates.push_back({values});
+    if (!run.keep(initialize(device.executor, plan, state, seed))) { return run.fail(); }
   }
-  measurement out;
-  out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
-  out.saturated_fraction  = std::numeric_limits<double>::quiet_NaN();
-  out.reduce_ns           = std::numeric_limits<double>::quiet_NaN();
-  out.ranks_identical     = true;
-  measured_estimates measured(gradients, settings.steps);
-  std::vector<float> first_rank(d), other_rank(d);
-  for (int step = 0; step < settings.steps; ++step) {
+  auto const step = [&] {
     std::span<loopback_values<Codec, float> const> const all{ranks};
-    if (auto const s = loopback_all_gather_values(device.executor, all); !s.ok()) {
-      return fail(s);
-    }
-    device.download(first_rank.data(), ranks[0].values.data(), d * sizeof(float));
-    for (std::size_t k = 1; k < n; ++k) {
-      device.download(other_rank.data(), ranks[k].values.data(), d * sizeof(float));
-      out.ranks_identical =
-        out.ranks_identical &&
-        std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
-    }
-    measured.add(first_rank);
-  }
-  measured.report(layers, out);
-  auto const& one = ranks[0];
-  status broken{};
-  auto const keep = [&](status const& s) {
-    if (!s.ok()) { broken = s; }
+    return loopback_all_gather_values(device.executor, all);
   };
-  auto const run_encode = [&] {
-    keep(encode_shard(device.executor, one.plan, one.shard, one.values, one.state, one.workspace));
-  };
-  out.encode_ns = device.best_ns(
-    settings.repeat, [] {}, run_encode);
-  out.decode_ns     = device.best_ns(settings.repeat, run_encode, [&] {
-    keep(decode_values(device.executor, one.plan, one.values, one.state, one.workspace));
-  });
-  auto const target = device.allocate(d * sizeof(float));
-  out.memcpy_ns     = device.best_ns(
-    settings.repeat,
-    [] {},
-    [&] { device.copy(target.data(), one.values.data(), d * sizeof(float)); });
-  if (!broken.ok()) { return fail(broken); }
-  return {out, {}};
+  if (!run.run_steps(layers, estimates, step)) { return run.fail(); }
+  auto& out               = run.measured();
+  out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
+  auto const times        = time_values(run, ranks[0]);
+  out.encode_ns           = times.encode;
+  out.decode_ns           = times.decode;
+  return run.finish(ranks[0].values, [] {});
 }
 
-//! @brief Runs one codec.
-//!
-//! A `Device` has an `executor`, a `buffer` of memory that it can read, `upload`, `download`, and `best_ns(repeat, prepare,
-//! work)`, the least time of `work`.
+//! The tensors of a gradient.
+inline std::vector<tersum::tensor> tensors_of(std::vector<layer> const& layers)
+{
+  std::vector<tersum::tensor> tensors;
+  for (layer const& l : layers) {
+    tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
+  }
+  return tensors;
+}
+
+//! @brief Times of one rank of a codec that sorts: those of the codec within on sorted matrices, and of the sorting.
+template <class Device, class Rank, class Upload>
+[[nodiscard]] part_times time_sorted(measured_run<Device>& run,
+                                     Rank const& one,
+                                     Rank const& last,
+                                     Upload const& upload)
+{
+  using namespace tersum;
+  auto const& exec = run.device().executor;
+  auto const view  = [](auto const& r) {
+    return loopback_rank<typename Rank::codec_type::inner_type, float>{
+      r.plan.inner(),
+      r.plan.sorted(r.workspace),
+      r.plan.inner_state(r.state),
+      r.plan.inner_workspace(r.workspace)};
+  };
+  auto const measured = [&] {
+    run.keep(measure_lines(exec, one.plan, one.gradient, one.state, one.workspace));
+  };
+  part_times times = time_parts(run, view(one), view(last), [&] {
+    upload();
+    measured();
+  });
+  auto const sort  = [&] {
+    measured();
+    run.keep(sort_matrices(exec, one.plan, one.gradient, one.state, one.workspace));
+  };
+  times.encode += run.best_ns(upload, sort);
+  times.decode += run.best_ns(sort, [&] {
+    run.keep(restore_matrices(exec, one.plan, one.gradient, one.state, one.workspace));
+  });
+  return times;
+}
+
+//! @brief The share of coordinates that saturated in the sum; NaN if they cannot.
+template <class Device, class Rank>
+[[nodiscard]] double saturated_share(Device const& device, Rank const& one)
+{
+  using namespace tersum;
+  using codec = typename Rank::codec_type;
+  if constexpr (detail::has_steps<codec>) {
+    if (saturates<codec>) {
+      std::vector<tensor_record> records(one.plan.tensors());
+      device.download(records.data(),
+                      one.state.data() + one.plan.records_offset(),
+                      records.size() * sizeof(tensor_record));
+      double saturated = 0;
+      for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }
+      double const lanes = static_cast<double>(one.plan.chunks()) * codec::chunk_size;
+      return lanes == 0 ? 0 : saturated / lanes;
+    }
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+//! @brief Runs one codec of all-reduces or of reduce-scatters.
 template <class Device, class Codec>
 run_outcome run_exchange(Device const& device,
                          Codec const& codec,
@@ -184,137 +159,59 @@ run_outcome run_exchange(Device const& device,
   constexpr bool in_matrices = sorting<Codec> || factors_metric<Codec>;
   if constexpr (is_low_rank<Codec> || nesting<Codec> || in_matrices) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
-    for (layer const& l : layers) {
-      tensors.push_back({.name = l.name, .rows = l.rows, .columns = l.columns, .offset = l.offset});
-    }
+    tensors = tensors_of(layers);
   }
-  std::size_t const n = gradients.size();
-  std::size_t const d = gradients[0].size();
-
-  std::vector<typename Device::buffer> memory;
-  using rank_type = std::conditional_t<ending_in_shards<Codec>,
+  measured_run<Device> run{device, gradients, settings};
+  std::size_t const n = run.ranks();
+  std::size_t const d = run.coordinates();
+  using rank_type     = std::conditional_t<ending_in_shards<Codec>,
                                        loopback_shard<Codec, float>,
                                        loopback_rank<Codec, float>>;
   std::vector<rank_type> ranks;
-  auto const fail = [](status const& s) { return run_outcome{{}, std::string(s.message)}; };
+  std::vector<std::vector<std::span<float>>> estimates(ending_in_shards<Codec> ? 1 : n);
   for (std::size_t k = 0; k < n; ++k) {
     // Vectors bypass low rank alone.
     layout const bucket{.coordinates = d, .tensors = tensors, .bypass_vectors = !in_matrices};
     auto const plan =
-      codec.plan(bucket, world{.size = static_cast<int>(n), .rank = static_cast<int>(k)});
-    if (auto const s = plan.check(); !s.ok()) { return fail(s); }
-    std::size_t const first = memory.size();
-    memory.push_back(device.allocate(d * sizeof(float)));
-    memory.push_back(device.allocate(plan.state_bytes()));
-    memory.push_back(device.allocate(plan.workspace_bytes()));
-    std::span<float> const gradient{reinterpret_cast<float*>(memory[first].data()), d};
-    std::span const state{memory[first + 1].data(), plan.state_bytes()};
-    std::span const workspace{memory[first + 2].data(), plan.workspace_bytes()};
+      codec.plan(bucket, world{.size = settings.ranks, .rank = static_cast<int>(k)});
+    if (!run.keep(plan.check())) { return run.fail(); }
+    auto const gradient  = run.allocate_floats(d);
+    auto const state     = run.allocate(plan.state_bytes());
+    auto const workspace = run.allocate(plan.workspace_bytes());
     if constexpr (ending_in_shards<Codec>) {
-      memory.push_back(device.allocate(plan.shard_size() * sizeof(float)));
-      std::span<float> const shard{reinterpret_cast<float*>(memory.back().data()),
-                                   plan.shard_size()};
+      // No coordinate is on two ranks.
+      auto const shard = run.allocate_floats(plan.shard_size());
       ranks.push_back({plan, gradient, shard, state, workspace});
+      estimates[0].push_back(shard);
     } else {
       ranks.push_back({plan, gradient, state, workspace});
+      estimates[k].push_back(gradient);
     }
-    if (auto const s = initialize(device.executor, plan, ranks[k].state, 20241118); !s.ok()) {
-      return fail(s);
-    }
+    if (!run.keep(initialize(device.executor, plan, state, seed))) { return run.fail(); }
   }
-
-  measurement out;
-  out.bits_per_coordinate = ranks[0].plan.bits_per_coordinate();
-  out.ranks_identical     = true;
-  measured_estimates measured(gradients, settings.steps);
-  std::vector<float> first_rank(d), other_rank(d);
-  for (int step = 0; step < settings.steps; ++step) {
-    for (std::size_t k = 0; k < n; ++k) {
-      device.upload(ranks[k].gradient.data(), gradients[k].data(), d * sizeof(float));
-    }
+  auto const step = [&] {
+    for (std::size_t k = 0; k < n; ++k) { run.upload(k, ranks[k].gradient); }
     std::span<rank_type const> const all{ranks};
     if constexpr (ending_in_shards<Codec>) {
-      if (auto const s = loopback_reduce_scatter_mean(device.executor, all); !s.ok()) {
-        return fail(s);
-      }
-      // No coordinate is on two ranks.
-      float* to = first_rank.data();
-      for (auto const& r : ranks) {
-        device.download(to, r.shard.data(), r.shard.size_bytes());
-        to += r.shard.size();
-      }
+      return loopback_reduce_scatter_mean(device.executor, all);
     } else {
-      if (auto const s = loopback_all_reduce_mean(device.executor, all, reduction_order::ring);
-          !s.ok()) {
-        return fail(s);
-      }
-      device.download(first_rank.data(), ranks[0].gradient.data(), d * sizeof(float));
-      for (std::size_t k = 1; k < n; ++k) {
-        device.download(other_rank.data(), ranks[k].gradient.data(), d * sizeof(float));
-        out.ranks_identical =
-          out.ranks_identical &&
-          std::memcmp(first_rank.data(), other_rank.data(), d * sizeof(float)) == 0;
-      }
+      return loopback_all_reduce_mean(device.executor, all, reduction_order::ring);
     }
-    measured.add(first_rank);
-  }
-  measured.report(layers, out);
-
-  auto const& one                = ranks[0];
-  std::size_t const record_bytes = one.plan.tensors() * sizeof(tensor_record);
-  std::vector<tensor_record> records(one.plan.tensors());
-  device.download(records.data(), one.state.data() + one.plan.records_offset(), record_bytes);
-  double saturated = 0;
-  for (auto const& record : records) { saturated += static_cast<double>(record.saturated); }
-  out.saturated_fraction = std::numeric_limits<double>::quiet_NaN();
-  if constexpr (detail::has_steps<Codec>) {
-    double const lanes = static_cast<double>(one.plan.chunks()) * Codec::chunk_size;
-    if (saturates<Codec>) { out.saturated_fraction = lanes == 0 ? 0 : saturated / lanes; }
-  }
-
-  // Times of one rank's work. They come last, so that what they do to the state is without effect.
-  auto const upload = [&] {
-    device.upload(one.gradient.data(), gradients[0].data(), d * sizeof(float));
   };
-  status broken{};
-  auto const keep = [&](status const& s) {
-    if (!s.ok()) { broken = s; }
-  };
+  if (!run.run_steps(layers, estimates, step)) { return run.fail(); }
+  auto const& one         = ranks[0];
+  auto& out               = run.measured();
+  out.bits_per_coordinate = one.plan.bits_per_coordinate();
+  out.saturated_fraction  = saturated_share(device, one);
+
+  // Times come last, so that what they do to the state is without effect.
+  auto const upload = [&] { run.upload(0, one.gradient); };
   if constexpr (sorting<Codec>) {
-    auto const view = [](auto const& r) {
-      return loopback_rank<typename Codec::inner_type, float>{r.plan.inner(),
-                                                              r.plan.sorted(r.workspace),
-                                                              r.plan.inner_state(r.state),
-                                                              r.plan.inner_workspace(r.workspace)};
-    };
-    time_parts(
-      device,
-      view(one),
-      view(ranks[n - 1]),
-      settings,
-      [&] {
-        upload();
-        keep(measure_lines(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      },
-      keep,
-      out);
-    auto const sort = [&] {
-      keep(measure_lines(device.executor, one.plan, one.gradient, one.state, one.workspace));
-      keep(sort_matrices(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    };
-    out.encode_ns += device.best_ns(settings.repeat, upload, sort);
-    out.decode_ns += device.best_ns(settings.repeat, sort, [&] {
-      keep(restore_matrices(device.executor, one.plan, one.gradient, one.state, one.workspace));
-    });
+    report_times<typename Codec::inner_type>(time_sorted(run, one, ranks[n - 1], upload), out);
   } else {
-    time_parts(device, one, ranks[n - 1], settings, upload, keep, out);
+    report_times<Codec>(time_parts(run, one, ranks[n - 1], upload), out);
   }
-  auto const target = device.allocate(d * sizeof(float));
-  out.memcpy_ns     = device.best_ns(settings.repeat, upload, [&] {
-    device.copy(target.data(), one.gradient.data(), d * sizeof(float));
-  });
-  if (!broken.ok()) { return fail(broken); }
-  return {out, {}};
+  return run.finish(one.gradient, upload);
 }
 
 }  // namespace compare_codecs

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""A Markdown table for each set of gradients, of what compare_codecs has written with --json: which bits a rank sends, and what is
-lost, with how many ranks.
+"""Markdown tables for each set of gradients, of what compare_codecs has written with --json: which bits a rank sends, and what is
+lost, with how many ranks; by codecs of one collective, on two levels, and by a parameter server.
 
 usage: table.py JSON...     of each set one file for each number of ranks, in any order
 """
 
 import json
 import pathlib
+import re
 import sys
 
 
@@ -19,6 +20,16 @@ def sends_of(codec, ranks):
         return ranks - 1
     once = codec.startswith(("sharded_", "summed_shards_", "values_", "differences_"))
     return (1 if once else 2) * (ranks - 1) / ranks
+
+
+def host_of(codec):
+    """(ranks of a host, codec between hosts) of a form on two levels; None of others."""
+    form = re.fullmatch(r"hosts(\d+)_(\w+)", codec)
+    return (int(form[1]), form[2]) if form else None
+
+
+def is_served(codec):
+    return codec.startswith("served_")
 
 
 def is_bypassed(one):
@@ -49,21 +60,61 @@ def number(value):
     return f"{value:.2g}".lstrip("0") if value < 1 else f"{value:.2g}"
 
 
+def table_of(codecs, columns):
+    """Lines of a table. Of each codec by its number of ranks; a column has a heading, of how many ranks it is, or None, and what it
+    says of a result."""
+    lines = ["| codec | " + " | ".join(f"{heading}, {ranks}" if ranks else heading for heading, ranks, _ in columns) + " |",
+             "| --- |" + " ---: |" * len(columns)]
+    for codec, of_world in codecs.items():
+        usual = of_world.get(4) or next(iter(of_world.values()))
+        cells = [says(of_world[ranks] if ranks else usual) if not ranks or ranks in of_world else "" for _, ranks, says in columns]
+        lines.append(f"| `{codec}` | " + " | ".join(cells) + " |")
+    return lines
+
+
+def between_hosts(one):
+    """Bits that leave a rank for other hosts."""
+    host, codec = host_of(one["codec"])
+    return f"{one['bits_per_coordinate'] * sends_of(codec, one['ranks'] // host):.2f}"
+
+
+def within_host(one):
+    """Bits that leave a rank for others of its host: each shard once to its owner, and once from it."""
+    host, _ = host_of(one["codec"])
+    return f"{one['bits_within'] * (host - 1) / host:.2f}"
+
+
+def over_copy(*parts):
+    return lambda one: f"{sum(one[part] for part in parts) / one['memcpy_ns']:.1f}"
+
+
 def tables(results):
-    """Yields (set, coordinates, lines of its table)."""
+    """Yields (set, coordinates, lines of the table of its codecs), then (set and form, coordinates, lines) of other forms."""
     by_set = {}
     for one in results:
         by_set.setdefault(one["set"], {}).setdefault(one["codec"], {})[one["ranks"]] = one
     for name, codecs in by_set.items():
-        worlds = sorted({ranks for of_codec in codecs.values() for ranks in of_codec})
-        lines = ["| codec | " + " | ".join([*(f"bits, {n}" for n in worlds), *(f"error, {n}" for n in worlds), "time"]) + " |",
-                 "| --- |" + " ---: |" * (2 * len(worlds) + 1)]
-        for codec, of_world in codecs.items():
-            sent = [bits(of_world[n]) if n in of_world else "" for n in worlds]
-            errors = [number(of_world[n]["nmse"]) if n in of_world else "" for n in worlds]
-            one = of_world.get(4) or next(iter(of_world.values()))
-            lines.append(f"| `{codec}` | " + " | ".join([*sent, *errors, f"{copies(one):.1f}"]) + " |")
-        yield name, next(iter(next(iter(codecs.values())).values()))["coordinates"], lines
+        coordinates = next(iter(next(iter(codecs.values())).values()))["coordinates"]
+
+        def chosen(belongs):
+            these = {codec: of_world for codec, of_world in codecs.items() if belongs(codec)}
+            return these, sorted({ranks for of_codec in these.values() for ranks in of_codec})
+
+        errors = lambda worlds: [("error", n, lambda one: number(one["nmse"])) for n in worlds]
+        these, worlds = chosen(lambda codec: not host_of(codec) and not is_served(codec))
+        if these:
+            sent = [("bits", n, bits) for n in worlds]
+            yield name, coordinates, table_of(these, [*sent, *errors(worlds), ("time", None, lambda one: f"{copies(one):.1f}")])
+        these, worlds = chosen(host_of)
+        if these:
+            sent = [("between", n, between_hosts) for n in worlds]
+            time = ("time", None, lambda one: f"{copies(one):.1f}")
+            yield f"{name} on two levels", coordinates, table_of(these, [("within", None, within_host), *sent, *errors(worlds), time])
+        these, worlds = chosen(is_served)
+        if these:
+            sent = [("pushed", None, lambda one: f"{one['bits_per_coordinate']:.2f}"), ("pulled", None, lambda one: f"{one['bits_pulled']:.2f}")]
+            times = [("time", None, over_copy("encode_ns", "decode_ns")), ("time of the server", None, over_copy("reduce_ns"))]
+            yield f"{name} by a parameter server", coordinates, table_of(these, [*sent, *errors(worlds), *times])
 
 
 def main():

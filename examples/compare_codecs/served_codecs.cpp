@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+//! @file
+//! Workers of a parameter server.
+
+#include "cpu_device.hpp"
+#include "named_codecs.hpp"
+#include "named_forms.hpp"
+
+namespace compare_codecs {
+
+run_outcome run_served(std::string_view name,
+                       std::vector<std::vector<float>> const& gradients,
+                       std::vector<layer> const& layers,
+                       run_settings const& settings)
+{
+  return run_named(
+    cpu_device{.executor = {.threads = settings.threads}},
+    [](auto const& visit) { for_each_served_form(visit); },
+    name,
+    gradients,
+    layers,
+    settings);
+}
+
+}  // namespace compare_codecs
