@@ -293,8 +293,8 @@ struct move_rows_kernel : line_kernel<Element> {
       grid.each(block.count, columns, [&](std::uint64_t row, std::uint64_t column) {
         std::uint32_t const from = ctx.load(across + column);
         if constexpr (Back) {
-          auto* const to = source(row, from);
-          access.write(ctx, to, ctx.load(place(row, column)), block.first + row, from);
+          float const mean = ctx.load(place(row, column));
+          access.write(ctx, source(row, from), mean, block.first + row, from);
         } else {
           ctx.store(place(row, column), access.read(ctx, source(row, from)));
         }
