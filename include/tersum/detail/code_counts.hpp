@@ -29,7 +29,7 @@ inline constexpr std::string_view too_many_ranks =
   "world.size is too large for the reducer's lanes: use wider lanes, fewer code bits or saturating_sum";
 template <int CodeBits>
 inline constexpr std::string_view too_many_ranks<widening_sum<CodeBits, 16>> =
-  "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>, as the preset thc_lookup4_widest does";
+  "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>";
 
 //! @brief A step for each chunk, and the packed codes of all chunks or of those that travel.
 template <class Codec>
