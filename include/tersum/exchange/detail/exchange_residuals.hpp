@@ -56,6 +56,17 @@ template <class Codec, class Arithmetic>
   return kept;
 }
 
+//! @brief Whether a cast keeps this for the next step, or else what it had kept. What is not finite would spoil a whole block.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE bool is_kept(float rest)
+{
+  if constexpr (has_adds_lost<typename Codec::feedback_type> && !keeps_blocks<Codec>) {
+    return rest == rest;
+  } else {
+    return is_finite(rest);
+  }
+}
+
 //! @brief The draw that rounds what a rank keeps of a chunk's first coordinate; `kept_value` takes those of all. Without a meaning
 //! where floats are kept.
 //! @param rank  This rank, or `second_rank` for what an owner keeps.

@@ -41,6 +41,10 @@ class cpu_casts : cpu_metric_chunks<Codec, Element> {
   using base::threads_;
   using base::with_chunk;
 
+  // keep(values, draw of the first) changes what feedback keeps of a chunk.
+  template <class Keep>
+  void keep_chunk_of(std::uint64_t chunk, Keep const& keep) const;
+
   // What a chunk of a cast leaves for the next step: all of it where nothing was sent.
   template <class WireElement>
   void keep_residual(std::uint64_t chunk, float const* whole, WireElement const* sent) const;
@@ -92,15 +96,13 @@ void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
                                               WireElement const* sent) const
 {
   if (step_is_poisoned(args_)) { return; }
-  chunk_entry const entry = args_.table[chunk];
-  auto* const residual    = base::kept_place(chunk);
-  std::uint32_t draw      = draw_of_kept(args_, chunk, args_.rank);
-  auto const keep         = [&]<class Kept>(Kept* to) {
+  std::uint32_t const length = args_.table[chunk].length;
+  keep_chunk_of(chunk, [&]<class Kept>(Kept* to, std::uint32_t draw) {
     if constexpr (has_adds_lost<typename Codec::feedback_type>) {
-      keep_finite_residual(set_, whole, sent, draw, to, entry.length);
+      keep_finite_residual(set_, whole, sent, draw, to, length);
     } else {
       float const weight = weight_of_kept(args_);
-      for (std::uint32_t i = 0; i < entry.length; ++i, draw += draw_stride) {
+      for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
         float const lost = sent == nullptr ? whole[i] : whole[i] - to_float(sent[i]);
         float const kept = weighed<Codec>(host_group{}, weight, to_float(to[i]));
         float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
@@ -109,15 +111,22 @@ void cpu_casts<Codec, Element>::keep_residual(std::uint64_t chunk,
         }
       }
     }
-  };
+  });
+}
+
+template <class Codec, class Element>
+template <class Keep>
+void cpu_casts<Codec, Element>::keep_chunk_of(std::uint64_t chunk, Keep const& keep) const
+{
+  auto* const residual     = base::kept_place(chunk);
+  std::uint32_t const draw = draw_of_kept(args_, chunk, args_.rank);
   if constexpr (keeps_blocks<Codec>) {
-    std::uint32_t const first = draw;
     alignas(64) float now[extent(size)];
-    keep(base::as_values(residual, now));
-    std::fill(now + entry.length, now + size, 0.0f);
-    keep_chunk(host_group{}, now, first, *residual);
+    keep(base::as_values(residual, now), draw);
+    std::fill(now + args_.table[chunk].length, now + size, 0.0f);
+    keep_chunk(host_group{}, now, draw, *residual);
   } else {
-    keep(residual);
+    keep(residual, draw);
   }
 }
 
@@ -140,19 +149,17 @@ void cpu_casts<Codec, Element>::send_quotients(std::uint64_t chunk,
       static_cast<void>(convert_values(set_, to, own, 1.0f, length));
       this->to_own_units(chunk, own);
     }
-    auto* const residual = args_.residual + args_.table[chunk].offset;
-    float const weight   = weight_of_kept(args_);
-    std::uint32_t draw   = draw_of_kept(args_, chunk, args_.rank);
-    for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
-      float const lost = to == nullptr ? whole[i] : host_group::subtract(whole[i], own[i]);
-      float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
-      float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
-      bool const known =
-        has_adds_lost<typename Codec::feedback_type> ? rest == rest : is_finite(rest);
-      if (is_sendable<WireElement>(quotients[i]) && known) {
-        residual[i] = kept_value<residual_element<Codec>>(rest, draw);
+    float const weight = weight_of_kept(args_);
+    keep_chunk_of(chunk, [&]<class Kept>(Kept* residual, std::uint32_t draw) {
+      for (std::uint32_t i = 0; i < length; ++i, draw += draw_stride) {
+        float const lost = to == nullptr ? whole[i] : host_group::subtract(whole[i], own[i]);
+        float const kept = weighed<Codec>(host_group{}, weight, to_float(residual[i]));
+        float const rest = args_.codec.feedback.after(host_group{}, whole[i], lost, kept);
+        if (is_sendable<WireElement>(quotients[i]) && is_kept<Codec>(rest)) {
+          residual[i] = kept_value<Kept>(rest, draw);
+        }
       }
-    }
+    });
   }
 }
 
