@@ -19,8 +19,6 @@
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/stages.hpp>
 
-#include <type_traits>
-
 namespace tersum::inline v0 {
 
 //! Codes of a rank have unlike lengths, and lie in streams.
@@ -135,9 +133,6 @@ struct entropy_two_shot_codec {
   static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
   static_assert(!Feedback::enabled || (has_ranks_only<Feedback> && !has_one_step<Feedback>),
                 "tersum: entropy_two_shot_codec takes no_feedback or kept_by_ranks");
-  static_assert(
-    !std::is_same_v<typename detail::residual_of_feedback<Feedback>::type, byte_blocks>,
-    "tersum: residuals in byte_blocks are for codec, two_shot_codec, sharded_codec and summed_shards_codec: others take bfloat16");
   static_assert(detail::suits_metric<chunker_type, Feedback, Metric>());
   static_assert(
     !Metric::scaled || !Feedback::enabled || has_ranks_only<Feedback>,

@@ -13,6 +13,10 @@
 #include <tersum/block/detail/host_machine.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stream_kernels.hpp>
 #include <tersum/exchange/detail/stream_codes.hpp>
+#include <tersum/feedback/decayed_feedback.hpp>
+#include <tersum/feedback/kept_by.hpp>
+#include <tersum/feedback/kept_in.hpp>
+#include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/bit_streams.hpp>
 #include <tersum/quantize/rice_codes.hpp>
@@ -605,6 +609,67 @@ TEST_CASE("[entropy] feedback keeps what a rank's codes lost")
       REQUIRE(std::abs(sum[i] - t * mean + kept) <= t * 10 * 0x1p-24 * largest);
     }
   }
+}
+
+// In blocks a chunk keeps what it would in floats, to a step of its block, which is a 127th of the largest; and nothing else is lost.
+template <class Floats, class Blocks>
+void check_blocks(Floats const& floats, Blocks const& blocks, gradients const& in, int steps)
+{
+  std::size_t const d = in[0].size();
+  auto const world    = static_cast<int>(in.size());
+  tests::loopback_run<Floats> plain{floats, layout{d}, world, 5};
+  tests::loopback_run<Blocks> run{blocks, layout{d}, world, 5};
+  constexpr std::size_t size = Blocks::chunk_size;
+  auto const kept_of         = [&](int rank, std::size_t i) -> auto const&
+  {
+    return run.residual(rank)[i / size];
+  };
+  std::vector<double> sum(d), rounded(d);
+  for (int t = 1; t <= steps; ++t) {
+    auto const& out = run.exchange(in);
+    for (auto const& other : out) { REQUIRE(other == out[0]); }
+    if (t == 1) { REQUIRE(plain.exchange(in)[0] == out[0]); }
+    for (std::size_t i = 0; i < d; ++i) {
+      sum[i] += static_cast<double>(out[0][i]);
+      double mean = 0, kept = 0;
+      for (int r = 0; r < world; ++r) {
+        auto const& chunk  = kept_of(r, i);
+        auto const at      = static_cast<int>(i % size);
+        double const value = static_cast<double>(chunk.value(at));
+        double const step  = static_cast<double>(chunk.steps[chunk.block_of(at)]);
+        mean += static_cast<double>(in[static_cast<std::size_t>(r)][i]) / world;
+        kept += value / world;
+        rounded[i] += step / world;
+        if (t == 1) {
+          double const lost = static_cast<double>(plain.residual(r)[i]);
+          REQUIRE(std::abs(value - lost) <= step * 1.001);
+          REQUIRE(std::abs(lost) <= step * 127.001);
+        }
+      }
+      if constexpr (!scattering<Blocks>) {
+        REQUIRE(std::abs(sum[i] - t * mean + kept) <=
+                rounded[i] * 1.001 + t * 0x1p-20 * (std::abs(mean) + 1e-3));
+      }
+    }
+  }
+}
+
+TEST_CASE("[entropy] feedback in blocks of bytes keeps what floats keep, to their step")
+{
+  using ranks   = kept_by_ranks<>;
+  using blocks  = kept_in<byte_blocks>;
+  auto const in = sparse_gradients(3, 3000, .3, 23);
+  check_blocks(entropy_codec<error_feedback>{.bits = 1}, entropy_codec<blocks>{.bits = 1}, in, 9);
+  check_blocks(
+    entropy_codec<error_feedback, 128>{.bits = 1}, entropy_codec<blocks, 128>{.bits = 1}, in, 9);
+  check_blocks(entropy_two_shot_codec<ranks>{.bits = 1},
+               entropy_two_shot_codec<kept_in<byte_blocks, ranks>>{.bits = 1},
+               in,
+               2);
+  check_blocks(entropy_codec<error_feedback, 256, kept_diagonal>{.bits = 2},
+               entropy_codec<blocks, 256, kept_diagonal>{.bits = 2},
+               in,
+               1);
 }
 
 TEST_CASE(

@@ -45,7 +45,10 @@ void compile_streams_in_metric()
 {
   using kept     = entropy_codec<error_feedback, 512, kept_diagonal>;
   using factored = entropy_codec<no_feedback, 512, kept_factors>;
+  using blocks   = entropy_codec<kept_in<byte_blocks>, 512, kept_diagonal>;
   compile(
+    &detail::exchange_kernel<detail::fill_in_metric_kernel<blocks, false>, blocks, float>,
+    &detail::exchange_kernel<detail::keep_in_metric_kernel<blocks, false>, blocks, float>,
     &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, false>, kept, float>,
     &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, true>, kept, float>,
     &detail::exchange_kernel<detail::keep_in_metric_kernel<kept, false>, kept, float>,

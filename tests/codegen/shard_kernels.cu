@@ -62,4 +62,7 @@ void compile_streams()
           &detail::exchange_kernel<detail::keep_streams_kernel<codec>, codec, float>,
           &detail::exchange_kernel<detail::add_streams_kernel<codec>, codec, float>,
           &detail::exchange_kernel<detail::return_streams_kernel<codec>, codec, float>);
+  using blocks = entropy_codec<kept_in<byte_blocks>>;
+  compile(&detail::exchange_kernel<detail::fill_streams_kernel<blocks>, blocks, float>,
+          &detail::exchange_kernel<detail::keep_streams_kernel<blocks>, blocks, float>);
 }

@@ -105,6 +105,10 @@ TEST_CASE("[cuda_executor] codes of unlike lengths equal the CPU executor's")
   SUBCASE("entropy_two_shot_1") { compare_one<float>(presets::entropy_two_shot_1); }
   SUBCASE("entropy_two_shot_2") { compare_one<float>(presets::entropy_two_shot_2); }
   SUBCASE("entropy_1_ef of half") { compare_one<tersum::half>(presets::entropy_1_ef); }
+  SUBCASE("feedback in blocks of bytes")
+  {
+    compare_one<float>(entropy_codec<kept_in<byte_blocks>>{.bits = 1});
+  }
 }
 
 TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")

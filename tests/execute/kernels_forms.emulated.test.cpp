@@ -9,6 +9,7 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
+#include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
@@ -154,6 +155,11 @@ TEST_CASE("[kernels] codes of unlike lengths")
   SUBCASE("chunks of 1024, feedback in bfloat16")
   {
     compare_orders<bfloat16>(entropy_codec<kept_in<bfloat16>, 1024>{.bits = 2}, 3, true);
+  }
+  SUBCASE("feedback in blocks of bytes, with a weight")
+  {
+    using blocks = kept_in<byte_blocks, averaged_feedback>;
+    compare_orders<float>(entropy_codec<blocks, 128>{.bits = 2}, 3, true);
   }
 }
 

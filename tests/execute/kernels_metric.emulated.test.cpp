@@ -126,6 +126,8 @@ TEST_CASE("[execute] codes of unlike lengths in a metric have the same bytes in 
   tests::compare_offsets<float>(kept{});
   using in_16_bits = entropy_codec<kept_in<bfloat16>, 1024, kept_diagonal_in<bfloat16>>;
   tests::compare_orders<bfloat16>(in_16_bits{.bits = 3}, 3, true);
+  using in_blocks = entropy_codec<kept_in<byte_blocks>, 256, kept_diagonal>;
+  tests::compare_orders<float>(in_blocks{}, 3, true);
   using dealt = entropy_two_shot_codec<kept_by_ranks<>, 128, kept_factors>;
   tests::compare_orders<tersum::half>(dealt{}, 3, true);
   tests::compare_buckets<float>(dealt{});

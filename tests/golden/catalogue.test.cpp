@@ -10,6 +10,7 @@
 #include <tersum/baseline/catalogue.hpp>
 #include <tersum/cast_codec.hpp>
 #include <tersum/chunk/top_chunks.hpp>
+#include <tersum/entropy_codec.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -79,6 +80,7 @@ TEST_CASE("[golden] older codecs send what they sent")
                               partial_hadamard<256>,
                               lloyd_max<2>,
                               kept_in<byte_blocks>>{}) == "d613c12b34a2a1a2");
+  CHECK(digest(entropy_codec<kept_in<byte_blocks>>{.bits = 1}) == "c9dc23d4e10668ad");
   CHECK(digest(presets::randomk_b2) == "3f57bc4e46f9ccd2");
   CHECK(digest(presets::randomk_b2_ef) == "940f244844e8d700");
   std::vector<tensor> const matrix{{.rows = 70, .columns = 20}, {.rows = 659, .offset = 1400}};

@@ -8,6 +8,7 @@
 
 #include <tersum/block/block_group.hpp>
 #include <tersum/config.hpp>
+#include <tersum/detail/bits.hpp>
 #include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/types.hpp>
 
@@ -68,6 +69,25 @@ TERSUM_BODY void load_eight_of_block(Context const& ctx,
   block.step     = ctx.load(chunk->steps + kept::block_of(within));
   TERSUM_UNROLL
   for (int j = 0; j < 8; ++j) { v[j] = kept_of_block(context_arithmetic<Context>{}, block, j); }
+}
+
+//! @brief What is kept of four neighbours, as the bits of floats.
+//! @param quad  Their number among the fours of the chunk.
+TERSUM_EXEC_CHECK_DISABLE
+template <class Machine, int Size>
+[[nodiscard]] TERSUM_INLINE word4 load_four_of_block(Machine const& machine,
+                                                     byte_chunk<Size> const* chunk,
+                                                     std::uint32_t quad)
+{
+  using kept       = byte_chunk<Size>;
+  auto const first = static_cast<int>(4 * quad);
+  byte_block block{};
+  block.words[0] = machine.load(chunk->codes + kept::word_of(first));
+  block.step     = machine.load(chunk->steps + kept::block_of(first));
+  return {float_bits(kept_of_block(machine, block, 0)),
+          float_bits(kept_of_block(machine, block, 1)),
+          float_bits(kept_of_block(machine, block, 2)),
+          float_bits(kept_of_block(machine, block, 3))};
 }
 
 }  // namespace tersum::inline v0::detail

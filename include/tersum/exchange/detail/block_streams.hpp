@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/config.hpp>
+#include <tersum/exchange/detail/block_stream_kept.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/stream_chunks.hpp>
 #include <tersum/tuning.hpp>
@@ -252,14 +253,23 @@ TERSUM_BODY void write_streams(Context const& ctx,
               ctx.load(span.bits(mine.stream, mine.index)));
 }
 
+//! Values of a chunk of which a thread writes what is kept.
+template <class Codec>
+inline constexpr int values_kept_at_once = keeps_blocks<Codec> ? 32 : 4;
+
+//! @brief What the codes lost, to the residual.
 template <class Codec, class Element, class Span, class Context>
 TERSUM_BODY void keep_streams(Context const& ctx,
                               exchange_args<Codec, Element> const& args,
                               Span const& span)
 {
-  stream_place const mine = place_of(ctx, span, Codec::chunk_size / 4);
+  stream_place const mine = place_of(ctx, span, Codec::chunk_size / values_kept_at_once<Codec>);
   if (mine.active && !step_is_poisoned(args)) {
-    keep_quad(ctx, args, span, mine.stream, mine.index, mine.quad);
+    if constexpr (keeps_blocks<Codec>) {
+      keep_block_of_stream(ctx, args, span, mine.stream, mine.index, mine.quad);
+    } else {
+      keep_quad(ctx, args, span, mine.stream, mine.index, mine.quad);
+    }
   }
 }
 

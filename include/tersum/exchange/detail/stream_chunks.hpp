@@ -10,6 +10,7 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/streams.hpp>
 #include <tersum/entropy_codec.hpp>
+#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/stream_codes.hpp>
@@ -106,7 +107,13 @@ TERSUM_INLINE void fill_quad(Machine const& machine,
   std::uint64_t const first = entry.offset + 4 * quad;
   word4 four                = load_four(machine, args.gradient + first, count);
   if constexpr (feeds_back<Codec>) {
-    word4 const kept   = load_four(machine, args.residual + first, count);
+    word4 const kept = [&] {
+      if constexpr (keeps_blocks<Codec>) {
+        return load_four_of_block(machine, args.residual + span.set.chunk(stream, index), quad);
+      } else {
+        return load_four(machine, args.residual + first, count);
+      }
+    }();
     float const weight = weight_of_kept(args);
     auto const add     = [&](std::uint32_t& value, std::uint32_t of_kept) {
       float const before = weighed<Codec>(machine, weight, bits_float(of_kept));

@@ -25,7 +25,7 @@ struct stream_kernel : kernel_of_threads<&cuda_tuning::stream_threads> {
   stream_span<true, Codec::chunk_size> span;
 };
 
-//! @name Kernels with a thread for four values
+//! @name Kernels with a thread for four values, or for what is kept of 32 in a block
 //! @{
 template <class Of>
 struct fill_streams_kernel : stream_kernel<Of> {
@@ -145,14 +145,14 @@ class stream_launches {
     launches_(Kernel<codec>{{{}, span_}, more...}, blocks * span_.set.streams);
   }
 
-  //! A launch with a thread for four values of a chunk or, in a metric, one for the regular chunks and one for the others.
-  template <template <class> class Kernel, template <class, bool> class InMetric>
+  //! A launch with a thread for `Values` values of a chunk or, in a metric, one for the regular chunks and one for the others.
+  template <template <class> class Kernel, template <class, bool> class InMetric, int Values = 4>
   void on_values() const
   {
     if constexpr (in_metric<codec>) {
       launches_.chunks([&]<bool Edge>() { return InMetric<codec, Edge>{{{}, span_, 0}}; });
     } else {
-      this->template operator()<Kernel>(codec::chunk_size / 4);
+      this->template operator()<Kernel>(codec::chunk_size / Values);
     }
   }
 
@@ -221,7 +221,7 @@ template <class Executor, entropy_coding Codec, class Element>
   streams.inspect();
   if constexpr (feeds_back<Codec>) {
     stream_launches{launches, launches.plan().sent(), launches.args().payload}
-      .template on_values<keep_streams_kernel, keep_in_metric_kernel>();
+      .template on_values<keep_streams_kernel, keep_in_metric_kernel, values_kept_at_once<Codec>>();
   }
   streams.template operator()<add_streams_kernel>(1);
   streams.template on_values<return_streams_kernel, return_in_metric_kernel>();

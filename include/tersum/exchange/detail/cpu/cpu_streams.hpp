@@ -14,11 +14,14 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/stream_chunks.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
+#include <tersum/feedback/detail/byte_block.hpp>
+#include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace tersum::inline v0::detail {
 
@@ -50,12 +53,13 @@ class cpu_streams {
       chunk_entry const entry   = args_.table[span_.set.chunk(stream, index)];
       Element const* const from = args_.gradient + entry.offset;
       float* const to           = values(stream, index);
-      for (std::uint32_t i = 0; i < entry.length; ++i) {
-        to[i] = to_float(from[i]);
-        if constexpr (feeds_back<Codec>) {
-          float const kept = to_float(args_.residual[entry.offset + i]);
-          to[i] =
-            args_.codec.feedback.before(machine, to[i], weighed<Codec>(machine, weight, kept));
+      for (std::uint32_t i = 0; i < entry.length; ++i) { to[i] = to_float(from[i]); }
+      if constexpr (feeds_back<Codec>) {
+        alignas(64) float room[kept_room];
+        auto const* const kept = read_kept(kept_place(span_.set.chunk(stream, index)), room);
+        for (std::uint32_t i = 0; i < entry.length; ++i) {
+          float const before = weighed<Codec>(machine, weight, to_float(kept[i]));
+          to[i]              = args_.codec.feedback.before(machine, to[i], before);
         }
       }
       std::fill(to + entry.length, to + size, 0.0f);
@@ -82,7 +86,6 @@ class cpu_streams {
   //! What the codes lost, to the residual.
   void keep() const
   {
-    using kept_type    = residual_element<Codec>;
     float const weight = weight_of_kept(args_);
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
       std::uint64_t const chunk = span_.set.chunk(stream, index);
@@ -98,12 +101,20 @@ class cpu_streams {
       float const* const all   = values(stream, index);
       float own[span_type::size];
       find_sent<size>(instructions_, all, inverse_of(step), step, own);
+      alignas(64) float room[kept_room];
+      auto* const place    = kept_place(chunk);
+      auto* const residual = read_kept(place, room);
+      using kept_type      = std::remove_pointer_t<decltype(read_kept(place, room))>;
       for (std::uint32_t i = 0; i < entry.length; ++i) {
-        kept_type& kept    = args_.residual[entry.offset + i];
+        kept_type& kept    = residual[i];
         float const before = weighed<Codec>(machine, weight, to_float(kept));
         float const lost   = machine.subtract(all[i], own[i]);
         float const next   = args_.codec.feedback.after(machine, all[i], lost, before);
         kept               = kept_value<kept_type>(next, draw + i * draw_stride);
+      }
+      if constexpr (keeps_blocks<Codec>) {
+        std::fill(room + entry.length, room + size, 0.0f);
+        keep_chunk(machine, room, draw, *place);
       }
     });
   }
@@ -143,6 +154,29 @@ class cpu_streams {
   //! Chunks that a thread adds at once: their sums stay in its cache.
   static constexpr std::uint32_t group = 16;
 
+  //! Room for what was kept where it lies in blocks.
+  static constexpr int kept_room = keeps_blocks<Codec> ? size : 1;
+
+  //! Where the rank keeps what a chunk lost.
+  [[nodiscard]] residual_element<Codec>* kept_place(std::uint64_t chunk) const
+  {
+    if constexpr (keeps_blocks<Codec>) {
+      return args_.residual + chunk;
+    } else {
+      return args_.residual + args_.table[chunk].offset;
+    }
+  }
+  //! What was kept as an array of numbers: itself, or in `room`.
+  [[nodiscard]] static auto* read_kept(residual_element<Codec>* kept,
+                                       [[maybe_unused]] float (&room)[kept_room])
+  {
+    if constexpr (keeps_blocks<Codec>) {
+      kept_of_chunk(machine, *kept, room);
+      return static_cast<float*>(room);
+    } else {
+      return kept;
+    }
+  }
   [[nodiscard]] auto in_metric_units() const
   {
     return cpu_stream_metric<Codec, Element>{threads_, instructions_, args_};
