@@ -98,7 +98,11 @@ struct entropy_codec {
 //! Use it among more ranks: messages have more bits than when all are gathered, but there are two encodings, and a mean has
 //! fewer zeros than what it is made of. It has these rounds: an all-to-all and an all-gather. The owner decodes its own encoded
 //! part like all others do. In a metric it adds and encodes in the units of that.
-//! @tparam Feedback  `no_feedback` or `kept_by_ranks<F>`: what the encoding of a mean loses is not kept.
+//!
+//! Feedback keeps what a rank's own codes lost. Owners of chunks keep what the encoding of the mean lost, too, as those of
+//! `two_shot_codec` do, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and `kept_by_owners` leave out
+//! one of the two. In a metric it is `no_feedback` or `kept_by_ranks`.
+//! @tparam Feedback  `no_feedback` or `error_feedback`.
 //! @tparam Metric    As of `entropy_codec`.
 template <feedback Feedback = no_feedback, int Size = 512, metric Metric = plain_metric>
 struct entropy_two_shot_codec {
@@ -131,8 +135,8 @@ struct entropy_two_shot_codec {
                              stage::finish>;
 
   static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
-  static_assert(!Feedback::enabled || (has_ranks_only<Feedback> && !has_one_step<Feedback>),
-                "tersum: entropy_two_shot_codec takes no_feedback or kept_by_ranks");
+  static_assert(!has_one_step<Feedback>,
+                "tersum: entropy_two_shot_codec takes feedback that is kept from step to step");
   static_assert(detail::suits_metric<chunker_type, Feedback, Metric>());
   static_assert(
     !Metric::scaled || !Feedback::enabled || has_ranks_only<Feedback>,

@@ -672,6 +672,111 @@ TEST_CASE("[entropy] feedback in blocks of bytes keeps what floats keep, to thei
                1);
 }
 
+// What ranks and owners keep together, of the mean.
+template <class Run>
+std::vector<double> kept_together(Run const& run, std::size_t d, std::size_t world)
+{
+  std::vector<double> kept(d);
+  auto const& plan           = run.plan();
+  constexpr std::size_t size = 128;
+  for (std::size_t r = 0; r < world; ++r) {
+    auto const state = run.state(static_cast<int>(r));
+    auto const* const of_owner =
+      reinterpret_cast<float const*>(state.data() + plan.owner_residual_offset());
+    for (std::size_t i = 0; i < d; ++i) {
+      std::size_t const chunk = i / size;
+      double all              = 0;
+      if (run.residual(static_cast<int>(r)).size() == d) {
+        all += static_cast<double>(run.residual(static_cast<int>(r))[i]);
+      }
+      if (chunk % world == r) {
+        all += static_cast<double>(of_owner[chunk / world * size + i % size]);
+      }
+      kept[i] += all / static_cast<double>(world);
+    }
+  }
+  return kept;
+}
+
+// Returns the error of the mean of all steps.
+template <class Feedback>
+double check_owners(Feedback const& feedback, double weight, bool ranks)
+{
+  constexpr std::size_t d = 5000, world = 3;
+  constexpr int steps = 30;
+  auto const in       = sparse_gradients(world, d, .3, 23);
+  using codec         = entropy_two_shot_codec<Feedback, 128>;
+  tests::loopback_run<codec> run{codec{.bits = 1, .feedback = feedback}, layout{d}, world, 5};
+  // Twelve, thirteen or fourteen chunks of each, with room for as many as any has.
+  CHECK(run.plan().residual_offset() - run.plan().owner_residual_offset() == 14 * 128 * 4);
+  CHECK(run.plan().owner_residual_offset() % 16 == 0);
+  std::vector<double> sum(d), before(d);
+  double largest = 0, error = 0, all = 0;
+  for (int t = 1; t <= steps; ++t) {
+    auto const& out = run.exchange(in);
+    for (auto const& other : out) { REQUIRE(other == out[0]); }
+    auto const kept = kept_together(run, d, world);
+    for (std::size_t i = 0; i < d; ++i) {
+      double mean = 0, lost = 0;
+      for (auto const& gradient : in) { mean += static_cast<double>(gradient[i]) / world; }
+      for (auto const& gradient : in) {
+        largest = std::max(largest, std::abs(static_cast<double>(gradient[i])));
+      }
+      sum[i] += static_cast<double>(out[0][i]);
+      lost = mean + weight * before[i] - static_cast<double>(out[0][i]) - kept[i];
+      // Without the ranks their codes lose what nobody keeps.
+      if (ranks) { REQUIRE(std::abs(lost) <= 40 * 0x1p-24 * largest); }
+      before[i] = kept[i];
+      if (t < steps) { continue; }
+      error += (sum[i] / steps - mean) * (sum[i] / steps - mean);
+      all += mean * mean;
+    }
+  }
+  return error / all;
+}
+
+TEST_CASE("[entropy] ranks and owners of two shots keep together what was lost, and send it later")
+{
+  using ranks       = kept_by_ranks<>;
+  double const both = check_owners(error_feedback{}, 1, true);
+  check_owners(decayed_feedback{.decay = .5f}, .5, true);
+  double const owners = check_owners(kept_by_owners<>{}, 1, false);
+  auto const in       = sparse_gradients(3, 5000, .3, 23);
+  // The same mean of thirty steps, where only ranks keep.
+  tests::loopback_run<entropy_two_shot_codec<ranks, 128>> run{
+    entropy_two_shot_codec<ranks, 128>{.bits = 1}, layout{5000}, 3, 5};
+  std::vector<float> sum(5000);
+  for (int t = 0; t < 30; ++t) {
+    auto const& out = run.exchange(in)[0];
+    for (std::size_t i = 0; i < sum.size(); ++i) { sum[i] += out[i] / 30; }
+  }
+  double const alone = tests::nmse(in, sum);
+  MESSAGE("errors of means of 30 steps: " << both << ", of ranks alone " << alone << ", of owners "
+                                          << owners);
+  CHECK(both < .1 * alone);
+}
+
+TEST_CASE("[entropy] owners' residuals are of their rank, and stay where a value is not finite")
+{
+  using codec   = entropy_two_shot_codec<error_feedback, 128>;
+  auto const of = [](int size, int rank) {
+    return codec{}.plan(layout{5000}, {.size = size, .rank = rank});
+  };
+  CHECK(of(3, 0).state_fingerprint() != of(3, 1).state_fingerprint());
+  using ranks = entropy_two_shot_codec<kept_by_ranks<>, 128>;
+  CHECK(of(3, 0).state_bytes() ==
+        ranks{}.plan(layout{5000}, {.size = 3}).state_bytes() + 14 * 128 * sizeof(float));
+  auto in = sparse_gradients(3, 2048, .5, 23);
+  tests::loopback_run<codec> run{codec{.bits = 1}, layout{2048}, 3, 5};
+  run.exchange(in);
+  auto const before = kept_together(run, 2048, 3);
+  CHECK(*std::max_element(before.begin(), before.end()) > 0);
+  in[2][600] = std::numeric_limits<float>::infinity();
+  run.exchange(in);
+  CHECK(run.header(1).last_was_non_finite());
+  CHECK(kept_together(run, 2048, 3) == before);
+}
+
 TEST_CASE(
   "[entropy] a value that is not finite stays in its chunk, all ranks are told, residuals stay")
 {

@@ -65,4 +65,10 @@ void compile_streams()
   using blocks = entropy_codec<kept_in<byte_blocks>>;
   compile(&detail::exchange_kernel<detail::fill_streams_kernel<blocks>, blocks, float>,
           &detail::exchange_kernel<detail::keep_streams_kernel<blocks>, blocks, float>);
+  using owners = entropy_two_shot_codec<error_feedback>;
+  compile(&detail::exchange_kernel<detail::add_kept_by_owner_kernel<owners>, owners, float>,
+          &detail::exchange_kernel<detail::keep_at_owner_kernel<owners>, owners, float>);
+  using in_blocks = entropy_two_shot_codec<kept_in<byte_blocks>>;
+  compile(&detail::exchange_kernel<detail::add_kept_by_owner_kernel<in_blocks>, in_blocks, float>,
+          &detail::exchange_kernel<detail::keep_at_owner_kernel<in_blocks>, in_blocks, float>);
 }

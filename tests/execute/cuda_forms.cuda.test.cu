@@ -109,6 +109,10 @@ TEST_CASE("[cuda_executor] codes of unlike lengths equal the CPU executor's")
   {
     compare_one<float>(entropy_codec<kept_in<byte_blocks>>{.bits = 1});
   }
+  SUBCASE("feedback of owners")
+  {
+    compare_one<float>(entropy_two_shot_codec<error_feedback>{.bits = 1});
+  }
 }
 
 TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")

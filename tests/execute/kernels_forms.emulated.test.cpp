@@ -156,6 +156,18 @@ TEST_CASE("[kernels] codes of unlike lengths")
   {
     compare_orders<bfloat16>(entropy_codec<kept_in<bfloat16>, 1024>{.bits = 2}, 3, true);
   }
+  SUBCASE("two shots, with feedback of owners")
+  {
+    compare_orders<float>(entropy_two_shot_codec<error_feedback>{.bits = 1}, 3, true);
+    using blocks = kept_in<byte_blocks, decayed_feedback>;
+    compare_kernels<entropy_two_shot_codec<blocks, 128>, float>(
+      {.codec    = {.bits = 2, .feedback = {{.decay = .5f}}},
+       .gradient = {.coordinates = 5001},
+       .steps    = 3});
+    using owners = kept_by_owners<kept_in<bfloat16>>;
+    compare_kernels<entropy_two_shot_codec<owners, 256>, half>(
+      {.codec = {.bits = 2}, .gradient = {.coordinates = 5001}, .steps = 3});
+  }
   SUBCASE("feedback in blocks of bytes, with a weight")
   {
     using blocks = kept_in<byte_blocks, averaged_feedback>;

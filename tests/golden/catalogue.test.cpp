@@ -81,6 +81,7 @@ TEST_CASE("[golden] older codecs send what they sent")
                               lloyd_max<2>,
                               kept_in<byte_blocks>>{}) == "d613c12b34a2a1a2");
   CHECK(digest(entropy_codec<kept_in<byte_blocks>>{.bits = 1}) == "c9dc23d4e10668ad");
+  CHECK(digest(entropy_two_shot_codec<error_feedback>{.bits = 1}) == "12932df99657e91f");
   CHECK(digest(presets::randomk_b2) == "3f57bc4e46f9ccd2");
   CHECK(digest(presets::randomk_b2_ef) == "940f244844e8d700");
   std::vector<tensor> const matrix{{.rows = 70, .columns = 20}, {.rows = 659, .offset = 1400}};

@@ -30,6 +30,11 @@ class entropy_counts : public chunk_counts<Codec> {
     : chunk_counts<Codec>(codec, gradient, ranks)
   {
     this->fingerprint_ = mix(this->fingerprint_, 7);
+    if constexpr (owner_feeds_back<Codec>) {
+      for (int const value : {ranks.size, ranks.rank}) {
+        this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
+      }
+    }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -86,7 +91,12 @@ class entropy_counts : public chunk_counts<Codec> {
   {
     return (this->chunks() + sent_parts() - 1) / sent_parts();
   }
-  [[nodiscard]] static constexpr std::uint64_t owned_residuals() noexcept { return 0; }
+  //! Elements of the owner's residual.
+  [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
+  {
+    if constexpr (!owner_feeds_back<Codec>) { return 0; }
+    return keeps_blocks<Codec> ? owned_chunks() : owned_chunks() * Codec::chunk_size;
+  }
   //! @name For collectives that move parts in pieces: all of a part must have arrived before any of it is decoded.
   //! @{
   [[nodiscard]] constexpr std::uint64_t words_of_scales() const noexcept
@@ -120,7 +130,7 @@ class entropy_counts : public chunk_counts<Codec> {
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
-                        holds<kept>(section::owner_residual, 0),
+                        holds<kept>(section::owner_residual, owned_residuals()),
                         holds<kept>(section::residual, this->residuals())};
   }
   //! What is sent lies where all ranks' parts are gathered, but where feedback needs it to the end.

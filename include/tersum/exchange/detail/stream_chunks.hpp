@@ -62,6 +62,14 @@ template <scattering Codec, class Element>
   return args.parts.recompressed.end >= args.parts.part_words;
 }
 
+//! @brief Where the owner of a chunk keeps what a coordinate of it lost.
+//! @param index  Of the chunk, among those that the rank owns.
+template <class Codec>
+[[nodiscard]] TERSUM_INLINE std::uint64_t owned_place(std::uint32_t index, std::uint32_t coordinate)
+{
+  return std::uint64_t{index} * static_cast<std::uint32_t>(Codec::chunk_size) + coordinate;
+}
+
 //! @brief What a code stands for: its magnitude times the step, where that is a float.
 TERSUM_EXEC_CHECK_DISABLE
 template <class Machine>

@@ -8,6 +8,7 @@
 
 #include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/detail/block_stream_metric.hpp>
+#include <tersum/exchange/detail/block_stream_owners.hpp>
 #include <tersum/exchange/detail/block_streams.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
@@ -40,6 +41,16 @@ struct keep_streams_kernel : stream_kernel<Of> {
 template <class Of>
 struct return_streams_kernel : stream_kernel<Of> {
   TERSUM_RUNS(return_streams(ctx, args, this->span))
+};
+
+template <class Of>
+struct add_kept_by_owner_kernel : stream_kernel<Of> {
+  TERSUM_RUNS(add_kept_by_owner(ctx, args, this->span))
+};
+
+template <class Of>
+struct keep_at_owner_kernel : stream_kernel<Of> {
+  TERSUM_RUNS(keep_at_owner(ctx, args, this->span))
 };
 //! @}
 
@@ -194,7 +205,16 @@ template <class Executor, entropy_coding Codec, class Element>
   return launches.result();
 }
 
-//! Nine launches.
+//! This rank's part of the mean.
+template <class Launches>
+[[nodiscard]] stream_launches<Launches> launches_of_mean(Launches& launches)
+{
+  stream_set const mean = launches.plan().mean();
+  auto* const own       = launches.args().parts.gathered + launches.args().rank * mean.words;
+  return {launches, mean, own, true};
+}
+
+//! Nine launches, if owners keep what they lose ten.
 template <class Executor, entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::recompress, launch_list<Executor, Codec, Element>& launches)
 {
@@ -205,13 +225,14 @@ template <class Executor, entropy_coding Codec, class Element>
   stream_launches const all{launches, launches.plan().received(), parts.received, true};
   all.inspect();
   all.template operator()<add_streams_kernel>(1);
-  stream_set const mean = launches.plan().mean();
-  auto* const own       = parts.gathered + launches.args().rank * mean.words;
-  stream_launches{launches, mean, own, true}.encode();
+  if constexpr (owner_feeds_back<Codec>) {
+    all.template operator()<add_kept_by_owner_kernel>(Codec::chunk_size / 4);
+  }
+  launches_of_mean(launches).encode();
   return launches.result();
 }
 
-//! Three launches, with feedback four.
+//! Three launches, with feedback of ranks one more, and of owners one more.
 template <class Executor, entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::decode, launch_list<Executor, Codec, Element>& launches)
 {
@@ -222,6 +243,11 @@ template <class Executor, entropy_coding Codec, class Element>
   if constexpr (feeds_back<Codec>) {
     stream_launches{launches, launches.plan().sent(), launches.args().payload}
       .template on_values<keep_streams_kernel, keep_in_metric_kernel, values_kept_at_once<Codec>>();
+  }
+  if constexpr (owner_feeds_back<Codec>) {
+    // The mean's values may lie where sums will.
+    launches_of_mean(launches).template operator()<keep_at_owner_kernel>(
+      Codec::chunk_size / values_kept_at_once<Codec>);
   }
   streams.template operator()<add_streams_kernel>(1);
   streams.template on_values<return_streams_kernel, return_in_metric_kernel>();

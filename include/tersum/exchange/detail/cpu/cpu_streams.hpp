@@ -16,6 +16,7 @@
 #include <tersum/execute/detail/parallel_for.hpp>
 #include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
+#include <tersum/quantize/dither.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 
@@ -90,9 +91,7 @@ class cpu_streams {
     each_chunk([&](std::uint32_t stream, std::uint32_t index) {
       std::uint64_t const chunk = span_.set.chunk(stream, index);
       chunk_entry const entry   = args_.table[chunk];
-      bool const finer          = has_finer_step(machine, args_, span_, stream, index);
-      bool const sent           = machine.load(span_.length(stream, index)) != 0;
-      float const step          = sent ? bits_float(span_.part(stream)[finer ? 1 : 0]) : 0.0f;
+      float const step          = step_of(stream, index);
       if constexpr (in_metric<Codec>) {
         in_metric_units().keep(chunk, inverse_of(step), step);
         return;
@@ -115,6 +114,48 @@ class cpu_streams {
       if constexpr (keeps_blocks<Codec>) {
         std::fill(room + entry.length, room + size, 0.0f);
         keep_chunk(machine, room, draw, *place);
+      }
+    });
+  }
+
+  //! What owners kept of the last sums, to these, which are shares of the mean.
+  void add_kept_by_owner() const
+  {
+    [[maybe_unused]] float const weight = weight_of_kept(args_);
+    float const share                   = machine.divide(1.0f, static_cast<float>(args_.world));
+    each_chunk([&](std::uint32_t stream, std::uint32_t index) {
+      alignas(64) float room[kept_room];
+      auto const* const kept = read_kept(owner_place(index), room);
+      float* const sums      = values(stream, index);
+      for (std::uint32_t i = 0; i < span_type::size; ++i) {
+        float const before = weighed<Codec>(machine, weight, to_float(kept[i]));
+        sums[i]            = machine.add(sums[i], machine.multiply(before, share));
+      }
+    });
+  }
+
+  //! What the codes of the mean lost of the sum, to the owner's residual.
+  void keep_at_owner() const
+  {
+    auto const world = static_cast<float>(args_.world);
+    each_chunk([&](std::uint32_t stream, std::uint32_t index) {
+      std::uint64_t const chunk = std::uint64_t{index} * static_cast<std::uint32_t>(args_.world) +
+                                  static_cast<std::uint32_t>(args_.rank);
+      std::uint32_t const draw = draw_of_kept(args_, chunk, second_rank);
+      float const* const all   = values(stream, index);
+      float const step         = step_of(stream, index);
+      alignas(64) float lost[span_type::size];
+      find_sent<size>(instructions_, all, inverse_of(step), step, lost);
+      auto* const to = owner_place(index);
+      for (std::uint32_t i = 0; i < span_type::size; ++i) {
+        lost[i] = machine.multiply(machine.subtract(all[i], lost[i]), world);
+      }
+      if constexpr (keeps_blocks<Codec>) {
+        keep_chunk(machine, lost, draw, *to);
+      } else {
+        for (std::uint32_t i = 0; i < span_type::size; ++i) {
+          to[i] = kept_value<residual_element<Codec>>(lost[i], draw + i * draw_stride);
+        }
       }
     });
   }
@@ -165,6 +206,19 @@ class cpu_streams {
     } else {
       return args_.residual + args_.table[chunk].offset;
     }
+  }
+  //! Where the owner keeps what its chunk of this number lost.
+  [[nodiscard]] residual_element<Codec>* owner_place(std::uint32_t index) const
+  {
+    return args_.parts.owner_residual +
+           (keeps_blocks<Codec> ? index : owned_place<Codec>(index, 0));
+  }
+  //! The step of a chunk of this rank; 0 if nothing of it was sent.
+  [[nodiscard]] float step_of(std::uint32_t stream, std::uint32_t index) const
+  {
+    bool const finer = has_finer_step(machine, args_, span_, stream, index);
+    bool const sent  = machine.load(span_.length(stream, index)) != 0;
+    return sent ? bits_float(span_.part(stream)[finer ? 1 : 0]) : 0.0f;
   }
   //! What was kept as an array of numbers: itself, or in `room`.
   [[nodiscard]] static auto* read_kept(residual_element<Codec>* kept,
@@ -409,6 +463,15 @@ template <entropy_coding Codec, class Element>
   return {};
 }
 
+//! This rank's part of the mean.
+template <class Codec, class Element>
+[[nodiscard]] cpu_streams<Codec, Element> streams_of_mean(cpu_work<Codec, Element> const& work)
+{
+  stream_set const mean = work.plan.mean();
+  auto* const own       = work.args.parts.gathered + work.args.rank * mean.words;
+  return {work, mean, own, true};
+}
+
 template <entropy_coding Codec, class Element>
 [[nodiscard]] status run_stage(stage::recompress, cpu_work<Codec, Element> const& work)
 {
@@ -417,9 +480,8 @@ template <entropy_coding Codec, class Element>
   cpu_streams<Codec, Element> const all{work, work.plan.received(), parts.received, true};
   all.find_chunks();
   all.add();
-  stream_set const mean = work.plan.mean();
-  auto* const own       = parts.gathered + work.args.rank * mean.words;
-  cpu_streams<Codec, Element>{work, mean, own, true}.encode();
+  if constexpr (owner_feeds_back<Codec>) { all.add_kept_by_owner(); }
+  streams_of_mean(work).encode();
   return {};
 }
 
@@ -433,6 +495,10 @@ template <entropy_coding Codec, class Element>
     if (!step_is_poisoned(work.args)) {
       cpu_streams<Codec, Element>{work, work.plan.sent(), work.args.payload}.keep();
     }
+  }
+  if constexpr (owner_feeds_back<Codec>) {
+    // The mean's values may lie where sums will.
+    if (!step_is_poisoned(work.args)) { streams_of_mean(work).keep_at_owner(); }
   }
   all.add();
   all.give_back();
