@@ -22,7 +22,7 @@ namespace tersum::inline v0 {
 //! writes it. The draw is a function of seed, step, rank and coordinate, so that all executors keep the same bits. To the nearest
 //! would lose what is added to a coordinate that waits long for its turn (docs/concepts.md has the measurement). The memory
 //! that an exchange moves falls by 2 bytes for each reading or writing of a coordinate's residual.
-//! Codecs of low-rank factors take floats. With `byte_blocks`, for chunks of a multiple of 32 coordinates and codes of one length, it is
+//! Codecs of low-rank factors take floats. With `byte_blocks`, for chunks of a multiple of 32 coordinates, it is
 //! 36 bytes for 32 coordinates: each is rounded to one of two multiples of a step in the same way.
 //! @tparam Residual  bfloat16, byte_blocks, or float, which changes nothing.
 template <class Residual, feedback Feedback = error_feedback>
