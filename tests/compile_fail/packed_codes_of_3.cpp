@@ -3,7 +3,7 @@
 
 //! @file
 //! Lanes that do not fill a word.
-// expected: tersum: packed_codes<Bits> has lanes of 2, 4, 8 or 16 bits
+// expected: tersum: packed_codes<Bits> has lanes of 2, 4, 8, 16 or 32 bits
 
 #include <tersum/quantize/packed_codes.hpp>
 

@@ -51,12 +51,17 @@ class cpu_published : cpu_part_chunks<Codec, Element> {
                       residual_element<Codec> const* kept,
                       float (&values)[extent(size)]) const;
 
-  //! Where feedback keeps what a chunk of the own shard lost.
-  [[nodiscard]] residual_element<Codec>* published_place(part_place const& place,
-                                                         chunk_entry const& entry) const
+  //! Where feedback keeps what a chunk of the own shard lost, or null.
+  [[nodiscard]] residual_element<Codec>* published_place(
+    [[maybe_unused]] part_place const& place, [[maybe_unused]] chunk_entry const& entry) const
   {
-    if constexpr (keeps_blocks<Codec>) { return args_.residual + place.index; }
-    return args_.residual + (entry.offset - args_.parts.begin);
+    if constexpr (!feeds_back<Codec>) {
+      return nullptr;
+    } else if constexpr (keeps_blocks<Codec>) {
+      return args_.residual + place.index;
+    } else {
+      return args_.residual + (entry.offset - args_.parts.begin);
+    }
   }
 };
 
