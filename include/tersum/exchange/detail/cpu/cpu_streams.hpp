@@ -196,7 +196,7 @@ class cpu_streams {
   static constexpr std::uint32_t group = 16;
 
   //! Room for what was kept where it lies in blocks.
-  static constexpr int kept_room = keeps_blocks<Codec> ? size : 1;
+  static constexpr std::size_t kept_room = keeps_blocks<Codec> ? size : 1;
 
   //! Where the rank keeps what a chunk lost.
   [[nodiscard]] residual_element<Codec>* kept_place(std::uint64_t chunk) const
