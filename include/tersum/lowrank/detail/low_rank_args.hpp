@@ -153,7 +153,8 @@ requires is_low_rank<Codec>
     args.metric.lines = place_in<float>(state, plan.scales_offset());
     args.metric.sums  = place_in<double>(workspace, plan.line_sums_offset());
     float* units      = place_in<float>(workspace, plan.shares_offset());
-    for (int turn = 0; units != nullptr && turn < 2; ++turn) {  // a state is made without a workspace
+    for (int turn = 0; units != nullptr && turn < 2;
+         ++turn) {  // a state is made without a workspace
       args.metric.units[turn]    = units;
       args.metric.inverses[turn] = units + 64 * plan.blocks(turn);
       units += 128 * plan.blocks(turn);
