@@ -686,7 +686,7 @@ std::vector<double> kept_together(Run const& run, std::size_t d, std::size_t wor
     for (std::size_t i = 0; i < d; ++i) {
       std::size_t const chunk = i / size;
       double all              = 0;
-      if (run.residual(static_cast<int>(r)).size() == d) {
+      if constexpr (feeds_back<std::remove_cvref_t<decltype(plan.codec())>>) {
         all += static_cast<double>(run.residual(static_cast<int>(r))[i]);
       }
       if (chunk % world == r) {
