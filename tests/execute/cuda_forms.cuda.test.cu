@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <type_traits>
 
 using namespace tersum;
@@ -69,23 +70,9 @@ TEST_CASE("[cuda_executor] shards whose codes are summed, captured once and repl
                                    .cuts     = {0, 1500, 1500, 5003, 9001},
                                    .steps    = 3};
   stream const on;
-  cudaGraphExec_t replay = nullptr;
-  auto const from_graph  = [&](auto const& exchange) -> status {
-    if (replay == nullptr) {
-      cudaGraph_t graph = nullptr;
-      REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
-      status const captured = exchange();
-      REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
-      require_ok(captured);
-      REQUIRE(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
-      REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
-    }
-    REQUIRE(cudaGraphLaunch(replay, on.get()) == cudaSuccess);
-    return {};
-  };
+  captured_once replay{on};
   auto const got =
-    record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5}, from_graph);
-  REQUIRE(cudaGraphExecDestroy(replay) == cudaSuccess);
+    record_shards<device_buffer>(cuda_executor{on.get()}, c, std::byte{0xa5}, std::ref(replay));
   CHECK(difference(got, record_shards<host_buffer>(cpu_executor{}, c, std::byte{0x5a})) == "");
 }
 

@@ -14,6 +14,8 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 using namespace tersum;
 using namespace tersum::tests;
 
@@ -43,23 +45,9 @@ TEST_CASE("[cuda_executor] exchanges on two levels equal the CPU executor")
   CHECK(difference(got, want) == "");
 
   // Captured once and replayed.
-  cudaGraphExec_t replay = nullptr;
-  auto const from_graph  = [&](auto const& exchange) -> status {
-    if (replay == nullptr) {
-      cudaGraph_t graph = nullptr;
-      REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
-      status const captured = exchange();
-      REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
-      require_ok(captured);
-      REQUIRE(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
-      REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
-    }
-    REQUIRE(cudaGraphLaunch(replay, on.get()) == cudaSuccess);
-    return {};
-  };
+  captured_once replay{on};
   auto const replayed =
-    record_levels<device_buffer>(cuda_executor{on.get()}, codec, std::byte{0xa5}, from_graph);
-  REQUIRE(cudaGraphExecDestroy(replay) == cudaSuccess);
+    record_levels<device_buffer>(cuda_executor{on.get()}, codec, std::byte{0xa5}, std::ref(replay));
   CHECK(difference(replayed, want) == "");
 }
 

@@ -74,6 +74,38 @@ class stream {
   cudaStream_t stream_ = nullptr;
 };
 
+//! @brief Calls what it is given first while the stream is captured, and replays that graph then and in every later call.
+class captured_once {
+ public:
+  explicit captured_once(stream const& on) : on_{on.get()} {}
+  captured_once(captured_once const&)            = delete;
+  captured_once& operator=(captured_once const&) = delete;
+  ~captured_once()
+  {
+    if (replay_ != nullptr) { cudaGraphExecDestroy(replay_); }
+  }
+
+  template <class Exchange>
+  status operator()(Exchange const& exchange)
+  {
+    if (replay_ == nullptr) {
+      cudaGraph_t graph = nullptr;
+      REQUIRE(cudaStreamBeginCapture(on_, cudaStreamCaptureModeGlobal) == cudaSuccess);
+      status const captured = exchange();
+      REQUIRE(cudaStreamEndCapture(on_, &graph) == cudaSuccess);
+      REQUIRE(captured == status{});
+      REQUIRE(cudaGraphInstantiate(&replay_, graph, 0) == cudaSuccess);
+      REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
+    }
+    REQUIRE(cudaGraphLaunch(replay_, on_) == cudaSuccess);
+    return {};
+  }
+
+ private:
+  cudaStream_t on_;
+  cudaGraphExec_t replay_ = nullptr;
+};
+
 //! @brief Checks that the device gives the CPU executor's bytes.
 template <class Codec, class Element>
 void compare_executors(exchange_case<Codec, Element> const& c)
@@ -226,20 +258,12 @@ void compare_graph(Codec const& codec,
 
   exchange_trace replayed;
   loopback_ranks<Codec> ranks{exec, codec, gradient, 3};
-  cudaGraph_t graph          = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  REQUIRE(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
-  status const captured = ranks.exchange();
-  REQUIRE(cudaStreamEndCapture(on.get(), &graph) == cudaSuccess);
-  REQUIRE(captured == status{});
-  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  captured_once replay{on};
   for (int step = 0; step < steps; ++step) {
     ranks.fill(step);
-    REQUIRE(cudaGraphLaunch(executable, on.get()) == cudaSuccess);
+    REQUIRE(replay([&] { return ranks.exchange(); }) == status{});
     ranks.record(replayed, step);
   }
-  REQUIRE(cudaGraphExecDestroy(executable) == cudaSuccess);
-  REQUIRE(cudaGraphDestroy(graph) == cudaSuccess);
   CHECK(difference(replayed, direct) == "");
 }
 
