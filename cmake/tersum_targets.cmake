@@ -231,10 +231,12 @@ function(tersum_link_simulated name target)
   add_dependencies(tersum.cuda.programs ${name})
 endfunction()
 
-# tersum_run_simulated(<name of the test> <program> <argument>...)
+# tersum_run_simulated(<name of the test> <program> <argument>...): blocks of launches of at most 16 run together, so that races between
+# them are found.
 function(tersum_run_simulated name program)
   add_test(NAME ${name} COMMAND ${program} ${ARGN} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES LABELS simulated TIMEOUT 600 ENVIRONMENT TERSUM_SMALL=1)
+  set_tests_properties(${name} PROPERTIES LABELS simulated TIMEOUT 600 ENVIRONMENT
+                                          "TERSUM_SMALL=1;TERSUM_SIMULATED_TOGETHER=16")
 endfunction()
 
 # tersum_add_bench(<source>): tersum.bench.<name> of <name>.bench.cpp, tersum.bench.<name>.cuda of <name>.bench.cu.

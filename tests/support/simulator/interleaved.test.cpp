@@ -317,3 +317,26 @@ TEST_CASE("[simulator] lanes of a warp wait for one another, and for a rank that
   interleaved_ranks::member const here{device, 0};
   CHECK(says(fault_of("ret;"), "a rank neither launches a kernel nor goes"));
 }
+
+TEST_CASE("[simulator] a race between the blocks of an ordinary launch")
+{
+  auto const found = [](std::string const& body, std::uint32_t blocks) {
+    return fault_of(body, 32, 64, 4096, blocks);
+  };
+  // A word for each block, and one that is the same for all.
+  std::string const own = "mov.u32 %r1, %ctaid.x; mad.wide.u32 %rd1, %r1, 4, %out;";
+  std::string const shared =
+    "setp.ne.u32 %p1, %tid, 0; @%p1 bra end; st.global.u32 [%out], %tid; end:";
+  std::string const apart =
+    own + "setp.ne.u32 %p1, %tid, 0; @%p1 bra end; st.global.u32 [%rd1], %tid; end:";
+  CHECK(found(shared, 3) == "");
+  setenv("TERSUM_SIMULATED_TOGETHER", "3", 1);
+  CHECK(says(found(shared, 3), "a race"));
+  CHECK(found(apart, 3) == "");
+  // A block that reads what another one writes may come before it.
+  std::string const zero = "ld.global.u32 %r3, [%out];";
+  CHECK(says(found(apart + zero, 3), "global memory that nobody has written"));
+  // More blocks than the limit run one after the other.
+  CHECK(found(shared, 4) == "");
+  unsetenv("TERSUM_SIMULATED_TOGETHER");
+}

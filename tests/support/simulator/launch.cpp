@@ -9,6 +9,7 @@
 #include "warp.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 
 namespace tersum::simulator {
@@ -207,6 +208,19 @@ std::string resident_block::waits_at() const
   return {};
 }
 
+namespace {
+
+// Whether the environment asks for the blocks of this launch to be resident together, so that races between them show.
+bool looks_for_races(launch_shape const& shape)
+{
+  char const* const most = std::getenv("TERSUM_SIMULATED_TOGETHER");
+  if (most == nullptr) { return false; }
+  std::uint64_t const blocks = std::uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
+  return blocks > 1 && blocks <= std::strtoull(most, nullptr, 10);
+}
+
+}  // namespace
+
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
                          std::vector<std::byte> const& parameters,
@@ -215,7 +229,7 @@ launch_counts run_kernel(program const& kernel,
   if (auto* const rank = interleaved_ranks::member::of_this_thread()) {
     return rank->run(kernel, shape, parameters, counts_traffic);
   }
-  if (shape.together) {
+  if (shape.together || looks_for_races(shape)) {
     interleaved_ranks alone{1};
     return interleaved_ranks::member{alone, 0}.run(kernel, shape, parameters, counts_traffic);
   }

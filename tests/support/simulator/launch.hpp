@@ -39,8 +39,9 @@ struct launch_counts {
   shared_counts shared{};           //!< Likewise.
 };
 
-//! @brief Runs a kernel to its end, blocks one after the other, or together where the launch is cooperative, or, for a host thread that is
-//! a rank of `interleaved_ranks`, together with the kernels of the other ranks. Throws `fault`, which names the kernel, the block and the thread.
+//! @brief Runs a kernel to its end: its blocks one after the other, or together where the launch is cooperative or has no more blocks than
+//! `TERSUM_SIMULATED_TOGETHER` says in the environment; for a host thread that is a rank of `interleaved_ranks`, together with the kernels of
+//! the other ranks. Throws `fault`, which names the kernel, the block and the thread.
 //! @param counts_traffic  Whether accesses of memory are counted, which takes a while.
 launch_counts run_kernel(program const& kernel,
                          launch_shape const& shape,
