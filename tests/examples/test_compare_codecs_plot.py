@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of examples/compare_codecs/plot.py and table.py, on results of the built program and on odd ones, and of the page with the tables.
+"""Tests of examples/compare_codecs/plot.py and table.py, on results of the built program and on odd ones, and of the data in docs.
 
     tests/examples/test_compare_codecs_plot.py BINARY GRADIENT_DIR
 
@@ -9,6 +9,7 @@ Ends with 77, skipped, where there is no matplotlib.
 """
 
 import contextlib
+import csv
 import importlib.util
 import io
 import itertools
@@ -176,105 +177,49 @@ class Table(unittest.TestCase):
     def test_bits_are_those_that_leave_a_rank(self):
         # Among 4 ranks an all-reduce sends 3/4 of the payload twice, a reduce-scatter once, a gather all of it to three others.
         timed = {"encode_ns": 300, "reduce_ns": None, "decode_ns": None, "memcpy_ns": 100}
-        results = [dict(result(codec, 4.0, error), **timed)
-                   for codec, error in (("two_shot_4", 0.01234), ("sharded_4", 1.5e-7), ("gathered_4", 0.5))]
-        results.append(dict(results[0], ranks=2, nmse=None))
-        ((name, coordinates, lines),) = table.tables(results)
-        self.assertEqual((name, coordinates), ("a", 1000))
-        self.assertEqual(lines[0], "| codec | bits, 2 | bits, 4 | error, 2 | error, 4 | time |")
-        self.assertEqual(lines[2:], ["| `two_shot_4` | 4.00 | 6.00 |  | .012 | 3.0 |", "| `sharded_4` |  | 3.00 |  | 1.5e-7 | 3.0 |",
-                                     "| `gathered_4` |  | 12.00 |  | .5 | 3.0 |"])
+        rows = [table.row(dict(result(codec, 4.0, error), **timed))
+                for codec, error in (("two_shot_4", 0.01234), ("sharded_4", 1.5e-7), ("gathered_4", None))]
+        self.assertEqual(rows, [["a", "two_shot_4", 4, "6.00", "", ".012", "3.0", ""], ["a", "sharded_4", 4, "3.00", "", "1.5e-7", "3.0", ""],
+                                ["a", "gathered_4", 4, "12.00", "", "", "3.0", ""]])
 
     def test_time_is_that_of_all_a_rank_computes(self):
         timed = {"encode_ns": 300, "reduce_ns": 220, "decode_ns": 110, "memcpy_ns": 100}
-        ((_, _, lines),) = table.tables([dict(result("two_shot_4", 4.0, 0.01), **timed)])
-        self.assertEqual(lines[2:], ["| `two_shot_4` | 6.00 | .01 | 6.3 |"])
+        self.assertEqual(table.row(dict(result("two_shot_4", 4.0, 0.01), **timed))[-2:], ["6.3", ""])
 
-    def test_where_floats_travel_is_marked(self):
-        timed = {"encode_ns": 100, "reduce_ns": 0, "decode_ns": 100, "memcpy_ns": 100}
-        results = [dict(result(codec, bits, 0.0), **timed) for codec, bits in (("fp32", 32.0), ("sorted_1", 32.34), ("topk_b8", 8.0))]
-        ((_, _, lines),) = table.tables(results)
-        self.assertEqual(lines[2:], ["| `fp32` | 48.00 | 0 | 2.0 |", "| `sorted_1` | 48.51* | 0 | 2.0 |", "| `topk_b8` | 24.00 | 0 | 2.0 |"])
-
-    def test_two_levels_send_between_hosts_and_within_and_workers_push_and_pull(self):
-        # Of hosts of 2 among 8 ranks there are 4: two shots send 3/4 of the payload twice between them, a gather all of it to three
-        # others; within, half of what both collectives are given leaves a rank.
+    def test_workers_push_and_pull(self):
         timed = {"encode_ns": 300, "reduce_ns": 200, "decode_ns": 100, "memcpy_ns": 100}
-        results = [dict(result(codec, 2.0, 0.5), ranks=ranks, bits_within=32.0, bits_pulled=None, **timed)
-                   for ranks in (4, 8) for codec in ("hosts2_two_shot_4", "hosts2_gathered_4")]
-        results.append(dict(result("served_4_8", 4.0, 0.25), bits_within=None, bits_pulled=8.0, **timed))
-        levels, by_server = table.tables(results)
-        self.assertEqual(levels[:2], ("a on two levels", 1000))
-        self.assertEqual(levels[2][0], "| codec | within | between, 4 | between, 8 | error, 4 | error, 8 | time |")
-        self.assertEqual(levels[2][2:], ["| `hosts2_two_shot_4` | 16.00 | 2.00 | 3.00 | .5 | .5 | 6.0 |",
-                                         "| `hosts2_gathered_4` | 16.00 | 2.00 | 6.00 | .5 | .5 | 6.0 |"])
-        self.assertEqual(by_server[:2], ("a by a parameter server", 1000))
-        self.assertEqual(by_server[2][::2], ["| codec | pushed | pulled | error, 4 | time | time of the server |",
-                                             "| `served_4_8` | 4.00 | 8.00 | .25 | 4.0 | 2.0 |"])
+        self.assertEqual(table.row(dict(result("served_4_8", 4.0, 0.25), bits_pulled=8.0, **timed)),
+                         ["a", "served_4_8", 4, "4.00", "8.00", ".25", "4.0", "2.0"])
 
 
-class Page(unittest.TestCase):
-    """docs/all_codecs.md has all that the program knows, and says what its tables say."""
+class Data(unittest.TestCase):
+    """docs/all_codecs.csv has all that the program knows, and the bits that it sends."""
 
     def setUp(self):
-        page = (ROOT / "docs/all_codecs.md").read_text(encoding="utf-8")
-        # Of each heading: the cells of each codec by the words above them.
-        self.tables = {title: self.cells(rows.splitlines())
-                       for title, rows in re.findall(r"^## (.*), \d+ coordinates\n\n((?:\|.*\n)+)", page, re.M)}
-
-    @staticmethod
-    def cells(lines):
-        headings, _, *rows = ([cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines)
-        return {row[0]: dict(zip(headings, row)) for row in rows}
+        with (ROOT / "docs/all_codecs.csv").open(encoding="utf-8", newline="") as file:
+            heading, *rows = csv.reader(file)
+        self.assertEqual(heading, table.COLUMNS)
+        self.rows = {tuple(row[:3]): row for row in rows}
+        self.assertEqual(len(self.rows), len(rows))
 
     def test_every_codec_has_its_row(self):
-        listed = [line.split()[0] for line in subprocess.run([BINARY, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()]
+        listed = {line.split()[0] for line in subprocess.run([BINARY, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()}
         for name in ("step20", "step300", "step100", "step200"):
-            with self.subTest(name):
-                rows = [codec for form in ("", " on two levels", " by a parameter server") for codec in self.tables[name + form]]
-                self.assertEqual(len(rows), len(set(rows)))
-                self.assertLessEqual(set(listed), set(rows))
-                if "mxfp4" in listed:  # the program knows older codecs
-                    self.assertEqual(set(listed), set(rows))
+            codecs = {codec for of_set, codec, _ in self.rows if of_set == name}
+            self.assertLessEqual(listed, codecs)
+            if "mxfp4" in listed:  # the program knows older codecs
+                self.assertEqual(listed, codecs)
 
     def test_bits_are_those_of_the_program(self):
-        codecs = "fp16,rotated_sat4,two_shot_4,sharded_4,values_8,gathered_2,hosts2_fp16,hosts2_two_shot_2,served_4_8,served_half"
+        codecs = ("fp16", "rotated_sat4", "two_shot_4", "sharded_4", "values_4", "gathered_2", "served_4_8", "served_half")
         with tempfile.TemporaryDirectory() as folder:
             written = pathlib.Path(folder) / "results.json"
-            subprocess.run([BINARY, "--gradients", GRADIENTS, "--codecs", codecs, "--steps", "1", "--repeat", "1", "--json", written],
+            subprocess.run([BINARY, "--gradients", GRADIENTS, "--codecs", ",".join(codecs), "--steps", "1", "--repeat", "1", "--json", written],
                            capture_output=True, check=True)
-            results = json.loads(written.read_text(encoding="utf-8"))["results"]
-        compared = 0
-        for title, _, lines in table.tables(results):
-            for codec, cells in self.cells(lines).items():
-                for heading, cell in cells.items():
-                    if re.match("bits|within|between|pushed|pulled", heading):
-                        self.assertEqual(cell, self.tables[title][codec][heading], (title, codec, heading))
-                        compared += 1
-        self.assertEqual(compared, 2 * (6 + 2 * 2 + 2 * 2))
-
-    def test_what_the_page_says_of_other_forms(self):
-        def of(title, codec, heading):
-            return float(self.tables[title][codec][heading])
-
-        for name in ("step20", "step300", "step100", "step200"):
-            levels, served = f"{name} on two levels", f"{name} by a parameter server"
-            with self.subTest(name):
-                for codec in ("two_shot_4", "allocated_4"):
-                    self.assertAlmostEqual(3 * of(levels, "hosts2_" + codec, "between, 4") / of(name, codec, "bits, 4"), 1, delta=0.01)
-                lost = of(levels, "hosts2_allocated_4", "error, 4") / of(name, "allocated_4", "error, 4")
-                self.assertTrue(0.95 < lost < 1.65, lost)
-                for host, worlds in ((2, (4, 8, 16)), (4, (8, 16))):
-                    halves, in_8 = (f"hosts{host}_two_shot_4{within}" for within in ("", "_in_8"))
-                    self.assertAlmostEqual(2 * of(levels, in_8, "within") / of(levels, halves, "within"), 1, delta=0.01)
-                    self.assertAlmostEqual(of(levels, in_8, "time") / of(levels, halves, "time"), 2, delta=0.25)
-                    for ranks in worlds:
-                        self.assertAlmostEqual(of(levels, in_8, f"error, {ranks}"), of(levels, halves, f"error, {ranks}"), delta=0.001001)
-                for ranks in (2, 4, 8, 16):
-                    for by_server, codec in (("served_4", "two_shot_4"), ("served_4_8", "sharded_4")):
-                        self.assertAlmostEqual(of(served, by_server, f"error, {ranks}") / of(name, codec, f"error, {ranks}"), 1, delta=0.1)
-                for codec in self.tables[served]:
-                    self.assertTrue(1.7 <= of(served, codec, "time of the server") / of(served, codec, "time") <= 2.85, codec)
+            rows = [table.row(one) for one in json.loads(written.read_text(encoding="utf-8"))["results"]]
+        self.assertEqual(len(rows), 2 * len(codecs))
+        for row in rows:
+            self.assertEqual(row[3:5], self.rows[row[0], row[1], str(row[2])][3:5], row)
 
 
 if __name__ == "__main__":

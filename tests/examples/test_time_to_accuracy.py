@@ -232,7 +232,7 @@ class Losses(unittest.TestCase):
 
 
 class TrainRanks(unittest.TestCase):
-    """examples/gradients/train_ranks.py, which trains the sets with many zeros of docs/all_codecs.md, for two steps."""
+    """examples/gradients/train_ranks.py, which trains the sets with many zeros of docs/all_codecs.csv, for two steps."""
 
     def trained(self, task, folder):
         """The gradients of two ranks, and lines of layers.csv."""
