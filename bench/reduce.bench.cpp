@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Payload + payload in its place, as a hop of an all-reduce does it (`reduce`; under `per_hop` it decodes, adds and
-//! encodes), and the payloads of eight ranks at once, saturated at the end (`reduce_once`). The reference copies one payload.
+//! Payload + payload in its place, as a hop of an all-reduce does it (`reduce`), and the payloads of eight ranks at once, saturated at the end (`reduce_once`). The reference copies one payload.
 
 #include "support/cpu_bench.hpp"
 

@@ -131,48 +131,6 @@ def wider_down(ranks, bits, rng, shares, size=512):
     return [alone, *(choose(share * room, (1 - share) * room, np.inf)[0] for share in shares), travel]
 
 
-def growing(q):
-    """The levels of dynamiq_4, and what they lose as block_absmax has it."""
-    base = 1 + 2 * (0.1 if q == 8 else 0.23) ** 2
-    levels = (base ** np.arange(2 ** (q - 1)) - 1) / (base ** (2 ** (q - 1) - 1) - 1)
-    wide, middle = np.diff(levels), (levels[1:] + levels[:-1]) / 2
-    weight = wide * np.exp(-2.275 * middle**2)
-    return levels, 4.55 * (weight * wide**2).sum() / (6 * weight.sum())
-
-
-def blocks(v, widths, draws):
-    out = np.zeros_like(v)
-    for q in set(widths) - {0}:
-        x = v[widths == q].reshape(-1, 16, 16)
-        whole = np.abs(x).max((1, 2), keepdims=True).clip(1e-300)
-        scale = np.ceil(np.abs(x).max(2, keepdims=True) / whole * 255) / 255 * whole
-        ratio = np.minimum(np.abs(x) / scale.clip(1e-300), 1)
-        levels = growing(q)[0]
-        low = (np.searchsorted(levels, ratio.ravel(), side="right").reshape(ratio.shape) - 1).clip(0, len(levels) - 2)
-        share = (ratio - levels[low]) / (levels[low + 1] - levels[low])
-        up = share > draws[widths == q].reshape(x.shape)
-        out[widths == q] = (np.sign(x) * levels[low + up] * scale).reshape(-1, 256)
-    return out
-
-
-def means_apart(ranks, bits, rng, apart, hops, nearest=False):
-    """The error of dynamiq_4 and the like, whose chunks may travel without their mean, agreed on in 16 bits."""
-    v = [chunks(x, 256) for x in ranks]
-    total = sum(v)
-    mean = total.mean(1, keepdims=True) / len(v) if apart else np.zeros((len(total), 1))
-    v = [x - mean for x in v]
-    loss = {q: 2 * growing(q)[1] for q in (2, 4, 8)}
-    room = bits * len(ranks[0]) - (32 if apart else 16) * len(total)
-    widths = allocate(sum((x * x).sum(1) for x in v), loss, {q: q * 256 + 160 for q in loss}, room)
-    shared = rng.random(total.shape)
-    sent = [blocks(x, widths, (shared + k / len(v)) % 1) for k, x in enumerate(v)]
-    again = lambda x: blocks(x, widths, np.full(total.shape, 0.5) if nearest else rng.random(total.shape))
-    out = sent[0] if hops else again(sum(sent))
-    for x in sent[1:] if hops else []:
-        out = again(out + x)
-    return ((total - out - len(v) * mean) ** 2).sum() / (total**2).sum()
-
-
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
@@ -190,13 +148,6 @@ def main():
             got = np.mean([wider_down(ranks, bits, np.random.default_rng(k), shares) for k in range(draws)], 0)
             line = ", ".join(f"{share} {error:.5f}" for share, error in zip(shares, got[1:]))
             print(f"{name}, {bits} bits, a bit wider down: {got[0]:.5f}, {got[-1]:.2f} travel; with a share up of {line}")
-        for bits in (4, 5):
-            for hops in (False, True):
-                draw = lambda *how: np.mean(
-                    [means_apart(ranks, bits, np.random.default_rng(k), how[0], hops, *how[1:]) for k in range(draws)]
-                )
-                line = f"{name}, {bits} bits, {'hops' if hops else 'two shots'}: {draw(False):.5f}"
-                print(f"{line}, means apart {draw(True):.5f}" + (f", hops to nearest {draw(False, True):.5f}" if hops else ""))
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ void for_each_low_rank_preset(Visitor visit)
   visit("acp_r16_sat8", "acp_r16, its factor in codes of rotated_sat8", p::acp_r16_sat8);
 }
 
-//! Codecs whose codes are decoded, added and encoded again: by the owners of parts, or at every hop of the all-reduce.
+//! Codecs whose codes are decoded, added and encoded again by the owners of parts.
 template <class Visitor>
 void for_each_two_shot_preset(Visitor visit)
 {
@@ -138,11 +138,6 @@ void for_each_two_shot_preset(Visitor visit)
   visit("entropy_1_ef", "entropy_1 with error feedback", p::entropy_1_ef);
   visit("entropy_two_shot_1", "codes of unlike lengths in two shots, 1 bit", p::entropy_two_shot_1);
   visit("entropy_two_shot_2", "the same, 2 bits", p::entropy_two_shot_2);
-  visit(
-    "per_hop_2", "two_shot_2, but added and encoded again at every hop of a ring", p::per_hop_2);
-  visit("per_hop_3", "the same, 3 bits", p::per_hop_3);
-  visit("per_hop_4", "the same, 4 bits", p::per_hop_4);
-  visit("per_hop_4_ef", "per_hop_4 with error feedback on the ranks", p::per_hop_4_ef);
   visit("allocated_1", "two-shot, 0 to 8 bits for each chunk by its norm, 1 bit", p::allocated_1);
   visit("allocated_2", "the same, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);
@@ -160,12 +155,6 @@ void for_each_two_shot_preset(Visitor visit)
   visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
   visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
   visit("blocks_8", "the same, 8 bits", p::blocks_8);
-  visit("dynamiq_4", "DynamiQ: 2, 4 or 8 bits for blocks of 16, 4 bits on average", p::dynamiq_4);
-  visit("dynamiq_5", "the same, 5 bits", p::dynamiq_5);
-  visit("dynamiq_hop_4",
-        "dynamiq_4, but added and encoded again at every hop of a ring",
-        p::dynamiq_hop_4);
-  visit("dynamiq_hop_5", "the same, 5 bits", p::dynamiq_hop_5);
 }
 
 //! Codecs of reduce-scatters, which leave the mean of a shard on each rank.

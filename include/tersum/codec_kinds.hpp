@@ -38,7 +38,6 @@ struct shards {};  //!< Codes of each shard, which its rank decodes and adds: `s
 struct summed {};  //!< Codes that a reduce-scatter adds: `summed_shards_codec`.
 struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
 struct copies {};     //!< Codes of all ranks, which every rank decodes and adds: `gathered_codec`.
-struct hops {};       //!< Codes that every hop decodes, adds and encodes again: `per_hop_codec`.
 struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordinates_codec`.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
 struct exchanges {};    //!< Factors, each exchanged by another codec: `quantized_low_rank_codec`.
@@ -95,10 +94,6 @@ concept on_two_levels = sends<Codec, payload::levels>;
 //! Rows and columns of matrices are sorted, and another codec exchanges them.
 template <class Codec>
 concept sorting = sends<Codec, payload::sorted>;
-
-//! Codecs and reductions that decode, add and encode again at every hop.
-template <class T>
-concept requantizing = sends<T, payload::hops>;
 
 //! Coordinates are only converted.
 template <class Codec>
@@ -227,20 +222,13 @@ template <class Codec>
 requires(has_steps<Codec>) inline constexpr bool norms_travel<Codec> =
   measures<typename Codec::range_type, statistic::chunk_square_norm>;
 
-//! Codecs whose payload consists of parts (of ranks, or of hops) with codes of chunks and a scale for each.
+//! Codecs whose payload consists of parts of ranks, with codes of chunks and a scale for each.
 template <class Codec>
-concept has_parts = scattering<Codec> || in_shards<Codec> || copying<Codec> || requantizing<Codec>;
+concept has_parts = scattering<Codec> || in_shards<Codec> || copying<Codec>;
 
 //! Codecs that write the residual while they encode, and must know by then what was not finite on any rank.
 template <class Codec>
 inline constexpr bool moves_with_codes = feeds_back<Codec>&& agrees<Codec> && !has_parts<Codec>;
-
-//! Codecs, and reductions, whose hops add tiles: elements with a head.
-template <class T>
-concept tiling = requantizing<T> && requires
-{
-  requires T::tiles;
-};
 
 }  // namespace detail
 

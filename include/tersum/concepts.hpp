@@ -216,7 +216,7 @@ template <class T> concept quantizer = policy<T> && has_bits<T> && has_max_level
                                       && has_dither<T> && has_encode<T>;
 
 //! Which code a value gets, and which value a code, by tables symmetric about zero, which kernels and vectors look up:
-//! `lloyd_max`. `per_hop_codec` and `allocated_chunks` take no other codebooks.
+//! `lloyd_max`. `allocated_chunks` take no other codebooks.
 template <class T> concept table_codebook = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_tables<T> && has_distortion<T>;
 
 //! Which code a value gets, and which value a code: for `two_shot_codec`, which adds values instead of codes. The plain form is

@@ -212,12 +212,10 @@ static_assert(are_consistent(powersgd_r1, powersgd_r4, powersgd_r16, powersgd_r6
                              acp_r16, acp_r64, powersgd_r4_sat8, powersgd_r16_sat8, acp_r16_sat8,
                              powersgd_r16_two_shot_8));
 static_assert(are_consistent(two_shot_1, two_shot_2, two_shot_3, two_shot_4, two_shot_8,
-                             two_shot_1_ef, two_shot_2_ef, two_shot_4_ef, two_shot_1_3, two_shot_4_8, per_hop_2, per_hop_3,
-                             per_hop_4, per_hop_4_ef));
+                             two_shot_1_ef, two_shot_2_ef, two_shot_4_ef, two_shot_1_3, two_shot_4_8));
 static_assert(are_consistent(allocated_1, allocated_2, allocated_3, allocated_4, allocated_6, allocated_8, balanced_1, balanced_2,
                              balanced_3, floored_2, floored_3, allocated_2_ef, wider_2, wider_3, wider_4));
-static_assert(are_consistent(blocks_4, blocks_8, dynamiq_4, dynamiq_5, dynamiq_hop_4,
-                             dynamiq_hop_5));
+static_assert(are_consistent(blocks_4, blocks_8));
 }  // namespace every_preset
 // clang-format on
 
@@ -424,5 +422,4 @@ TEST_CASE("[plan] a budget pays from so many coordinates on")
   from(presets::balanced_1, 4560, 30928, 276944);
   from(presets::allocated_sat_2, 272, 272, 272);
   from(presets::topkc_b05, 5472, 5472, 5472);
-  from(presets::dynamiq_hop_4, 17524, 17524, 17524);
 }

@@ -65,14 +65,6 @@ void compile_lookup_kernels()
           &detail::item_kernel<detail::unpack_item<sum, Codec::chunk_size>>);
 }
 
-template <auto const& Preset>
-void compile_hop_kernel()
-{
-  using op = typename codec_of<Preset>::payload_op;
-  compile(&detail::operand_kernel<detail::requantize_elements_kernel<op>>,
-          &detail::block_kernel<detail::requantize_list_kernel<op>>);
-}
-
 template <class Codec, class Element>
 void compile_low_rank_kernels()
 {
@@ -132,9 +124,6 @@ void compile_all()
   compile_reduce_kernels<2>();
   compile_reduce_kernels<4>();
   compile_reduce_kernels<8>();
-  compile_hop_kernel<presets::per_hop_2>();
-  compile_hop_kernel<presets::per_hop_4>();
-  compile_hop_kernel<presets::dynamiq_hop_4>();
 }
 
 void compile_low_rank()

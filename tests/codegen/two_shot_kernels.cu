@@ -50,5 +50,4 @@ void compile_two_shot()
   compile_rounds<codec_of<presets::wider_3>, float>();
   compile(&detail::exchange_kernel<detail::select_kernel, codec_of<presets::wider_3>, float>);
   compile_rounds<codec_of<presets::blocks_4>, float>();
-  compile_rounds<codec_of<presets::dynamiq_5>, float>();
 }

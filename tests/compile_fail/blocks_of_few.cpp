@@ -3,7 +3,7 @@
 
 //! @file
 //! Eight blocks a chunk, whose scales would fill half of 16 bytes.
-// expected: tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a
+// expected: tersum: two_shot_codec keeps block scales in whole 16 bytes: a
 
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/rotate/no_rotation.hpp>

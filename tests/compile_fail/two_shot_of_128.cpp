@@ -3,7 +3,7 @@
 
 //! @file
 //! Two shots of chunks that are too small.
-// expected: tersum: two_shot_codec and per_hop_codec need chunks of at least 256
+// expected: tersum: two_shot_codec needs chunks of at least 256
 
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>

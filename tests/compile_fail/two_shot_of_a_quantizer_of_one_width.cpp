@@ -3,7 +3,7 @@
 
 //! @file
 //! Chunks of several widths, and a codebook of one.
-// expected: tersum: two_shot_codec and per_hop_codec with allocated_chunks need a quantizer
+// expected: tersum: two_shot_codec with allocated_chunks needs a quantizer
 
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/plan.hpp>

@@ -3,7 +3,7 @@
 
 //! @file
 //! Two shots of chunks that travel or not.
-// expected: tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks
+// expected: tersum: two_shot_codec takes fixed_chunks or allocated_chunks
 
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/quantize/lloyd_max.hpp>

@@ -3,7 +3,7 @@
 
 //! @file
 //! A codebook of normal values for values that are not.
-// expected: tersum: two_shot_codec and per_hop_codec rotate whole chunks for a codebook: use
+// expected: tersum: two_shot_codec rotates whole chunks for a codebook: use
 
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/rotate/no_rotation.hpp>

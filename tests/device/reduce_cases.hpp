@@ -10,7 +10,6 @@
 #include "support/reference_float.hpp"
 #include "support/same_bytes.hpp"
 
-#include <tersum/baseline/requantizing_sum.hpp>
 #include <tersum/device/reduce.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/reduce/native.hpp>
@@ -167,57 +166,6 @@ void check_reduce_of_segments(Placement const& on)
     typename Placement::template array<std::uint32_t> const gathered{all}, to{count};
     REQUIRE(tersum::reduce(on.exec, there, to.span(), gathered.span(), 5) == status{});
     CHECK(to.read() == want);
-  }
-}
-
-//! An operation that decodes, adds and encodes again: payloads one after the other, as calls on two add them.
-template <class Placement>
-void check_reduce_that_encodes(Placement const& on)
-{
-  using op                    = requantizing_sum<lloyd_max<3>, 256>;
-  using element               = typename op::element;
-  constexpr std::size_t count = 3, ranks = 4;
-  std::mt19937 random(5);
-  std::vector<element> all(ranks * count);
-  for (element& one : all) {
-    for (auto& word : one.word) { word = static_cast<std::uint32_t>(random()); }
-    for (int chunk = 0; chunk < element::chunks; ++chunk) {
-      one.word[element::scale_of(chunk)] = detail::float_bits(0.5f + static_cast<float>(chunk % 3));
-    }
-  }
-  typename Placement::template array<element> const gathered{all}, to{count}, want{count};
-  auto const payload = [&](std::size_t rank) { return gathered.span().data() + rank * count; };
-  REQUIRE(tersum::reduce(on.exec, op{}, to.span(), gathered.span(), ranks) == status{});
-  element* const chained = want.span().data();
-  REQUIRE(on.exec.reduce(op{}, chained, payload(0), payload(1), count) == status{});
-  for (std::size_t rank = 2; rank < ranks; ++rank) {
-    REQUIRE(on.exec.reduce(op{}, chained, chained, payload(rank), count) == status{});
-  }
-  CHECK(same_bytes(to.read(), want.read()));
-}
-
-//! Their kernels load and store 16 bytes at once: whichever array lies elsewhere is refused, and nothing is written.
-template <class Placement>
-void check_reduce_that_encodes_elsewhere(Placement const& on)
-{
-  using op                    = requantizing_sum<lloyd_max<3>, 256>;
-  using element               = typename op::element;
-  constexpr std::size_t words = sizeof(element) / sizeof(std::uint32_t);
-  std::vector<std::uint32_t> const before(words + 4, 7);
-  for (std::size_t shifted = 0; shifted < 3; ++shifted) {
-    CAPTURE(shifted);
-    typename Placement::template array<std::uint32_t> const to{before}, a{before}, b{before};
-    auto const at = [&](auto const& array, std::size_t which) {
-      return reinterpret_cast<element*>(array.span().data() + (which == shifted ? 1 : 0));
-    };
-    status const executor = on.exec.reduce(op{}, at(to, 0), at(a, 1), at(b, 2), 1);
-    status const device   = tersum::reduce(
-      on.exec, op{}, std::span{at(to, 0), 1}, std::span{at(a, 1), 1}, std::span{at(b, 2), 1});
-    for (status const& s : {executor, device}) {
-      CHECK(s.code == error_code::invalid_argument);
-      CHECK(s.message.find("not aligned to 16 bytes") != std::string_view::npos);
-    }
-    CHECK(to.read() == before);
   }
 }
 

@@ -97,12 +97,6 @@ template tersum::status exchange_by_hand(
   std::span<float>,
   std::span<std::byte>,
   std::span<std::byte>);
-template tersum::status exchange_by_hand(
-  tersum::cpu_executor const&,
-  tersum::plan<std::remove_const_t<decltype(tersum::presets::dynamiq_hop_4)>> const&,
-  std::span<float>,
-  std::span<std::byte>,
-  std::span<std::byte>);
 
 // code 4: struct piece {
 

@@ -57,7 +57,6 @@ TEST_CASE("[cuda_executor] a captured exchange equals direct calls, step after s
   SUBCASE("thc_wide4") { compare_graph(presets::thc_wide4); }
   SUBCASE("two_shot_4") { compare_graph(presets::two_shot_4); }
   SUBCASE("allocated_4") { compare_graph(presets::allocated_4); }
-  SUBCASE("per_hop_4") { compare_graph(presets::per_hop_4); }
   SUBCASE("topkc_b2") { compare_graph(presets::topkc_b2); }
   SUBCASE("more chunks than one block selects")
   {

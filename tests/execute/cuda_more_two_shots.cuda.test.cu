@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: more two shots and hops.
+//! The CUDA executor equals the CPU executor byte for byte: more two shots.
 
 #include "support/compare_executors.cuh"
 
@@ -65,11 +65,4 @@ TEST_CASE("[cuda_executor] two shots of older codecs equal the CPU executor")
   SUBCASE("levels by the largest of 128") { compare_one<float>(presets::qsgd_4, few); }
   SUBCASE("powers of two") { compare_one<float>(presets::natural_4, few); }
   SUBCASE("affine codes") { compare_one<float>(presets::minmax_8, few); }
-}
-
-TEST_CASE("[cuda_executor] more hops equal the CPU executor")
-{
-  SUBCASE("per_hop_2") { compare_all<float>(presets::per_hop_2); }
-  SUBCASE("per_hop_3") { compare_all<float>(presets::per_hop_3); }
-  SUBCASE("per_hop_4") { compare_all<float>(presets::per_hop_4); }
 }

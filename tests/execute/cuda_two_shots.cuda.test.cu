@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: two shots, also of sorted matrices, and hops.
+//! The CUDA executor equals the CPU executor byte for byte: two shots, also of sorted matrices.
 
 #include "support/compare_executors.cuh"
 #include "support/sorted_run.hpp"
@@ -36,8 +36,6 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
   SUBCASE("two_shot_1_ef") { compare_one<float>(presets::two_shot_1_ef); }
   SUBCASE("two_shot_2_ef of half") { compare_all<tersum::half>(presets::two_shot_2_ef); }
   SUBCASE("blocks_4") { compare_all<float>(presets::blocks_4); }
-  SUBCASE("dynamiq_4") { compare_all<float>(presets::dynamiq_4); }
-  SUBCASE("dynamiq_5") { compare_one<float>(presets::dynamiq_5); }
   SUBCASE("allocated_4") { compare_all<float>(presets::allocated_4); }
   SUBCASE("allocated_2") { compare_one<float>(presets::allocated_2); }
   SUBCASE("allocated_3") { compare_one<float>(presets::allocated_3); }
@@ -71,15 +69,4 @@ TEST_CASE("[cuda_executor] two shots of sorted matrices equal the CPU executor")
   SUBCASE("sorted_4") { compare_sorted(presets::sorted_4); }
   SUBCASE("sorted_balanced_2") { compare_sorted(presets::sorted_balanced_2); }
   SUBCASE("sorted_entropy_2") { compare_sorted(presets::sorted_entropy_2); }
-}
-
-TEST_CASE("[cuda_executor] hops equal the CPU executor")
-{
-  SUBCASE("per_hop_4_ef") { compare_all<float>(presets::per_hop_4_ef); }
-  SUBCASE("dynamiq_hop, all of it")
-  {
-    compare_all<float>(presets::dynamiq_hop{.chunker = {.bits = 64}});
-  }
-  SUBCASE("dynamiq_hop_4") { compare_one<float>(presets::dynamiq_hop_4); }
-  SUBCASE("dynamiq_hop_5") { compare_one<float>(presets::dynamiq_hop_5); }
 }

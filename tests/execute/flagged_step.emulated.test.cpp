@@ -136,7 +136,6 @@ TEST_CASE("[kernels] where only a tensor that bypasses is not finite residuals s
   SUBCASE("sums of codes") { check(presets::rotated_sat4_ef); }
   SUBCASE("chosen chunks") { check(presets::topkc_b2_ef); }
   SUBCASE("two shots") { check(presets::two_shot_4_ef); }
-  SUBCASE("every hop") { check(presets::per_hop_4_ef); }
 }
 
 }  // namespace

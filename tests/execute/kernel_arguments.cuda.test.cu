@@ -77,7 +77,6 @@ TEST_CASE("[exchange_args] device and host agree where members are")
 {
   SUBCASE("nothing but empty policies") { compare_layouts(presets::fp16); }
   SUBCASE("two shots, all empty") { compare_layouts(presets::two_shot_4); }
-  SUBCASE("hops, all empty") { compare_layouts(presets::per_hop_4_ef); }
   SUBCASE("a choice of chunks") { compare_layouts(presets::topkc_b2_ef); }
   SUBCASE("a choice of coordinates") { compare_layouts(presets::topk_b2); }
   SUBCASE("a range with a number") { compare_layouts(presets::rotated_sat4); }

@@ -126,7 +126,6 @@ TEST_CASE("[kernels] two shots of blocks with scales of their own")
   {
     compare_all<float>(blocks<256, group_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
   }
-  SUBCASE("256, 2, 4 or 8 bits") { compare_all<float>(presets::dynamiq_5); }
   SUBCASE("2048, 3 bits, to nearest, with feedback")
   {
     using quantizer = group_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;

@@ -61,8 +61,8 @@ TEST_CASE("[two_shot] nor do those of allocated widths")
 
 TEST_CASE("[two_shot] nor do those of blocks with scales of their own")
 {
-  check<std::remove_cv_t<decltype(presets::dynamiq_4)>, float>(
-    {.codec = presets::dynamiq_4, .gradient = {20011}, .world = 3, .non_finite_step = 1});
+  check<std::remove_cv_t<decltype(presets::blocks_4)>, float>(
+    {.codec = presets::blocks_4, .gradient = {20011}, .world = 3, .non_finite_step = 1});
   using quantizer = group_absmax<3, 128, linear_levels, bfloat16_scale, no_dither>;
   check<two_shot_codec<fixed_chunks<2048>, no_rotation, quantizer>, half>({.gradient = {5003}});
 }

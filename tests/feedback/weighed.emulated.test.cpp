@@ -6,7 +6,6 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
@@ -146,17 +145,10 @@ TEST_CASE("[feedback] residuals in blocks of what was chosen have the same bytes
 }
 
 TEST_CASE(
-  "[feedback] residuals in blocks of codes that are gathered, or go from hop to hop, have the same bytes in kernels")
+  "[feedback] residuals in blocks of codes that are gathered have the same bytes in kernels")
 {
   tests::compare_buckets<float>(
     gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, in_8_bits<>>{});
-  per_hop_codec<fixed_chunks<256>,
-                partial_hadamard<256>,
-                lloyd_max<2>,
-                in_8_bits<averaged_feedback>>
-    hops{};
-  hops.feedback = {averaged};
-  tests::compare_orders<float>(hops, 3, true);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include "support/loopback_run.hpp"
 #include "support/normal_gradients.hpp"
 
-#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/interop/reduce_over.hpp>
@@ -926,7 +925,7 @@ void check_blocks_of_one_rank(Codec const& codec, float decay = 1)
   roundings.check(8000);
 }
 
-TEST_CASE("[feedback] blocks of what chosen chunks, gathered codes and codes of hops lose")
+TEST_CASE("[feedback] blocks of what chosen chunks and gathered codes lose")
 {
   using kept = kept_in<byte_blocks, decayed_feedback>;
   check_blocks_of_one_rank(cast_codec<bfloat16, top_chunks<64>, kept_in<byte_blocks>>{});
@@ -934,10 +933,6 @@ TEST_CASE("[feedback] blocks of what chosen chunks, gathered codes and codes of 
     cast_codec<tersum::half, top_chunks<32>, kept>{.feedback = {{.decay = .5f}}}, .5f);
   check_blocks_of_one_rank(
     gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, kept_in<byte_blocks>>{});
-  check_blocks_of_one_rank(
-    per_hop_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, kept>{
-      .feedback = {{.decay = .5f}}},
-    .5f);
 }
 
 TEST_CASE(

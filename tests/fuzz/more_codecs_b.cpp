@@ -22,7 +22,6 @@ TERSUM_TRY(allocated_4, bfloat16);
 TERSUM_TRY(balanced_2, float);
 TERSUM_TRY(floored_2, float);
 TERSUM_TRY(blocks_4, float);
-TERSUM_TRY(per_hop_4_ef, float);
 TERSUM_TRY(powersgd_r4, float);
 TERSUM_TRY(acp_r4, float);
 TERSUM_TRY(powersgd_r16_two_shot_8, float);

@@ -118,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     case 2: check_plan(presets::topkc_b2_ef, gradient, ranks, source); break;
     case 3: check_plan(presets::allocated_sat_2, gradient, ranks, source); break;
     case 4: check_plan(presets::allocated_2_ef, gradient, ranks, source); break;
-    case 5: check_plan(presets::dynamiq_hop_4, gradient, ranks, source); break;
+    case 5: check_plan(presets::blocks_4, gradient, ranks, source); break;
     case 6: check_plan(presets::thc_wide4, gradient, ranks, source); break;
     case 7: check_plan(presets::topk_b2, gradient, ranks, source); break;
     default: check_plan(presets::powersgd_r4_sat8, gradient, ranks, source);

@@ -9,7 +9,6 @@
 #include "support/loopback_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
-#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/exchange/exchange.hpp>
@@ -176,14 +175,9 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("two_shot_1", presets::two_shot_1, got);
   describe("two_shot_3", presets::two_shot_3, got);
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);
-  describe("per_hop_3", presets::per_hop_3, got);
   describe("allocated_4", presets::allocated_4, got);
   describe("balanced_2", presets::balanced_2, got);
   describe("blocks_4", presets::blocks_4, got);
-  describe("dynamiq_5", presets::dynamiq_5, got);
-  describe("dynamiq_hop, 6 bits", presets::dynamiq_hop{.chunker = {.bits = 6}}, got, {}, 12'000);
-  using blocks_hop = per_hop_codec<fixed_chunks<512>, no_rotation, group_absmax<4, 32>>;
-  describe("group_absmax<4, 32> per hop", blocks_hop{}, got);
   return got.of;
 }
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/requantizing_sum.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
@@ -41,11 +40,7 @@ class any_transport : public can_reduce_all<native_sum<float>,
                                             native_max<std::uint8_t>,
                                             saturating_add<2>,
                                             saturating_add<4>,
-                                            saturating_add<8>,
-                                            requantizing_sum<lloyd_max<2>, 1024>,
-                                            requantizing_sum<lloyd_max<3>, 1024>,
-                                            requantizing_sum<lloyd_max<4>, 1024>,
-                                            presets::dynamiq_hop::payload_op> {
+                                            saturating_add<8>> {
  public:
   virtual ~any_transport() = default;
   //! Whether the transport has an all-reduce of its own.

@@ -47,7 +47,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(gathered_2_ef)
   TERSUM_VISIT(entropy_1_ef)
   TERSUM_VISIT(entropy_two_shot_2)
-  TERSUM_VISIT(per_hop_4)
   TERSUM_VISIT(powersgd_r4)
   if constexpr (__COUNTER__ % Groups == Group) {
     visit("sorted_two_shot_4",
@@ -106,11 +105,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(two_shot_2_ef)
   TERSUM_VISIT(two_shot_4_ef)
   TERSUM_VISIT(two_shot_1_3)
-  TERSUM_VISIT(per_hop_2)
-  TERSUM_VISIT(per_hop_3)
-  TERSUM_VISIT(per_hop_4_ef)
-  TERSUM_VISIT(dynamiq_hop_4)
-  TERSUM_VISIT(dynamiq_hop_5)
   TERSUM_VISIT(allocated_2)
   TERSUM_VISIT(allocated_3)
   TERSUM_VISIT(allocated_4)
@@ -125,8 +119,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(allocated_2_ef)
   TERSUM_VISIT(blocks_4)
   TERSUM_VISIT(blocks_8)
-  TERSUM_VISIT(dynamiq_4)
-  TERSUM_VISIT(dynamiq_5)
   TERSUM_VISIT(powersgd_r1)
   TERSUM_VISIT(powersgd_r16)
   TERSUM_VISIT(powersgd_r64)
@@ -138,10 +130,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(powersgd_r16_sat8)
   TERSUM_VISIT(acp_r16_sat8)
   TERSUM_VISIT(powersgd_r16_two_shot_8)
-  // A tile is more than the gradients of these suites are worth at 4 bits.
-  if constexpr (__COUNTER__ % Groups == Group) {
-    visit("dynamiq_hop", presets::dynamiq_hop{.chunker = {.bits = 64}});
-  }
 #endif
 #undef TERSUM_VISIT
 }

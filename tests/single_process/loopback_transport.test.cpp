@@ -162,22 +162,6 @@ TEST_CASE("[interop] an executor that cannot run is refused before anything trav
   CHECK(s.message.find("threads") != std::string_view::npos);
 }
 
-TEST_CASE("[interop] scratch memory has room for the largest block, whatever its elements")
-{
-  using element = std::remove_cvref_t<decltype(presets::per_hop_4)>::payload_op::element;
-  static_assert(sizeof(element) > 16);
-  for (int ranks = 1; ranks <= 18; ++ranks) {
-    CAPTURE(ranks);
-    plan const of_all = presets::per_hop_4.plan(layout{128}, {.size = ranks, .rank = 0});
-    rank_blocks largest{.count         = of_all.payload_bytes() / sizeof(element),
-                        .element_bytes = sizeof(element),
-                        .ranks         = ranks};
-    std::size_t most = 0;
-    for (int rank = 0; rank < ranks; ++rank) { most = std::max(most, largest.bytes(rank)); }
-    CHECK(scratch_bytes(of_all) >= most * static_cast<std::size_t>(ranks));
-  }
-}
-
 TEST_CASE(
   "[interop] ranks with unlike plans that have not agreed hear of it, and read no other memory")
 {
@@ -283,11 +267,7 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   add(presets::balanced_sat_2, vector, four);
   add(presets::two_shot_4, vector, four);
   add(presets::two_shot_4_ef, vector, four);
-  add(presets::per_hop_4, vector, four);
-  add(presets::per_hop_4_ef, vector, four);
   add(presets::allocated_4, vector, four);
-  add(presets::dynamiq_5, vector, four);
-  add(presets::dynamiq_hop_5, vector, four);
   add(presets::rotated_sat4, layout{100001}, four);
   add(presets::rotated_sat4, vector, {.size = 5, .rank = 0});
   add(presets::rotated_sat4, vector, four, 1);

@@ -35,7 +35,7 @@ struct coded_chunk {
 };
 
 //! @brief Chunk `index` of `count` words, whose codes come from the front and scales from the back.
-//! @tparam Codec  Has a `quantizer_type` and a `chunk_size`, as two-shot codecs and what hops do have.
+//! @tparam Codec  Has a `quantizer_type` and a `chunk_size`, as two-shot codecs have.
 template <class Codec>
 [[nodiscard]] coded_chunk read_chunk(std::uint32_t const* words,
                                      std::size_t count,

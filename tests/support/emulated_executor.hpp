@@ -11,7 +11,6 @@
 #include <tersum/block/detail/each_item.hpp>
 #include <tersum/exchange/exchange_launches.hpp>
 #include <tersum/execute/executor.hpp>
-#include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/status.hpp>
 
 // g++ does not see that vectors are loaded under the condition under which they are used.
@@ -54,9 +53,7 @@ struct basic_emulated_executor : exchange_launches<basic_emulated_executor<Of...
                               typename Op::element const* b,
                               std::size_t count) const
   {
-    if constexpr (requantizing<Op>) {
-      return requantize_array(*this, detail::array_operands<Op>{to, a, b, count});
-    } else if constexpr (has_combine_at<Op>) {
+    if constexpr (has_combine_at<Op>) {
       launch(blocks_of<tuned.cuda.reduce_threads * 4>(count),
              tuned.cuda.reduce_threads,
              0,

@@ -13,7 +13,6 @@
 #include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/normal_float.hpp>
-#include <tersum/baseline/per_hop_codec.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/sampled_coordinates.hpp>
 #include <tersum/baseline/served_sum.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! What `two_shot_codec` and `per_hop_codec` ask of their policies alike: chunks in codes with scales of their own.
+//! What codecs of parts ask of their policies alike: chunks in codes with scales of their own.
 
 #pragma once
 
@@ -21,7 +21,7 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
 [[nodiscard]] constexpr bool suits_codebook_codec() noexcept
 {
   static_assert(!selecting_chunker<Chunker> || has_several_bits<Chunker>(),
-                "tersum: two_shot_codec and per_hop_codec take fixed_chunks or allocated_chunks");
+                "tersum: two_shot_codec takes fixed_chunks or allocated_chunks");
   static_assert(conversion<Quantizer> || (Quantizer::bits >= 1 && Quantizer::bits <= 16),
                 "tersum: a code has 1 to 16 bits");
   if constexpr (has_magnitudes<Quantizer>) {
@@ -37,23 +37,21 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
                   "tersum: the scale of a block has 8 or 16 bits");
   }
   static_assert(has_widths_of<Chunker, Quantizer>(),
-                "tersum: two_shot_codec and per_hop_codec with allocated_chunks need a quantizer "
+                "tersum: two_shot_codec with allocated_chunks needs a quantizer "
                 "with with_bits: lloyd_max, group_absmax");
   static_assert(
     !has_several_bits<Chunker>() || has_distortion<Quantizer>,
     "tersum: allocated_chunks weigh widths by the error of each: the quantizer needs distortion()");
-  static_assert(Chunker::chunk_size >= 256,
-                "tersum: two_shot_codec and per_hop_codec need chunks of at least 256");
+  static_assert(Chunker::chunk_size >= 256, "tersum: two_shot_codec needs chunks of at least 256");
   static_assert(!codebook<Quantizer> || Rotator::rotation_size == Chunker::chunk_size ||
                   !has_packed_rotation<Rotator, Chunker::chunk_size>,
-                "tersum: two_shot_codec and per_hop_codec rotate whole chunks for a codebook: use "
+                "tersum: two_shot_codec rotates whole chunks for a codebook: use "
                 "partial_hadamard of the chunk size");
-  static_assert(
-    codebook<Quantizer> || Rotator::rotation_size == 1,
-    "tersum: two_shot_codec and per_hop_codec leave blocks with scales of their own, and casts, "
-    "where they are: use no_rotation");
+  static_assert(codebook<Quantizer> || Rotator::rotation_size == 1,
+                "tersum: two_shot_codec leaves blocks with scales of their own, and casts, "
+                "where they are: use no_rotation");
   static_assert(scale_words<Quantizer>(Chunker::chunk_size) % 4 == 0,
-                "tersum: two_shot_codec and per_hop_codec keep block scales in whole 16 bytes: a "
+                "tersum: two_shot_codec keeps block scales in whole 16 bytes: a "
                 "chunk needs 16 blocks or a multiple");
   return true;
 }

@@ -51,7 +51,7 @@ template <class Chunker, class Quantizer>
 inline constexpr bool tells_agreement = has_by_agreement<Chunker>&& table_codebook<Quantizer>;
 template <class Codec>
 inline constexpr bool may_choose_by_agreement = []() {
-  if constexpr (several_bits<Codec> && scattering<Codec> && !requantizing<Codec>) {
+  if constexpr (several_bits<Codec> && scattering<Codec>) {
     return tells_agreement<typename Codec::chunker_type, typename Codec::quantizer_type>;
   }
   return false;
@@ -78,12 +78,10 @@ template <class Codec, int Level = 1>
     return static_cast<float>(world > 3 ? up * 3.0 / world + down : up + down);
   } else if constexpr (has_parts<Codec>) {
     // Two shots encode twice: each rank its gradient, whose errors average as the gradients do, and the owner the mean.
-    // The hops of a ring encode the partial sums of 2 to n ranks besides.
     float const once = Codec::quantizer_type::template with_bits<width>::distortion();
     // Where all ranks add all codes there is one encoding.
     if (copying<Codec>) { return once; }
-    double const times = requantizing<Codec> ? (world + 3) / 2.0 - 1.0 / world : 2.0;
-    return world > 1 ? static_cast<float>(times * static_cast<double>(once)) : once;
+    return world > 1 ? 2.0f * once : once;
   } else {
     return Codec::reducer_type::template with_bits<width>::distortion(world);
   }

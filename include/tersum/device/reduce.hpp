@@ -18,8 +18,9 @@ namespace tersum::inline v0 {
 //! @brief to[i] = op(a[i], b[i]).
 //!
 //! *Reads* `a` and `b`, *writes* `to`, each to.size() elements of the executor's memory. `to` may begin where `a` or `b`
-//! begins; otherwise it must not overlap them. Arrays need the alignment of their elements, those
-//! of operations that encode again (`requantizing`) 16 bytes where kernels do it; arrays that are aligned to 16 bytes are faster. *Needs* no workspace. *Errors*: a size that is not to.size(), a null or misaligned address, an overlap.
+//! begins; otherwise it must not overlap them. Arrays need the alignment of their elements;
+//! arrays that are aligned to 16 bytes are faster. *Needs* no workspace. *Errors*: a size that is not to.size(), a null or
+//! misaligned address, an overlap.
 //! The result is the same on every executor; which of `a` and `b` comes first matters only to operations that are not
 //! commutative. Enqueued on the executor; does not synchronize.
 //! @param op  `saturating_add<b>`, `native_sum<T>`, `native_max<T>`, the `op` of a wire, or one of your own.
@@ -36,8 +37,7 @@ template <executor Executor, reduce_op Op>
 //! instead of n-1. *Reads* to.size() elements from each address, *writes* `to`, which may be payloads[0] and must not
 //! overlap the others. *Needs* no workspace; the list itself lies in the host's memory and is not needed after the call.
 //! One launch for up to 64 payloads, one more for each further 63, and as many again for elements that are not whole vectors of
-//! 16 bytes in all arrays; operations that encode again (`requantizing`) need all arrays aligned to 16 bytes where kernels do
-//! it. One payload is copied. *Errors*: no payload, a null or misaligned address, an overlap. Enqueued on the executor; does
+//! 16 bytes in all arrays. One payload is copied. *Errors*: no payload, a null or misaligned address, an overlap. Enqueued on the executor; does
 //! not synchronize.
 //! @param payloads  The first element of each rank's payload, in memory of the executor.
 template <executor Executor, reduce_op Op>

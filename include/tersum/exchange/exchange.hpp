@@ -15,7 +15,7 @@
 //!     recompress(exec, plan, gradient, state, workspace)  then gather gathered_wire
 //!
 //! Each call does those of the stages of `Codec::stages` that belong to it: see stages.hpp. Some codecs have nothing to
-//! agree on, and no agreed_wire: casts of all or of random coordinates, two shots and per-hop codecs of fixed chunks,
+//! agree on, and no agreed_wire: casts of all or of random coordinates, two shots of fixed chunks,
 //! alternating low-rank factors, and TopK, whose payload is a gathered_wire. Their `agrees<Codec>` is false. A
 //! `quantized_low_rank_codec` is exchanged by other calls, which its comment lists.
 //!

@@ -161,9 +161,8 @@ requires(gathering<Codec> || scattering<Codec> || copying<Codec>)
 template <class Codec>
 [[nodiscard]] auto payload_wire(plan<Codec> const& plan, std::span<std::byte> workspace) noexcept
 {
-  using op           = typename Codec::payload_op;
-  std::size_t offset = plan.payload_offset();
-  if constexpr (requantizing<Codec>) { offset = plan.gathered_offset(); }
+  using op                 = typename Codec::payload_op;
+  std::size_t const offset = plan.payload_offset();
   wire<op> payload{.data  = reinterpret_cast<typename op::element*>(workspace.data() + offset),
                    .count = plan.payload_bytes() / sizeof(typename op::element),
                    .op    = {},

@@ -15,7 +15,6 @@
 #include <tersum/exchange/exchange_launches.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/execute/executor.hpp>
-#include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
 

@@ -41,10 +41,10 @@ template <class Quantizer, int Size>
   TERSUM_DISPATCH(set, true, encode_blocks<Quantizer, Size>(values, random, to));
 }
 
-template <class Quantizer, int Size, bool Rounded>
+template <class Quantizer, int Size>
 void add_blocks(instruction_set set, std::uint32_t const* from, float whole, float* values)
 {
-  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size, Rounded>(from, whole, values));
+  TERSUM_DISPATCH(set, true, add_blocks<Quantizer, Size>(from, whole, values));
 }
 
 #undef TERSUM_DISPATCH
@@ -69,12 +69,11 @@ struct chunk_codes<Quantizer, Size> {
     }
   }
 
-  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
     if (fresh) { std::fill_n(values, Size, 0.0f); }
-    add_blocks<Quantizer, Size, Rounded>(set, from, scale, values);
+    add_blocks<Quantizer, Size>(set, from, scale, values);
   }
 };
 

@@ -87,11 +87,9 @@ requires(form_of_affine<Quantizer> != affine_form::plain) struct chunk_codes<Qua
     }
   }
 
-  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
-    static_assert(!Rounded, "tersum: hops take codebooks with tables");
     fresh ? add_affine<Quantizer, Size, true>(set, from, scale, values)
           : add_affine<Quantizer, Size, false>(set, from, scale, values);
   }
@@ -133,11 +131,9 @@ struct chunk_codes<Quantizer, Size> {
     return whole;
   }
 
-  template <bool Rounded = false>
   static void add(
     instruction_set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
-    static_assert(!Rounded, "tersum: hops take codebooks with tables");
     if (fresh) { std::fill_n(values, Size, 0.0f); }
     for_each_group(from, [&](std::uint32_t word, int first, unsigned position) {
       group_line const line = line_of<Quantizer>(host_group{}, word, scale);

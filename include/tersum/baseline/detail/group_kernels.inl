@@ -447,9 +447,8 @@ TERSUM_TARGET float encode_blocks(float const* values,
   return whole;
 }
 
-//! @brief Adds the decoded codes to values. `whole` is the chunk's scale times some factor. If `Rounded`, products are rounded
-//! before they are added.
-template <class Quantizer, int Size, bool Rounded>
+//! @brief Adds the decoded codes to values. `whole` is the chunk's scale times some factor.
+template <class Quantizer, int Size>
 TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* values)
 {
   constexpr int bits = Quantizer::bits;
@@ -465,11 +464,7 @@ TERSUM_TARGET void add_blocks(std::uint32_t const* from, float whole, float* val
       floats const level = look_up<Quantizer::magnitudes>(Quantizer::level.data(),
                                                           code & (Quantizer::magnitudes - 1u));
       floats const value = from_bits(to_bits(level) | (code >> (bits - 1)) << 31);
-      if constexpr (Rounded) {
-        store(values + i, fma(broadcast(scale), value, floats{}) + load(values + i));
-      } else {
-        store(values + i, fma(broadcast(scale), value, load(values + i)));
-      }
+      store(values + i, fma(broadcast(scale), value, load(values + i)));
     }
   }
 }

@@ -48,12 +48,8 @@ struct reduce_work {
   [[nodiscard]] status on_host(int threads, instruction_set set) const
   {
     return each_list([&](array_list<element> const& from) {
-      if constexpr (requantizing<Op>) {
-        requantize_array(threads, set, list_operands<Op>{to.data(), from, to.size()});
-      } else {
-        auto const count = static_cast<std::size_t>(from.count);
-        reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
-      }
+      auto const count = static_cast<std::size_t>(from.count);
+      reduce_arrays(threads, set, op, to.data(), from.array, count, to.size());
       return status{};
     });
   }
@@ -61,13 +57,7 @@ struct reduce_work {
   template <class Executor>
   [[nodiscard]] status on_blocks(Executor const& exec) const
   {
-    return each_list([&](array_list<element> const& from) -> status {
-      if constexpr (requantizing<Op>) {
-        return requantize_array(exec, list_operands<Op>{to.data(), from, to.size()});
-      } else {
-        return reduce_on_blocks(exec, from);
-      }
-    });
+    return each_list([&](array_list<element> const& from) { return reduce_on_blocks(exec, from); });
   }
 
  private:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A thread's part of the work on one chunk, under codecs whose owners or hops decode, add and encode: kernel body parts.
+//! A thread's part of the work on one chunk, under codecs whose owners decode, add and encode: kernel body parts.
 //! Every kernel that rotates has the blocks of `encode_chunks`.
 
 #pragma once

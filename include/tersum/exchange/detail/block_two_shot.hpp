@@ -35,7 +35,6 @@ template <class Context>
 inline constexpr int part_threads = tuning_of<Context>.cuda.part_threads;
 
 //! @brief Clears the words between codes and scales: of all parts that this rank sends, or of its own part of the mean.
-//! Tiles get their heads.
 template <class Codec, class Element, class Context>
 TERSUM_BODY void clear_parts(Context const& ctx,
                              exchange_args<Codec, Element> const& args,
@@ -53,13 +52,6 @@ TERSUM_BODY void clear_parts(Context const& ctx,
   for (std::uint64_t at = rest.begin + ctx.thread_rank(); at < rest.end;
        at += part_threads<Context>) {
     ctx.store(words + at, 0u);
-  }
-  if constexpr (tiling<Codec>) {
-    using head_type = decltype(make_head(args, map, part));
-    if (ctx.thread_rank() < head_type::words) {
-      head_type const head = make_head(args, map, part);
-      ctx.store(words - head_type::words + ctx.thread_rank(), head.word[ctx.thread_rank()]);
-    }
   }
 }
 
@@ -284,10 +276,8 @@ TERSUM_BODY void decode_parts(Context const& ctx,
     }
   }
   float v[32] = {};
-  float share = 1.0f;  // owners have sent means, but hops have made a sum
-  if constexpr (requantizing<Codec> || copying<Codec>) {
-    share = Context::divide(1.0f, static_cast<float>(args.world));
-  }
+  float share = 1.0f;  // owners have sent means, but codes of all ranks are to be added
+  if constexpr (copying<Codec>) { share = Context::divide(1.0f, static_cast<float>(args.world)); }
   own.add(part, share, v);
   if constexpr (copying<Codec>) {
     for (int rank = 1; rank < args.world; ++rank) {

@@ -129,9 +129,6 @@ template <class Codec, class Element>
     args.parts.part_words = plan.part_bytes() / sizeof(std::uint32_t);
     if (args.payload != nullptr) { args.payload += args.rank * args.parts.part_words; }
   }
-  if constexpr (requantizing<Codec>) {
-    args.parts.tiles = static_cast<std::uint32_t>(plan.tiles());
-  }
   return args;
 }
 

@@ -32,7 +32,6 @@ struct part_args {
   Residual* owner_residual;  // chunk_size values, or a byte_chunk, for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
-  std::uint32_t tiles;       // of per_hop: elements of the payload
 };
 
 //! @brief The same where the ways differ.

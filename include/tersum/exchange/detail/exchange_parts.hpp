@@ -21,8 +21,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Where the chunks of a codec with parts lie in this exchange. Codecs with other parts than those of ranks bring a
-//! function of this name.
+//! @brief Where the chunks of a codec with parts lie in this exchange.
 template <class Codec, class Element>
 requires(scattering<Codec> || copying<Codec>) [[nodiscard]] TERSUM_INLINE part_map
   make_part_map(exchange_args<Codec, Element> const& args)

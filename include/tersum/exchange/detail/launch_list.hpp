@@ -275,17 +275,8 @@ class launch_list {
   void encode_parts()
   {
     if (plan_.payload_bytes() == 0) { return; }
-    std::uint64_t const words = plan_.payload_bytes() / sizeof(std::uint32_t);
-    if constexpr (requantizing<Codec> && !tiling<Codec>) {
-      // The last block may have chunks to spare.
-      constexpr std::uint64_t block = Codec::payload_op::element::words;
-      clear(args_.payload + words - block, block);
-    } else {
-      auto parts = static_cast<std::uint64_t>(plan_.ranks().size);
-      if constexpr (requantizing<Codec>) { parts = plan_.tiles(); }
-      if constexpr (copying<Codec>) { parts = 1; }
-      (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
-    }
+    auto const parts = copying<Codec> ? 1 : static_cast<std::uint64_t>(plan_.ranks().size);
+    (*this)(clear_parts_kernel{{}, args_.payload, 0}, parts);
     chunks<encode_parts_kernel>();
     if constexpr (sharding<Codec>) {
       (*this)(share_cut_kernel{}, static_cast<std::uint64_t>(plan_.ranks().size));

@@ -171,14 +171,8 @@ template <class Kernel>
 status basic_cuda_executor<Of...>::run(Kernel const& kernel, std::uint64_t blocks) const
 {
   constexpr int threads = detail::block_kernel_threads<Kernel, Of...>;
-  if constexpr (detail::has_operands<Kernel>) {
-    auto const& on       = kernel.on;
-    auto* const function = detail::operand_kernel<Kernel, Of...>;
-    return launch(function, blocks, threads, Kernel::shared, on.to, on.a, on.b, on.count);
-  } else {
-    auto* const function = detail::block_kernel<Kernel, Of...>;
-    return launch(function, blocks, threads, Kernel::shared, kernel);
-  }
+  auto* const function  = detail::block_kernel<Kernel, Of...>;
+  return launch(function, blocks, threads, Kernel::shared, kernel);
 }
 
 template <tuning_holder... Of>
@@ -190,9 +184,7 @@ status basic_cuda_executor<Of...>::reduce([[maybe_unused]] Op const& op,
                                           std::size_t count) const
 {
   using element = typename Op::element;
-  if constexpr (requantizing<Op>) {
-    return requantize_array(*this, detail::array_operands<Op>{to, a, b, count});
-  } else if constexpr (has_combine_at<Op>) {
+  if constexpr (has_combine_at<Op>) {
     constexpr std::size_t a_block = tuned.cuda.reduce_threads * 4;
     return launch(detail::reduce_segments_kernel<Op, Of...>,
                   (count + a_block - 1) / a_block,

@@ -96,32 +96,12 @@ __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   kernel(kernel_context_t<Of...>{}, args);
 }
 
-//! Kernels of calls on arrays that hold the operands of a reduction, `on`.
-template <class Kernel>
-concept has_operands = requires(Kernel const& kernel)
-{
-  kernel.on.to;
-  kernel.on.count;
-};
-
 // One of a call on arrays, which holds its arguments.
 template <class Kernel, class... Of>
 __attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
   block_kernel_threads<Kernel, Of...>) block_kernel(Kernel kernel)
 {
   kernel(kernel_context_t<Of...>{});
-}
-
-// The same with operands as arguments of their own, of which nvcc makes fewer instructions than of a structure. It has another
-// name: where clang compiles the host's part, nvcc 13.0 finds no address among overloads that requirements tell apart.
-template <class Kernel, class... Of>
-__attribute__((visibility("hidden"))) __global__ void __launch_bounds__(
-  block_kernel_threads<Kernel, Of...>) operand_kernel(typename Kernel::element* to,
-                                                      typename Kernel::element const* a,
-                                                      typename Kernel::element const* b,
-                                                      std::size_t count)
-{
-  Kernel{{to, a, b, count}}(kernel_context_t<Of...>{});
 }
 
 template <class Op, class... Of>

@@ -6,9 +6,7 @@
 
 #pragma once
 
-#include <tersum/codec_kinds.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/reduce/detail/array_operands.hpp>
 #include <tersum/reduce/detail/reduce_shares.hpp>
 #include <tersum/tuning.hpp>
 
@@ -28,14 +26,10 @@ void reduce_array(int threads,
                   std::size_t least_bytes = tuning{}.cpu.least_reduced)
 {
   using element = typename Op::element;
-  if constexpr (requantizing<Op>) {
-    requantize_array(threads, set, array_operands<Op>{to, a, b, count});
-  } else {
-    each_share_of_array<element>(
-      threads, count, least_bytes, [&](std::size_t first, std::size_t last) {
-        reduce_share(set, op, to, a, b, count, first, last);
-      });
-  }
+  each_share_of_array<element>(
+    threads, count, least_bytes, [&](std::size_t first, std::size_t last) {
+      reduce_share(set, op, to, a, b, count, first, last);
+    });
 }
 
 }  // namespace tersum::inline v0::detail

@@ -54,9 +54,6 @@ template <reduce_op Op>
 status nccl_symmetric::operator()(wire<Op> const& round) const
 {
   using element = typename Op::element;
-  static_assert(!requantizing<Op>,
-                "tersum: nccl_symmetric adds elements of up to 16 bytes, which a thread can: use "
-                "reduce_over or nccl_pieces");
   if (status const s = detail::check_sums(round, device_.nRanks); !s.ok()) { return s; }
   if (status const s = check_place(round.data, round.bytes()); !s.ok()) { return s; }
   rank_blocks const vectors{.count         = round.count / detail::element_vector<element>::count,

@@ -9,7 +9,7 @@
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/reduce/detail/array_operands.hpp>
+#include <tersum/reduce/detail/array_list.hpp>
 #include <tersum/reduce/native.hpp>
 #include <tersum/reduce/saturate_once.hpp>
 #include <tersum/tuning.hpp>

@@ -147,9 +147,8 @@ TERSUM_TARGET float quantize_rows(float const* rows, std::uint32_t* to)
   return energy / add_groups<Size>(sums);
 }
 
-//! @brief Adds scale times the levels of codes to the rows, or overwrites the rows if they are `fresh`. If `Rounded`, products
-//! are rounded before they are added.
-template <class Quantizer, int Size, bool Rounded>
+//! @brief Adds scale times the levels of codes to the rows, or overwrites the rows if they are `fresh`.
+template <class Quantizer, int Size>
 TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
   using shape          = rows_of<Size>;
@@ -172,11 +171,7 @@ TERSUM_TARGET void add_levels(std::uint32_t const* from, float scale, float* row
       for (int k = 0; k < 32; ++k) {
         floats const value  = level_row<Quantizer>(codes[k]);
         floats const before = load(fresh ? zeros : first + k * stride);
-        if constexpr (Rounded) {
-          store(first + k * stride, fma(value, broadcast(scale), floats{}) + before);
-        } else {
-          store(first + k * stride, fma(value, broadcast(scale), before));
-        }
+        store(first + k * stride, fma(value, broadcast(scale), before));
       }
     }
   }

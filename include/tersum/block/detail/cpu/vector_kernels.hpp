@@ -347,11 +347,11 @@ template <class Quantizer, int Size>
   TERSUM_DISPATCH(set, Size >= 512, quantize_rows<Quantizer, Size>(rows, to));
 }
 
-template <class Quantizer, int Size, bool Rounded>
+template <class Quantizer, int Size>
 void add_levels(
   instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
 {
-  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size, Rounded>(from, scale, rows, fresh));
+  TERSUM_DISPATCH(set, Size >= 512, add_levels<Quantizer, Size>(from, scale, rows, fresh));
 }
 
 #undef TERSUM_DISPATCH

@@ -24,8 +24,7 @@ namespace tersum::inline v0::detail {
 //! @brief Chunks of `Size` values under a quantizer. It is specialized here for codebooks, and where other quantizers are.
 //!
 //! `encode` writes the codes of values, which lie as rotation leaves them, and returns the chunk's scale. `add` adds `scale`
-//! times the decoded codes to values, or overwrites the values if they are `fresh`. Products are added with one rounding, or, if
-//! `Rounded`, with one of their own first.
+//! times the decoded codes to values, or overwrites the values if they are `fresh`. Products are added with one rounding.
 template <class Quantizer, int Size>
 struct chunk_codes {
   static_assert(
@@ -65,11 +64,9 @@ requires(!has_vectors<Quantizer>) struct chunk_codes<Quantizer, Size> {
     return energy / product;
   }
 
-  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
   {
-    static_assert(!Rounded, "tersum: hops take codebooks with tables");
     float x[extent(Size)] = {};
     if (!fresh) { rows_to_array<Size>(set, rows, x); }
     for (int p = 0; p < Size; ++p) {
@@ -90,11 +87,10 @@ requires(has_vectors<Quantizer>) struct chunk_codes<Quantizer, Size> {
     return quantize_rows<Quantizer, Size>(set, rows, to);
   }
 
-  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* rows, bool fresh)
   {
-    add_levels<Quantizer, Size, Rounded>(set, from, scale, rows, fresh);
+    add_levels<Quantizer, Size>(set, from, scale, rows, fresh);
   }
 };
 
@@ -117,11 +113,9 @@ struct chunk_codes<Quantizer, Size> {
     return scale;
   }
 
-  template <bool Rounded = false>
   static void add(
     instruction_set set, std::uint32_t const* from, float scale, float* values, bool fresh)
   {
-    static_assert(!Rounded, "tersum: hops take codebooks with tables");
     if (fresh) { std::fill_n(values, Size, 0.0f); }
     add_scaled(set, reinterpret_cast<element const*>(from), scale, values, Size);
   }

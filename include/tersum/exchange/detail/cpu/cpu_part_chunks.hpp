@@ -80,16 +80,12 @@ class cpu_part_chunks : public cpu_metric_chunks<Codec, Element> {
     }
   }
 
-  //! Clears what lies between the codes and the scales of a part; a tile gets its head.
+  //! Clears what lies between the codes and the scales of a part.
   template <class Map>
   void clear_rest(Map const& map, std::uint32_t part, std::uint32_t* words) const
   {
     part_rest const rest = map.rest_of(part);
     std::fill(words + rest.begin, words + rest.end, 0u);
-    if constexpr (tiling<Codec>) {
-      auto const head = make_head(args_, map, part);
-      std::copy_n(head.word, head.words, words - head.words);
-    }
   }
 
   //! Brings the values of a chunk into the form in which they are added and encoded: rotated and in rows, or, without a

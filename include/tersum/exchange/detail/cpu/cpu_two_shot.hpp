@@ -24,7 +24,7 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The payload rounds of a codec whose ranks own parts: two shots, hops, gathered codes.
+//! @brief The payload rounds of a codec whose ranks own parts: two shots, gathered codes.
 template <class Codec, class Element>
 class cpu_two_shot : cpu_part_chunks<Codec, Element> {
  public:
@@ -121,9 +121,8 @@ template <class Codec, class Element>
 void cpu_two_shot<Codec, Element>::decode() const
 {
   auto const map = make_mean_map(args_);
-  // Owners have sent means, but hops have made a sum, and codes of all ranks are to be added.
-  bool const sums   = requantizing<Codec> || copying<Codec>;
-  float const share = sums ? 1.0f / static_cast<float>(args_.world) : 1.0f;
+  // Owners have sent means, but codes of all ranks are to be added.
+  float const share = copying<Codec> ? 1.0f / static_cast<float>(args_.world) : 1.0f;
   // Where all ranks' codes are gathered there is a part of each, and all have the same chunks.
   std::uint32_t const copies = copying<Codec> ? static_cast<std::uint32_t>(args_.world) : 1;
   parallel_for(threads_, std::uint64_t{map.parts()} * copies, [&](std::uint64_t number) {
