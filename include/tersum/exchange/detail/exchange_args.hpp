@@ -206,7 +206,8 @@ TERSUM_INLINE void raise_flag(exchange_args<Codec, Element> const& args)
 {
   std::uint64_t const number = args.header->step + 1;
 #if defined(__CUDA_ARCH__)
-  args.header->non_finite_step = number;
+  // Threads of several blocks may store the same number at once, which only strong stores may do.
+  *static_cast<std::uint64_t volatile*>(&args.header->non_finite_step) = number;
 #else
   __atomic_store_n(&args.header->non_finite_step, number, __ATOMIC_RELAXED);
 #endif
