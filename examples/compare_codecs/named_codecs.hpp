@@ -79,7 +79,6 @@ void for_each_two_shot_codec(Visitor visit)
         examples::for_each_summed_shards_preset(visit);
         examples::for_each_values_preset(visit);
       }
-      if (name == "allocated_8") { examples::for_each_sorted_preset(visit); }
     });
 }
 

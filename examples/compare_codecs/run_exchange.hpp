@@ -13,7 +13,6 @@
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/exchange/sorted.hpp>
 #include <tersum/single_process/loopback.hpp>
 
 #include <cstddef>
@@ -91,40 +90,6 @@ inline std::vector<tersum::tensor> tensors_of(std::vector<layer> const& layers)
   return tensors;
 }
 
-//! @brief Times of one rank of a codec that sorts: those of the codec within on sorted matrices, and of the sorting.
-template <class Device, class Rank, class Upload>
-[[nodiscard]] part_times time_sorted(measured_run<Device>& run,
-                                     Rank const& one,
-                                     Rank const& last,
-                                     Upload const& upload)
-{
-  using namespace tersum;
-  auto const& exec = run.device().executor;
-  auto const view  = [](auto const& r) {
-    return loopback_rank<typename Rank::codec_type::inner_type, float>{
-      r.plan.inner(),
-      r.plan.sorted(r.workspace),
-      r.plan.inner_state(r.state),
-      r.plan.inner_workspace(r.workspace)};
-  };
-  auto const measured = [&] {
-    run.keep(measure_lines(exec, one.plan, one.gradient, one.state, one.workspace));
-  };
-  part_times times = time_parts(run, view(one), view(last), [&] {
-    upload();
-    measured();
-  });
-  auto const sort  = [&] {
-    measured();
-    run.keep(sort_matrices(exec, one.plan, one.gradient, one.state, one.workspace));
-  };
-  times.encode += run.best_ns(upload, sort);
-  times.decode += run.best_ns(sort, [&] {
-    run.keep(restore_matrices(exec, one.plan, one.gradient, one.state, one.workspace));
-  });
-  return times;
-}
-
 //! @brief The share of coordinates that saturated in the sum; NaN if they cannot.
 template <class Device, class Rank>
 [[nodiscard]] double saturated_share(Device const& device, Rank const& one)
@@ -156,8 +121,7 @@ run_outcome run_exchange(Device const& device,
 {
   using namespace tersum;
   std::vector<tensor> tensors;
-  constexpr bool in_matrices = sorting<Codec> || factors_metric<Codec>;
-  if constexpr (is_low_rank<Codec> || nesting<Codec> || in_matrices) {
+  if constexpr (is_low_rank<Codec> || nesting<Codec> || factors_metric<Codec>) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
     tensors = tensors_of(layers);
   }
@@ -171,7 +135,8 @@ run_outcome run_exchange(Device const& device,
   std::vector<std::vector<std::span<float>>> estimates(ending_in_shards<Codec> ? 1 : n);
   for (std::size_t k = 0; k < n; ++k) {
     // Vectors bypass low rank alone.
-    layout const bucket{.coordinates = d, .tensors = tensors, .bypass_vectors = !in_matrices};
+    layout const bucket{
+      .coordinates = d, .tensors = tensors, .bypass_vectors = !factors_metric<Codec>};
     auto const plan =
       codec.plan(bucket, world{.size = settings.ranks, .rank = static_cast<int>(k)});
     if (!run.keep(plan.check())) { return run.fail(); }
@@ -206,11 +171,7 @@ run_outcome run_exchange(Device const& device,
 
   // Times come last, so that what they do to the state is without effect.
   auto const upload = [&] { run.upload(0, one.gradient); };
-  if constexpr (sorting<Codec>) {
-    report_times<typename Codec::inner_type>(time_sorted(run, one, ranks[n - 1], upload), out);
-  } else {
-    report_times<Codec>(time_parts(run, one, ranks[n - 1], upload), out);
-  }
+  report_times<Codec>(time_parts(run, one, ranks[n - 1], upload), out);
   return run.finish(one.gradient, upload);
 }
 

@@ -9,7 +9,6 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
-#include <tersum/sorted_presets.hpp>
 
 namespace examples {
 
@@ -167,19 +166,6 @@ void for_each_sharded_preset(Visitor visit)
   visit("sharded_2", "the same, 2 bits", p::sharded_2);
   visit("sharded_3", "the same, 3 bits", p::sharded_3);
   visit("sharded_4", "the same, 4 bits", p::sharded_4);
-}
-
-//! Codecs that sort the rows and columns of matrices.
-template <class Visitor>
-void for_each_sorted_preset(Visitor visit)
-{
-  namespace p = tersum::presets;
-  visit("sorted_1", "allocated_1 to 16 bits a chunk, on sorted rows and columns", p::sorted_1);
-  visit("sorted_2", "the same, 2 bits", p::sorted_2);
-  visit("sorted_3", "the same, 3 bits", p::sorted_3);
-  visit("sorted_4", "the same, 4 bits", p::sorted_4);
-  visit("sorted_balanced_2", "sorted_2, energies weighted by 1/2", p::sorted_balanced_2);
-  visit("sorted_entropy_2", "entropy_two_shot_2 on sorted rows and columns", p::sorted_entropy_2);
 }
 
 //! More of them.

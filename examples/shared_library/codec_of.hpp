@@ -11,7 +11,6 @@
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/exchange/sorted.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/types.hpp>
 
@@ -66,24 +65,6 @@ struct exchange_call {
       return decode_shard(exec, plan, shard, state, workspace);
     } else {
       return decode(exec, plan, gradient, state, workspace);
-    }
-  }
-};
-
-//! @brief A call of tersum/exchange/sorted.hpp: the keys of rows and columns, the sorted matrices, or the gradient again.
-template <tersum::exchange_part Part, class Codec>
-struct sorting_call : exchange_call<Part, Codec> {
-  template <class Executor>
-  [[nodiscard]] tersum::status operator()(Executor const& exec) const
-  {
-    auto const& [plan, gradient, state, workspace] =
-      static_cast<exchange_call<Part, Codec> const&>(*this);
-    if constexpr (Part == tersum::exchange_part::measure) {
-      return measure_lines(exec, plan, gradient, state, workspace);
-    } else if constexpr (Part == tersum::exchange_part::encode) {
-      return sort_matrices(exec, plan, gradient, state, workspace);
-    } else {
-      return restore_matrices(exec, plan, gradient, state, workspace);
     }
   }
 };
@@ -158,7 +139,7 @@ void visit_sums(Round,
 }
 
 //! @brief Calls visit with each step of an exchange in order: an `exchange_call`, or a wire that has elements. A round of
-//! factors that are exchanged by a codec of their own is the steps of that one; so is what comes after sorting.
+//! factors that are exchanged by a codec of their own is the steps of that one.
 template <class Codec, class Visit>
 void for_each_step(tersum::plan<Codec> const& plan,
                    std::span<float> gradient,
@@ -185,17 +166,6 @@ void for_each_step(tersum::plan<Codec> const& plan,
       }
       visit(step);
     });
-  } else if constexpr (tersum::sorting<Codec>) {
-    using tersum::exchange_part;
-    visit(sorting_call<exchange_part::measure, Codec>{{plan, gradient, state, workspace}});
-    if (auto const keys = lines_wire(plan, workspace); keys.count > 0) { visit(keys); }
-    visit(sorting_call<exchange_part::encode, Codec>{{plan, gradient, state, workspace}});
-    for_each_step(plan.inner(),
-                  plan.sorted(workspace),
-                  plan.inner_state(state),
-                  plan.inner_workspace(workspace),
-                  visit);
-    visit(sorting_call<exchange_part::decode, Codec>{{plan, gradient, state, workspace}});
   } else {
     std::optional<tersum::exchange_part> last;
     static_cast<void>(walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) {
@@ -353,10 +323,7 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] double bits_per_coordinate() const override { return plan_.bits_per_coordinate(); }
   [[nodiscard]] bool travels() const override { return plan_.travels(); }
-  [[nodiscard]] bool repeats_calls() const override
-  {
-    return tersum::nesting<Codec> || tersum::sorting<Codec>;
-  }
+  [[nodiscard]] bool repeats_calls() const override { return tersum::nesting<Codec>; }
   [[nodiscard]] std::uint64_t fingerprint(std::uint64_t seed) const override
   {
     return tersum::fingerprint(plan_, seed);
@@ -585,7 +552,6 @@ template <class Codec>
 [[nodiscard]] tersum::status adapt(Codec& codec, tersum_options const& options)
 {
   using tersum::error_code;
-  if constexpr (tersum::sorting<Codec>) { return adapt(codec.inner, options); }
   if (options.bits != 0) {
     if constexpr (requires { codec.chunker.bits = 1.0f; }) {
       codec.chunker.bits = options.bits;

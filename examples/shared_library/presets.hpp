@@ -37,9 +37,6 @@ void for_each_two_shot_preset(Visitor visit)
 {
   visit("two_shot_4", "two shots", tersum::presets::two_shot_4);
   visit("allocated_2", "two shots, a width for each chunk", tersum::presets::allocated_2);
-  visit("sorted_two_shot_4",
-        "two shots of sorted matrices",
-        tersum::sorted_codec{tersum::presets::two_shot_4});
 }
 
 template <class Visitor>
@@ -54,13 +51,7 @@ void for_each_sharded_preset(Visitor visit)
 using examples::for_each_choosing_preset;
 using examples::for_each_low_rank_preset;
 using examples::for_each_summed_preset;
-
-template <class Visitor>
-void for_each_two_shot_preset(Visitor visit)
-{
-  examples::for_each_two_shot_preset(visit);
-  examples::for_each_sorted_preset(visit);
-}
+using examples::for_each_two_shot_preset;
 
 template <class Visitor>
 void for_each_sharded_preset(Visitor visit)

@@ -42,7 +42,6 @@ struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordin
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
 struct exchanges {};    //!< Factors, each exchanged by another codec: `quantized_low_rank_codec`.
 struct levels {};  //!< Exchanges within hosts, between them, and within again: `two_level_codec`.
-struct sorted {};  //!< An exchange of sorted rows and columns: `sorted_codec`.
 
 }  // namespace payload
 
@@ -90,10 +89,6 @@ concept nesting = sends<Codec, payload::exchanges>;
 //! Exchanges within hosts and between them.
 template <class Codec>
 concept on_two_levels = sends<Codec, payload::levels>;
-
-//! Rows and columns of matrices are sorted, and another codec exchanges them.
-template <class Codec>
-concept sorting = sends<Codec, payload::sorted>;
 
 //! Coordinates are only converted.
 template <class Codec>

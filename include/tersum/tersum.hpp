@@ -21,7 +21,6 @@
 #include <tersum/exchange/feedback_gain.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/exchange/sorted.hpp>
 #include <tersum/exchange/two_levels.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
@@ -53,8 +52,6 @@
 #include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/sharded_codec.hpp>
 #include <tersum/sharded_presets.hpp>
-#include <tersum/sorted_codec.hpp>
-#include <tersum/sorted_presets.hpp>
 #include <tersum/status.hpp>
 #include <tersum/summed_shards_codec.hpp>
 #include <tersum/two_level_codec.hpp>

@@ -5,7 +5,6 @@
 //! The CUDA executor equals the CPU executor byte for byte: codecs in a metric.
 
 #include "support/compare_executors.cuh"
-#include "support/sorted_run.hpp"
 
 #include <tersum/tersum.cuh>
 
@@ -60,16 +59,6 @@ TEST_CASE("[cuda_executor] casts in a metric equal the CPU executor")
                                     .world           = 2,
                                     .steps           = 3,
                                     .non_finite_step = 1});
-}
-
-TEST_CASE("[cuda_executor] sorted matrices in a metric equal the CPU executor")
-{
-  using codec = sorted_codec<cast_codec<float>, 64, kept_diagonal>;
-  stream const on;
-  cuda_executor const exec{on.get()};
-  auto const got  = record_sorted<device_buffer, float>(exec, codec{}, std::byte{0xa5}, 2);
-  auto const want = record_sorted<host_buffer, float>(cpu_executor{}, codec{}, std::byte{0x5a}, 2);
-  CHECK(difference(got, want) == "");
 }
 
 TEST_CASE("[cuda_executor] codes in a metric equal the CPU executor")

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The CUDA executor equals the CPU executor byte for byte: two shots, also of sorted matrices.
+//! The CUDA executor equals the CPU executor byte for byte: two shots.
 
 #include "support/compare_executors.cuh"
-#include "support/sorted_run.hpp"
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
@@ -14,20 +13,6 @@
 
 using namespace tersum;
 using namespace tersum::tests;
-
-namespace {
-
-template <class Codec>
-void compare_sorted(Codec const& codec)
-{
-  stream const on;
-  auto const got =
-    record_sorted<device_buffer, float>(cuda_executor{on.get()}, codec, std::byte{0xa5});
-  auto const want = record_sorted<host_buffer, float>(cpu_executor{}, codec, std::byte{0x5a});
-  CHECK(difference(got, want) == "");
-}
-
-}  // namespace
 
 TEST_CASE("[cuda_executor] two shots equal the CPU executor")
 {
@@ -59,14 +44,4 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
     compare_all<float>(presets::allocated_2_ef);
     compare_offsets<float>(presets::allocated_2_ef);
   }
-}
-
-TEST_CASE("[cuda_executor] two shots of sorted matrices equal the CPU executor")
-{
-  SUBCASE("sorted_1") { compare_sorted(presets::sorted_1); }
-  SUBCASE("sorted_2") { compare_sorted(presets::sorted_2); }
-  SUBCASE("sorted_3") { compare_sorted(presets::sorted_3); }
-  SUBCASE("sorted_4") { compare_sorted(presets::sorted_4); }
-  SUBCASE("sorted_balanced_2") { compare_sorted(presets::sorted_balanced_2); }
-  SUBCASE("sorted_entropy_2") { compare_sorted(presets::sorted_entropy_2); }
 }

@@ -13,12 +13,10 @@
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/exchange/metric_scales.hpp>
-#include <tersum/exchange/sorted.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/rotate/no_rotation.hpp>
-#include <tersum/sorted_codec.hpp>
 
 #include <cstdlib>
 #include <fstream>
@@ -104,25 +102,6 @@ void describe(std::string const& name,
   into.of[name + " mean"] = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
 }
 
-// The same of sorted matrices in a metric: the keys, the sorted quotients, the mean and the scales.
-void describe_sorted(digests& into)
-{
-  using codec_type = sorted_codec<cast_codec<float>, 64, kept_diagonal>;
-  std::vector<tensor> const shapes{{.rows = 40, .columns = 60},
-                                   {.rows = 50, .columns = 2, .offset = 2400}};
-  std::vector<std::vector<float>> const in{integer_gradient(2500, 0), integer_gradient(2500, 1)};
-  tests::loopback_run<codec_type> run{{}, layout{2500, shapes}, 2, 0x7e25, into.exec};
-  run.exchange(in);
-  run.exchange(in);
-  auto const& plan = run.plan(1);
-  auto const keys  = lines_wire(plan, run.workspace(1));
-  std::string const name{"sorted in a metric"};
-  into.of[name + " keys"]   = digest(std::as_bytes(std::span{keys.data, keys.count}));
-  into.of[name + " sum"]    = digest(std::as_bytes(plan.sorted(run.workspace(1))));
-  into.of[name + " mean"]   = digest(std::as_bytes(std::span{run.exchange(in)[1]}));
-  into.of[name + " scales"] = digest(std::as_bytes(metric_scales(plan, run.state(1))));
-}
-
 // What the executor makes of presets and codecs that cover the wire format.
 std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
 {
@@ -152,7 +131,6 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("allocated_sat_3", presets::allocated_sat_3, got);
   describe("balanced_sat_2_ef", presets::balanced_sat_2_ef, got);
   describe("topk_b2", presets::topk_b2, got);
-  describe_sorted(got);
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
                         rms_range<no_headroom, bfloat16>,

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Two shots, fixed and allocated, and of sorted matrices.
+//! Two shots, fixed and allocated.
 
 #include "support/golden_digest.hpp"
 
 #include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sorted_presets.hpp>
 
 using namespace tersum;
 
@@ -47,12 +46,6 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   golden.describe("widths of 10, 12 and 16 bits", wide_widths);
   // The budget pays for the norms of five ranks' parts only where they are longer than usual.
   golden.describe("balanced_1", presets::balanced_1, 529);
-  TERSUM_DESCRIBE_FULLY(golden, sorted_1);
-  TERSUM_DESCRIBE(golden, sorted_2);
-  TERSUM_DESCRIBE(golden, sorted_3);
-  TERSUM_DESCRIBE(golden, sorted_4);
-  TERSUM_DESCRIBE(golden, sorted_balanced_2);
-  TERSUM_DESCRIBE(golden, sorted_entropy_2);
   TERSUM_DESCRIBE(golden, balanced_2);
   TERSUM_DESCRIBE(golden, balanced_3);
   TERSUM_DESCRIBE(golden, floored_2);

@@ -10,7 +10,6 @@
 #include <tersum/baseline/presets.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/presets.hpp>
-#include <tersum/sorted_codec.hpp>
 
 namespace tersum::tests {
 
@@ -48,10 +47,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(entropy_1_ef)
   TERSUM_VISIT(entropy_two_shot_2)
   TERSUM_VISIT(powersgd_r4)
-  if constexpr (__COUNTER__ % Groups == Group) {
-    visit("sorted_two_shot_4",
-          sorted_codec<presets::two_shot<4>>{.inner = presets::two_shot_4, .most_key_bits = 8});
-  }
 #endif
 #if !defined(TERSUM_FEW_CODECS)
   TERSUM_VISIT(fp32)

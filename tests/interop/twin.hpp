@@ -91,8 +91,6 @@ template <class Codec>
 {
   if constexpr (nesting<Codec>) {
     return false;  // what is in no matrix is summed as floats
-  } else if constexpr (sorting<Codec>) {
-    return any_order<typename Codec::inner_type>();
   } else if constexpr (gathering<Codec>) {
     return true;
   } else if constexpr (scattering<Codec> || copying<Codec>) {

@@ -32,16 +32,12 @@ enum class section {
   slice_sums,  //!< Low rank: sums of slices of the terms of products, in float32.
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
-  inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels, of sorted matrices.
-  chunk_lines,  //!< Under a factored metric: a `chunk_lines` per chunk.
-  largest_scales,  //!< In a metric, of factors and of sorted matrices: the bits of the largest scale of each.
+  inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels.
+  chunk_lines,     //!< Under a factored metric: a `chunk_lines` per chunk.
+  largest_scales,  //!< Of factors in a metric: the bits of the largest scale of each matrix.
   shares,  //!< Under a factored metric: columns in units of their tensor, in float32; of low rank units of rows and columns.
-  line_sums,    //!< Under a factored metric: sums of squares, in float64.
-  shard,        //!< Two levels: the mean of this rank's shard, in float32.
-  sorted,       //!< The gradient with sorted matrices, in float32.
-  lines,        //!< Of sorted matrices: peaks of rows and columns, then their order.
-  line_counts,  //!< How often each key occurs in a group of rows or columns.
-  line_keys,    //!< A byte for each row and column, which the ranks agree on.
+  line_sums,  //!< Under a factored metric: sums of squares, in float64.
+  shard,      //!< Two levels: the mean of this rank's shard, in float32.
   stream_values,  //!< Codes of unlike lengths: chunks of values in float32, of gradients and then of sums.
   stream_bits,      //!< A word for each chunk of each part.
   stream_searches,  //!< A `stream_search` per stream.
@@ -49,7 +45,7 @@ enum class section {
   header,   //!< The `state_header`.
   records,  //!< A `tensor_record` per tensor.
   shards,   //!< Codecs of shards: a `shard_record` per rank.
-  table,  //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix; sorted: a `line_record` per tensor.
+  table,    //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
   kept_steps,  //!< Under delayed ranges: a `chunk_step` per chunk, from which those of the next exchange follow.
   scales,  //!< In a metric: a float32 or bfloat16 per coordinate; in a factored one a float32 per row, column and tensor.
   gain,    //!< Feedback whose weight depends on the step: four times the same float.

@@ -18,9 +18,8 @@ namespace tersum::inline v0 {
 //! encodes, and multiplies by it after it has decoded.
 //!
 //! Under `given_diagonal` write them, the same bits on every rank, after `initialize`, which makes them zeros, and before `measure`
-//! of a step: of sorted matrices before `measure_lines`, of values before `encode_shard`; finite and not negative. Under `kept_diagonal` the exchange does;
-//! write them where a training goes on from
-//! an optimizer's state. Those of coordinates that bypass the codec are not used. Costs nothing.
+//! of a step: of values before `encode_shard`; finite and not negative. Under `kept_diagonal` the exchange does; write them where a
+//! training goes on from an optimizer's state. Those of coordinates that bypass the codec are not used. Costs nothing.
 //! @param plan   Of this rank.
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @return plan.coordinates() floats of the executor's memory, or bfloat16s where the metric keeps these.

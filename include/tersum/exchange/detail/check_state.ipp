@@ -10,7 +10,6 @@
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/sign_bits.hpp>
-#include <tersum/sort/line_record.hpp>
 
 #include <cstring>
 
@@ -152,16 +151,6 @@ template <class Codec, class Bytes>
     std::size_t const scatter = begin + plan.state_offset(section::scatter_state);
     if (status const s = check_bytes(plan.scatter(), state, scatter); !s.ok()) { return s; }
     return check_bytes(plan.between(), state, begin + plan.state_offset(section::between_state));
-  } else if constexpr (sorting<Codec>) {
-    if (status const s = check_bytes(plan.inner(), state, begin); !s.ok()) { return s; }
-    state_reader<line_record, Bytes> const table{state, begin + plan.line_table_offset()};
-    bool recorded        = true;
-    std::uint64_t number = 0;
-    plan.for_each_line_record([&](line_record const& made) {
-      line_record const kept = table[number++];
-      recorded               = recorded && std::memcmp(&kept, &made, sizeof(kept)) == 0;
-    });
-    return recorded ? status{} : damaged("state: an entry of its table is damaged");
   } else if constexpr (nesting<Codec>) {
     if (status const s = check_bytes(plan.factors(), state, begin); !s.ok()) { return s; }
     for (int turn = 0; turn < 2; ++turn) {

@@ -211,12 +211,6 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
   if constexpr (nesting<Codec>) {
     add_codec(hash, codec.factors);
     add_codec(hash, codec.inner);
-  } else if constexpr (sorting<Codec>) {
-    hash.add(6);
-    hash.add(Codec::strip);
-    hash.add(codec.most_key_bits);
-    add_metric(hash, codec.metric);
-    add_codec(hash, codec.inner);
   } else {
     hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
     hash.add(agrees<Codec>);

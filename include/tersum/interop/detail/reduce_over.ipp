@@ -109,10 +109,6 @@ constexpr std::size_t scratch_bytes(plan<Codec> const& plan) noexcept
       detail::maximum(scratch_bytes(plan.inner(0)), scratch_bytes(plan.inner(1))));
   } else if constexpr (on_two_levels<Codec>) {
     return detail::maximum(scratch_bytes(plan.scatter()), scratch_bytes(plan.between()));
-  } else if constexpr (sorting<Codec>) {
-    return detail::maximum(static_cast<std::size_t>(plan.lines_bytes()) +
-                             static_cast<std::size_t>(plan.ranks().size),
-                           scratch_bytes(plan.inner()));
   } else if constexpr (gathering<Codec> || publishing<Codec>) {
     return 0;
   } else {

@@ -218,41 +218,6 @@ template <class Executor, class Ranks>
   return on_each_host(of_gather, [&](auto const& part) { return loopback_published(exec, part); });
 }
 
-//! @brief The exchange of sorted matrices.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_sorted(Executor const& exec,
-                                     Ranks const& ranks,
-                                     reduction_order order)
-{
-  using codec = typename std::remove_cvref_t<decltype(ranks[0])>::codec_type;
-  using inner = loopback_rank<typename codec::inner_type, float>;
-
-  status s = for_each_rank(ranks, [&](auto const& r) {
-    return measure_lines(exec, r.plan, r.gradient, r.state, r.workspace);
-  });
-  if (!s.ok()) { return s; }
-  s = reduce_loopback_round(
-    exec, ranks, order, [](auto const& r) { return lines_wire(r.plan, r.workspace); });
-  if (!s.ok()) { return s; }
-  s = for_each_rank(ranks, [&](auto const& r) {
-    return sort_matrices(exec, r.plan, r.gradient, r.state, r.workspace);
-  });
-  if (!s.ok()) { return s; }
-  auto const view = [](auto const& r) {
-    return inner{r.plan.inner(),
-                 r.plan.sorted(r.workspace),
-                 r.plan.inner_state(r.state),
-                 r.plan.inner_workspace(r.workspace)};
-  };
-  if (s = loopback_exchange(exec, loopback_view<Ranks, decltype(view)>{ranks, view}, order);
-      !s.ok()) {
-    return s;
-  }
-  return for_each_rank(ranks, [&](auto const& r) {
-    return restore_matrices(exec, r.plan, r.gradient, r.state, r.workspace);
-  });
-}
-
 template <class Executor, class Ranks>
 status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_order order)
 {
@@ -265,8 +230,6 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
   }
   if constexpr (on_two_levels<codec>) {
     return loopback_levels(exec, ranks, order);
-  } else if constexpr (sorting<codec>) {
-    return loopback_sorted(exec, ranks, order);
   } else if constexpr (nesting<codec>) {
     return loopback_factors(exec, ranks, order);
   } else {
