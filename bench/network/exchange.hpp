@@ -136,7 +136,7 @@ class bench {
     if (std::strcmp(name, "fp16") == 0) { fp16_ = best; }
     if (rank_ != 0) { return; }
     shape<Codec> const tensors(o_.coordinates);
-    auto const plan = codec.plan(tensors.get(), {.size = ranks_});
+    auto const plan = codec.plan(tensors.get(), {.size = ranks_, .rank = 0});
     // What is gathered goes whole to every other rank; shards travel one way.
     double const share  = gathering<Codec>
                             ? ranks_ - 1.0
@@ -494,7 +494,7 @@ class bench {
     auto costs             = measure_coding(pieces);
     if (in_wire) { costs.reduce = 0; }  // the probe of the transport's own all-reduce has it
     shape<Codec> const tensors(mean_.size());
-    auto const sent      = model::volume_of(codec.plan(tensors.get(), {.size = ranks_}));
+    auto const sent      = model::volume_of(codec.plan(tensors.get(), {.size = ranks_, .rank = 0}));
     auto const way       = in_wire ? model::route::ring : model::route::direct;
     auto const& net      = in_wire ? ring_ : direct_;
     auto const parts     = model::exchange_parts(sent, costs, net, on_, way, ranks_);

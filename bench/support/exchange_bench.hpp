@@ -148,8 +148,8 @@ class local_bench {
   using memory = rank_memory<Element>;
 
   local_bench(Codec const& codec, typename Backend::executor const& exec, std::uint64_t n)
-    : shape_(n),
-      plan_(codec.plan(shape_.layout(), {.size = tersum::scattering<Codec> ? world_size : 1})),
+    : shape_(n), plan_(codec.plan(shape_.layout(),
+                                  {.size = tersum::scattering<Codec> ? world_size : 1, .rank = 0})),
       turns_(Backend::turns_for(n * sizeof(Element))), room_(exec, turns_ * memory::bytes_of(plan_))
   {
     require(plan_.check());
@@ -322,7 +322,7 @@ template <class Codec>
 [[nodiscard]] bool takes(Codec const& codec, std::uint64_t n, exchange_form const& form)
 {
   gradient_shape<Codec> const shape{n, form.tensors};
-  return codec.plan(shape.layout(), {.size = form.ranks}).check().ok();
+  return codec.plan(shape.layout(), {.size = form.ranks, .rank = 0}).check().ok();
 }
 
 //! @brief The exchange of some ranks in this memory. The reference copies all their gradients.

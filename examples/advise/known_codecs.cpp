@@ -24,7 +24,8 @@ or_error<tersum::model::volume> volume_of(std::string_view codec,
   or_error<tersum::model::volume> found{.error = std::string{compare_codecs::no_such_codec}};
   compare_codecs::for_each_codec([&](std::string_view name, std::string_view, auto const& one) {
     if (name != codec) { return; }
-    auto const plan   = one.plan(tersum::layout{coordinates_of(tensors), list}, {.size = ranks});
+    auto const plan =
+      one.plan(tersum::layout{coordinates_of(tensors), list}, {.size = ranks, .rank = 0});
     auto const status = plan.check();
     found             = {.value = tersum::model::volume_of(plan)};
     if (!status.ok()) { found.error = std::string{status.message}; }

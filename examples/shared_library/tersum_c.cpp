@@ -268,6 +268,7 @@ void tersum_default_options(tersum_options* options)
   options->struct_bytes   = sizeof(tersum_options);
   options->bypass_vectors = 1;
   options->world          = 1;
+  options->rank           = -1;
   options->threads        = 1;
   options->weighting      = -1;
   options->clip           = -1;
@@ -311,6 +312,7 @@ int tersum_open(tersum_options const* options, tersum_codec** codec)
     if (!made.status.ok()) { return report(made.status); }
     auto opened            = std::make_unique<tersum_codec>();
     opened->options        = *options;
+    opened->options.rank   = options->world == 1 ? 0 : options->rank;
     opened->preset         = options->preset;
     opened->options.preset = nullptr;
     // The caller's, who need not keep them.

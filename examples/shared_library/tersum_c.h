@@ -122,7 +122,7 @@ typedef struct tersum_options {
   int element;           /**< TERSUM_FLOAT (default), TERSUM_HALF or TERSUM_BFLOAT16. The latter two are converted to float in the
                               workspace, 4 bytes per coordinate. */
   int world;             /**< Ranks; 1 by default. */
-  int rank;              /**< This one. */
+  int rank;              /**< This one. -1 by default, which is refused where there are several. */
   int device;            /**< TERSUM_HOST by default. */
   int threads;           /**< Of the host; 1 by default. They change no bit. */
   float bits;            /**< The budget per coordinate of presets that choose chunks; 0: the preset's. */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/detail/sections.hpp>
 #include <tersum/layout.hpp>
 #include <tersum/state.hpp>
@@ -72,8 +73,7 @@ class plan_counts {
 //! Made by `codec.plan(layout, world)`. All sizes are exact; what a codec does not have is 0. The codec's `counts_type`
 //! adds to these members, for all codecs:
 //!
-//! - `check()` says whether this exchange can be made; if not, its sentence names the argument that is at fault.
-//!   `all_reduce_mean` asks it first.
+//! - `check()` says whether this exchange can be made; if not, its sentence names the argument. `all_reduce_mean` asks first.
 //! - `agreed_scalars()` and `agreed_bytes()`: norms or magnitudes that the ranks agree on before they encode; of paired
 //!   low-rank factors P.
 //! - `payload_bytes()`: the codes, or the converted values, that one rank gives to the collective.
@@ -98,7 +98,7 @@ class plan : public Codec::counts_type {
                  layout const& gradient,
                  world const& ranks,
                  More const&... more)
-    : counts(codec, gradient, ranks, more...)
+    : counts(codec, gradient, detail::with_only_rank(ranks), more...)
   {
   }
 

@@ -13,6 +13,7 @@
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/reduce/widening_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum/sharded_presets.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -168,6 +169,41 @@ TEST_CASE("[codec] a state of as many tensors and chunks that lie elsewhere is r
                  "initialize"));
   CHECK(
     mentions(begins_and_goes_on(factors, presets::acp_r4.plan(of(bucket), ranks)), "initialize"));
+}
+
+TEST_CASE("[codec] a plan of several ranks asks for this one, and one rank is number 0")
+{
+  static constexpr tensor matrix[] = {{"", 50, 60}};
+  constexpr layout d{3000, matrix};
+  auto const check = [&](auto const& codec) {
+    CHECK(codec.plan(d, {.size = 3}).check() ==
+          status{error_code::invalid_argument,
+                 "world.rank is not given: each of several ranks must say which one it is"});
+    for (world const& alone : {world{}, world{.size = 1}, world{.size = 1, .rank = 0}}) {
+      auto const plan = codec.plan(d, alone);
+      CHECK(plan.check().message == "");
+      CHECK(plan.ranks().rank == 0);
+      CHECK(plan.state_fingerprint() == codec.plan(d, {.size = 1, .rank = 0}).state_fingerprint());
+    }
+  };
+  check(presets::fp16);
+  check(presets::rotated_sat4);
+  check(presets::topkc_b2_ef);
+  check(presets::two_shot_4);
+  check(presets::two_shot_1_ef);
+  check(presets::gathered_4);
+  check(presets::allocated_2);
+  check(presets::powersgd_r4);
+  check(presets::sharded_4);
+  check(presets::summed_shards_sat4);
+  check(presets::values_4);
+
+  // Of sizes that are the same on all ranks a plan can be asked all the same.
+  auto const forgotten = presets::two_shot_4.plan(d, {.size = 3});
+  CHECK(forgotten.wire_bytes() == presets::two_shot_4.plan(d, {.size = 3, .rank = 2}).wire_bytes());
+  std::vector<word4> state(forgotten.state_bytes() / 16 + 1);
+  CHECK(mentions(initialize(cpu_executor{}, forgotten, std::as_writable_bytes(std::span{state}), 1),
+                 "world.rank"));
 }
 
 TEST_CASE("[codec] a plan says what cannot be exchanged")

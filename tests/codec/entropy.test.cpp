@@ -572,16 +572,16 @@ TEST_CASE("[entropy] the plan fixes the size of messages, which have the traffic
   CHECK(two_shots.wire_bytes() * 2 * 3 / 4 - 3 * 6256 <=
         2 * 3 * 16);  // what a rank sends, beside the other
   for (float const bits : {0.0f, -1.0f, 65.0f, std::numeric_limits<float>::quiet_NaN()}) {
-    CHECK(
-      tests::mentions(entropy_codec<>{.bits = bits}.plan(layout{9}, {.size = 2}).check(), "bits"));
+    CHECK(tests::mentions(
+      entropy_codec<>{.bits = bits}.plan(layout{9}, {.size = 2, .rank = 0}).check(), "bits"));
   }
   for (float const up : {-.1f, 2.0f, std::numeric_limits<float>::quiet_NaN()}) {
-    CHECK(tests::mentions(entropy_two_shot_codec<>{.up = up}.plan(layout{9}, {.size = 2}).check(),
-                          "up"));
+    CHECK(tests::mentions(
+      entropy_two_shot_codec<>{.up = up}.plan(layout{9}, {.size = 2, .rank = 0}).check(), "up"));
   }
-  CHECK(
-    tests::mentions(presets::entropy_1.plan(layout{std::uint64_t{1} << 33}, {.size = 2}).check(),
-                    "layout.coordinates"));
+  CHECK(tests::mentions(
+    presets::entropy_1.plan(layout{std::uint64_t{1} << 33}, {.size = 2, .rank = 0}).check(),
+    "layout.coordinates"));
 }
 
 TEST_CASE("[entropy] feedback keeps what a rank's codes lost")

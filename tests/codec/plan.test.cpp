@@ -375,7 +375,7 @@ TEST_CASE("[plan] a bucket of 25 MiB, of 16 ranks, has so many bytes")
   // The example of docs/tuning.md, in kilobytes.
   auto const has =
     [](auto const& codec, std::uint64_t wire, std::uint64_t state, std::uint64_t workspace) {
-      auto const plan      = codec.plan({.coordinates = 6553600}, {.size = 16});
+      auto const plan      = codec.plan({.coordinates = 6553600}, {.size = 16, .rank = 0});
       auto const kilobytes = [](std::uint64_t bytes) { return (bytes + 500) / 1000; };
       CHECK(kilobytes(plan.wire_bytes()) == wire);
       CHECK(kilobytes(plan.state_bytes()) == state);
@@ -402,17 +402,17 @@ TEST_CASE("[plan] a budget pays from so many coordinates on")
       int const ranks           = of.first;
       std::uint64_t const least = of.second;
       CAPTURE(ranks);
-      auto const unpaid = codec.plan(layout{least - 1}, {.size = ranks});
+      auto const unpaid = codec.plan(layout{least - 1}, {.size = ranks, .rank = 0});
       CHECK_FALSE(unpaid.travels());
       CHECK(unpaid.all_bypass());
       CHECK(unpaid.bypassed() == least - 1);
       CHECK(unpaid.wire_bytes() == 4 * (least - 1));
-      auto const zeros =
-        codec.plan(layout{.coordinates = least - 1, .bypass_unpaid = false}, {.size = ranks});
+      auto const zeros = codec.plan(layout{.coordinates = least - 1, .bypass_unpaid = false},
+                                    {.size = ranks, .rank = 0});
       CHECK_FALSE(zeros.all_bypass());
       CHECK(zeros.wire_bytes() == 0);
       for (std::uint64_t d = least; d < 2 * least; d += 1 + d / 1024) {
-        auto const paid = codec.plan(layout{d}, {.size = ranks});
+        auto const paid = codec.plan(layout{d}, {.size = ranks, .rank = 0});
         REQUIRE((paid.travels() && !paid.all_bypass()));
       }
     }

@@ -305,8 +305,9 @@ TEST_CASE("[summed shards] the plan says what travels, and names a wrong argumen
   CHECK(plan.owned_chunks() == 10);
   CHECK(plan.part_word(1) == 10 * 128);
   boundaries const wrong{0, 3000};
-  CHECK(mentions(presets::summed_shards_sat4.plan(layout{3000}, {.size = 2}, wrong).check(),
-                 "boundaries"));
-  auto const crowd = presets::summed_shards_wide4.plan(layout{3000}, {.size = 19});
+  CHECK(
+    mentions(presets::summed_shards_sat4.plan(layout{3000}, {.size = 2, .rank = 0}, wrong).check(),
+             "boundaries"));
+  auto const crowd = presets::summed_shards_wide4.plan(layout{3000}, {.size = 19, .rank = 0});
   CHECK(crowd.check().code == error_code::world_too_large);
 }

@@ -393,7 +393,11 @@ static void check_refusals(void)
   check_refusal(&o, TERSUM_INVALID_ARGUMENT, "preset");
   o = options_of("rotated_sat4", RANKS);
   check_refusal(&o, TERSUM_INVALID_ARGUMENT, "rank");
-  o.rank  = 0;
+  o.rank = -1;
+  check_refusal(&o, TERSUM_INVALID_ARGUMENT, "rank");
+  tersum_default_options(&o);
+  CHECK(o.world == 1 && o.rank == -1);
+  o       = options_of("rotated_sat4", 0);
   o.world = 0;
   check_refusal(&o, TERSUM_INVALID_ARGUMENT, "world");
   o      = options_of("rotated_sat4", 0);
@@ -525,7 +529,7 @@ static void* use_codec(void* argument)
   CHECK(strcmp(tersum_last_error(), "") == 0);
   for (int repeat = 0; repeat < 5; ++repeat) {
     tersum_codec* own = NULL;
-    tersum_options o  = options_of(t->preset, 0);
+    tersum_options o  = options_of(t->preset, -1); /* one rank need not say which it is */
     o.world           = 1;
     CHECK(tersum_open(&o, &own) == TERSUM_OK);
     CHECK(tersum_fingerprint(own, 5) == tersum_fingerprint(codec, 5));

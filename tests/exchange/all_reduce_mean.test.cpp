@@ -262,7 +262,8 @@ TEST_CASE("[collective] initialize has no workspace, and computes no addresses i
       plan, nullptr, std::as_writable_bytes(std::span{state}), {});
   };
   tensor const matrix[] = {{"", 30, 40, 0}};
-  auto const of_parts   = pointers(presets::allocated_2_ef.plan(layout{1200}, {.size = 2}));
+  auto const of_parts =
+    pointers(presets::allocated_2_ef.plan(layout{1200}, {.size = 2, .rank = 0}));
   CHECK(of_parts.header != nullptr);
   for (void* const in_workspace :
        {static_cast<void*>(of_parts.payload),
@@ -271,7 +272,8 @@ TEST_CASE("[collective] initialize has no workspace, and computes no addresses i
         static_cast<void*>(of_parts.selection.places),
         static_cast<void*>(of_parts.parts.received),
         static_cast<void*>(
-          pointers(presets::powersgd_r4.plan(layout{1200, matrix}, {.size = 2})).factor[1])}) {
+          pointers(presets::powersgd_r4.plan(layout{1200, matrix}, {.size = 2, .rank = 0}))
+            .factor[1])}) {
     CHECK(in_workspace == nullptr);
   }
 }

@@ -96,7 +96,7 @@ struct counting_executor : exchange_launches<counting_executor<Of...>> {
 template <class... Of, class Codec>
 [[nodiscard]] int launches_of(Codec const& codec, layout const& gradient)
 {
-  auto const plan = codec.plan(gradient, {.size = 2});
+  auto const plan = codec.plan(gradient, {.size = 2, .rank = 0});
   std::vector<float> values(plan.coordinates(), 1.0F);
   std::vector<word4> state(plan.state_bytes() / 16 + 1), work(plan.workspace_bytes() / 16 + 1);
   auto const kept    = std::as_writable_bytes(std::span{state});

@@ -20,7 +20,7 @@ using namespace tersum;
 // The mean of two ranks that have the same gradient: their sum is exact, and half of it the gradient.
 std::vector<float> mean_of_two(cpu_executor const& exec, std::vector<float> gradient)
 {
-  auto const plan = presets::fp32.plan({.coordinates = gradient.size()}, {.size = 2});
+  auto const plan = presets::fp32.plan({.coordinates = gradient.size()}, {.size = 2, .rank = 0});
   std::vector<word4> state(plan.state_bytes() / 16 + 1), workspace(plan.workspace_bytes() / 16 + 1);
   auto const s = std::as_writable_bytes(std::span{state});
   auto const w = std::as_writable_bytes(std::span{workspace});

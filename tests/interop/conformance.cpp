@@ -198,7 +198,7 @@ class suite {
   void preset(char const* name, Codec const& codec)
   {
     auto const planned = [&](layout const& shape) {
-      return codec.plan(shape, {.size = over_.size()});
+      return codec.plan(shape, {.size = over_.size(), .rank = 0});
     };
     std::vector<layout> taken;
     layout telling;

@@ -227,10 +227,10 @@ TEST_CASE_TEMPLATE(
   turns_4)
 {
   layout const gradient{coordinates, tensors};
-  auto const plain =
-    quantized_low_rank_codec<Factors, codes_of<no_feedback>>{}.plan(gradient, {.size = 3});
-  auto const sent =
-    quantized_low_rank_codec<Factors, codes_of<sent_values>>{}.plan(gradient, {.size = 3});
+  auto const plain = quantized_low_rank_codec<Factors, codes_of<no_feedback>>{}.plan(
+    gradient, {.size = 3, .rank = 0});
+  auto const sent = quantized_low_rank_codec<Factors, codes_of<sent_values>>{}.plan(
+    gradient, {.size = 3, .rank = 0});
   REQUIRE(sent.check().ok());
   std::size_t const longer =
     4 * std::max<std::size_t>(sent.inner(0).coordinates(), sent.inner(1).coordinates());
@@ -338,8 +338,8 @@ TEST_CASE("[lowrank] what the codec of the factors cannot do, its plan refuses")
                                      std::remove_cvref_t<decltype(presets::thc_wide4_partial)>>
     exact{};
   layout const shape{coordinates, tensors};
-  CHECK(exact.plan(shape, {.size = 18}).check().ok());
-  CHECK(exact.plan(shape, {.size = 19}).check().code == error_code::world_too_large);
+  CHECK(exact.plan(shape, {.size = 18, .rank = 0}).check().ok());
+  CHECK(exact.plan(shape, {.size = 19, .rank = 0}).check().code == error_code::world_too_large);
   CHECK(exact.plan(layout{coordinates - 1, tensors}, {}).check().code ==
         error_code::invalid_argument);
 }

@@ -136,7 +136,7 @@ TEST_CASE("volumes are those of plans")
 {
   constexpr std::size_t d = 1'000'003;
   auto const check        = [&](auto const& codec, model::meeting meets) {
-    auto const plan = codec.plan(layout{d}, {.size = 4});
+    auto const plan = codec.plan(layout{d}, {.size = 4, .rank = 0});
     auto const sent = model::volume_of(plan);
     CHECK(sent.bytes() == static_cast<double>(plan.wire_bytes()));
     CHECK(sent.coordinates == static_cast<double>(d));

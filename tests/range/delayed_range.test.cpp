@@ -174,7 +174,7 @@ TEST_CASE("[delayed_range] chunks of zeros stay zeros, and wake up")
 
 TEST_CASE("[delayed_range] there is one round, and one that failed can be made again")
 {
-  auto const plan = presets::delayed_sat4.plan({.coordinates = 5000}, {.size = 2});
+  auto const plan = presets::delayed_sat4.plan({.coordinates = 5000}, {.size = 2, .rank = 0});
   std::vector<word4> state(plan.state_bytes() / 16 + 1), work(plan.workspace_bytes() / 16 + 1);
   auto const kept    = std::as_writable_bytes(std::span{state});
   auto const scratch = std::as_writable_bytes(std::span{work});
@@ -201,7 +201,7 @@ TEST_CASE("[delayed_range] parameters that cannot be used are refused")
   auto const check = [](delayed_range const& range) {
     auto codec  = presets::delayed_sat4;
     codec.range = range;
-    return codec.plan({.coordinates = 5000}, {.size = 2}).check().code;
+    return codec.plan({.coordinates = 5000}, {.size = 2, .rank = 0}).check().code;
   };
   CHECK(check({}) == error_code{});
   CHECK(check({.clip = 0}) == error_code::invalid_argument);

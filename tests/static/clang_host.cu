@@ -16,7 +16,7 @@ tersum::status exchange(cudaStream_t stream,
                         std::span<std::byte> workspace)
 {
   auto const plan =
-    tersum::presets::rotated_sat4.plan({.coordinates = gradient.size()}, {.size = 2});
+    tersum::presets::rotated_sat4.plan({.coordinates = gradient.size()}, {.size = 2, .rank = 0});
   return all_reduce_mean(
     tersum::cuda_executor{stream}, plan, gradient, state, workspace, [](auto const&) {});
 }

@@ -22,10 +22,20 @@ namespace tersum::inline v0::detail {
   if (ranks.size < 1 || ranks.size > 65534) {
     return {error_code::invalid_argument, "world.size must be between 1 and 65534"};
   }
+  if (ranks.rank == -1 && ranks.size > 1) {
+    return {error_code::invalid_argument,
+            "world.rank is not given: each of several ranks must say which one it is"};
+  }
   if (ranks.rank < 0 || ranks.rank >= ranks.size) {
     return {error_code::invalid_argument, "world.rank must be between 0 and world.size - 1"};
   }
   return {};
+}
+
+//! The same ranks, where one rank alone is number 0 without saying so.
+[[nodiscard]] constexpr world with_only_rank(world const& ranks) noexcept
+{
+  return ranks.size == 1 && ranks.rank == -1 ? world{.size = 1, .rank = 0} : ranks;
 }
 
 //! @brief Whether the tensors of a gradient, or of the bucket that it is a part of, cover it without gaps, in ascending order.

@@ -84,7 +84,8 @@ class shard_counts : public Counts {
       }
     });
   }
-  [[nodiscard]] constexpr int rank() const noexcept { return this->world_.rank; }
+  //! This rank, where it is not said the first one.
+  [[nodiscard]] constexpr int rank() const noexcept { return maximum(this->world_.rank, 0); }
   [[nodiscard]] constexpr std::uint64_t ranks_of() const noexcept
   {
     return static_cast<std::uint64_t>(maximum(this->world_.size, 1));
