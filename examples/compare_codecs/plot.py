@@ -39,7 +39,7 @@ FAMILIES = (
     (r"(allocated_sat|balanced_sat)_", "a width for each chunk, summed on the way", "#009e73"),
     (r"(topk|topkc|randomk|randomkc)_", "some chunks or coordinates only", "#dd8800"),
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
-    (r"(two_shot|metric|factored|allocated|wider|balanced|floored|blocks|entropy_two_shot)_", "two shots: decoded, added in float", "#cc3377"),
+    (r"(two_shot|metric|allocated|wider|balanced|floored|blocks|entropy_two_shot)_", "two shots: decoded, added in float", "#cc3377"),
     (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit|dynamic_|tensor_)", "older codecs", "#9e9ac8"),
 )

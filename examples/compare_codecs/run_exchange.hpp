@@ -121,7 +121,7 @@ run_outcome run_exchange(Device const& device,
 {
   using namespace tersum;
   std::vector<tensor> tensors;
-  if constexpr (is_low_rank<Codec> || nesting<Codec> || factors_metric<Codec>) {
+  if constexpr (is_low_rank<Codec> || nesting<Codec>) {
     if (layers.empty()) { return {{}, "needs layers.csv, which names the matrices"}; }
     tensors = tensors_of(layers);
   }
@@ -134,9 +134,7 @@ run_outcome run_exchange(Device const& device,
   std::vector<rank_type> ranks;
   std::vector<std::vector<std::span<float>>> estimates(ending_in_shards<Codec> ? 1 : n);
   for (std::size_t k = 0; k < n; ++k) {
-    // Vectors bypass low rank alone.
-    layout const bucket{
-      .coordinates = d, .tensors = tensors, .bypass_vectors = !factors_metric<Codec>};
+    layout const bucket{.coordinates = d, .tensors = tensors};
     auto const plan =
       codec.plan(bucket, world{.size = settings.ranks, .rank = static_cast<int>(k)});
     if (!run.keep(plan.check())) { return run.fail(); }

@@ -124,9 +124,6 @@ void for_each_two_shot_preset(Visitor visit)
   visit("metric_2", "two_shot_2 in units of each coordinate, from decoded means", p::metric_2);
   visit("metric_3", "the same, 3 bits", p::metric_3);
   visit("metric_4", "the same, 4 bits", p::metric_4);
-  visit("factored_2", "metric_2 with a scale for each row and column", p::factored_2);
-  visit("factored_3", "the same, 3 bits", p::factored_3);
-  visit("factored_4", "the same, 4 bits", p::factored_4);
   visit("gathered_1", "two_shot_1's codes, gathered and added by every rank", p::gathered_1);
   visit("gathered_2", "the same, 2 bits", p::gathered_2);
   visit("gathered_3", "the same, 3 bits", p::gathered_3);

@@ -59,7 +59,7 @@ template <class Chunker, class Metric, class Scalar>
                 "units of the coordinate already");
   static_assert(!Metric::scaled || Chunker::chunk_size >= 128,
                 "tersum: a cast in a metric takes chunks of 128 to 1024 coordinates");
-  static_assert((!has_update<Metric> && !has_factored<Metric>) || !std::is_same_v<Scalar, norm_log>,
+  static_assert(!has_update<Metric> || !std::is_same_v<Scalar, norm_log>,
                 "tersum: a metric that is kept takes norms in float or bfloat16: first scales are "
                 "of norms");
   return true;
@@ -106,7 +106,7 @@ struct cast_counts : chunk_counts<Codec> {
 //! @tparam T         What travels: float, half or bfloat16.
 //! @tparam Chunker   `fixed_chunks` for all coordinates, or a chunker that selects.
 //! @tparam Feedback  `error_feedback` for chunkers that select.
-//! @tparam Metric    `given_diagonal`, `kept_diagonal` or `kept_factors` for chunkers that select, with chunks of 128 to 1024.
+//! @tparam Metric    `given_diagonal` or `kept_diagonal` for chunkers that select, with chunks of 128 to 1024.
 template <gradient_element T,
           chunker Chunker   = fixed_chunks<1024>,
           feedback Feedback = no_feedback,
@@ -132,7 +132,6 @@ struct cast_codec {
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
-                stages_if<has_factored<Metric>, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -142,7 +141,6 @@ struct cast_codec {
                 rounds::reduce_payload,
                 stage::return_bypass,
                 stage::decode,
-                stages_if<has_factored<Metric>, stage::follow>,
                 stage::finish>;
 
   static_assert(!Feedback::enabled || selecting_chunker<Chunker>,

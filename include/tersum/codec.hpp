@@ -64,7 +64,7 @@ requires(
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-//! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
+//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
           detail::codec_range Range,
@@ -99,7 +99,6 @@ struct codec {
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
-                             stages_if<has_factored<Metric>, stage::prepare_metric>,
                              stage::gather_bypass,
                              detail::stages_before<Rotator>,
                              stages_if<!is_delayed, stage::measure, rounds::agree>,
@@ -112,7 +111,6 @@ struct codec {
                              detail::stages_after_sum<Reducer>,
                              stage::decode,
                              detail::stages_after<Rotator>,
-                             stages_if<has_factored<Metric>, stage::follow>,
                              stage::finish>;
 
   //! The wire word whose codes are all zero. A chunk that has no step, because it has no energy, sends such words.

@@ -243,7 +243,7 @@ template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> 
 //! What becomes of what a step loses: `no_feedback`, `error_feedback`.
 template <class T> concept feedback = policy<T> && has_enabled<T> && (!T::enabled || (has_before<T> && has_after<T>));
 
-//! In which units an error counts: `plain_metric`, `given_diagonal`, `kept_diagonal`, `kept_factors`.
+//! In which units an error counts: `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <class T> concept metric = policy<T> && has_scaled<T> && (!T::scaled || has_least<T>);
 
 }  // namespace tersum::inline v0

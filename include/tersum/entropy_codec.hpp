@@ -44,7 +44,7 @@ concept entropy_coding = requires
 //! Feedback keeps what a rank's own codes lost. In a metric steps are in its units, and so is what chunks compete for.
 //! @tparam Feedback  `no_feedback` or `error_feedback`.
 //! @tparam Size      Coordinates of a chunk: a power of two from 128 to 1024.
-//! @tparam Metric    `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
+//! @tparam Metric    `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <feedback Feedback = no_feedback, int Size = 512, metric Metric = plain_metric>
 struct entropy_codec {
   using chunker_type   = fixed_chunks<Size>;
@@ -63,14 +63,12 @@ struct entropy_codec {
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
-                             stages_if<has_factored<Metric>, stage::prepare_metric>,
                              stage::gather_bypass,
                              rounds::sum_bypass,
                              stage::encode,
                              rounds::gather_parts,
                              stage::return_bypass,
                              stage::decode,
-                             stages_if<has_factored<Metric>, stage::follow>,
                              stage::finish>;
 
   static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");
@@ -122,7 +120,6 @@ struct entropy_two_shot_codec {
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
-                             stages_if<has_factored<Metric>, stage::prepare_metric>,
                              stage::gather_bypass,
                              rounds::sum_bypass,
                              stage::encode,
@@ -131,7 +128,6 @@ struct entropy_two_shot_codec {
                              rounds::gather_parts,
                              stage::return_bypass,
                              stage::decode,
-                             stages_if<has_factored<Metric>, stage::follow>,
                              stage::finish>;
 
   static_assert(Size <= 1024, "tersum: entropy_codec takes chunks of up to 1024 coordinates");

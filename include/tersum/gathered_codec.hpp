@@ -81,7 +81,7 @@ struct gathered_counts : chunk_counts<Codec> {
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-//! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
+//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
           part_quantizer Quantizer,
@@ -109,7 +109,6 @@ struct gathered_codec {
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
-                stages_if<has_factored<Metric>, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -118,7 +117,6 @@ struct gathered_codec {
                 rounds::gather_parts,
                 stage::return_bypass,
                 stage::decode,
-                stages_if<has_factored<Metric>, stage::follow>,
                 stage::finish>;
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());

@@ -192,15 +192,6 @@ class plan : public Codec::counts_type {
     return kept(name::kept_steps);
   }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
-  [[nodiscard]] constexpr std::size_t chunk_lines_offset() const noexcept
-  {
-    return work(name::chunk_lines);
-  }
-  [[nodiscard]] constexpr std::size_t shares_offset() const noexcept { return work(name::shares); }
-  [[nodiscard]] constexpr std::size_t line_sums_offset() const noexcept
-  {
-    return work(name::line_sums);
-  }
   [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
   [[nodiscard]] constexpr std::size_t agreement_offset() const noexcept
   {
@@ -232,11 +223,6 @@ class plan : public Codec::counts_type {
     if constexpr (keeps_sent<Codec>) {
       return this->workspace_sections().then(
         detail::holds<float>(name::sent, this->coordinates(), 16));
-    } else if constexpr (factors_metric<Codec> && !sends<Codec, payload::factors>) {
-      return this->workspace_sections().then(
-        detail::holds<word4>(name::chunk_lines, 2 * this->chunks()),
-        detail::holds<float>(name::shares, this->shares(), 16),
-        detail::holds<double>(name::line_sums, this->line_sums(), 16));
     } else {
       return this->workspace_sections();
     }

@@ -18,7 +18,6 @@
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/metric/factored.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
@@ -175,13 +174,6 @@ using metric_two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024
 inline constexpr metric_two_shot<2> metric_2{};
 inline constexpr metric_two_shot<3> metric_3{};
 inline constexpr metric_two_shot<4> metric_4{};
-
-//! The same with a scale for each row and column of a matrix.
-template <int Bits>
-using factored_two_shot = two_shot_codec<fixed_chunks<1024>, partial_hadamard<1024>, lloyd_max<Bits>, no_feedback, kept_factors>;
-inline constexpr factored_two_shot<2> factored_2{};
-inline constexpr factored_two_shot<3> factored_3{};
-inline constexpr factored_two_shot<4> factored_4{};
 //! @}
 
 //! @name Two shots with a width for every chunk, from none to 8 bits or, for 6 and 8 bits, to 14; bits per coordinate, norms and scales included, in the name

@@ -194,7 +194,7 @@ struct sharded_codec {
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
   static_assert(
-    !has_update<Metric> && !has_factored<Metric>,
+    !has_update<Metric>,
     "tersum: a rank of a sharded_codec decodes its own shard only, so that no rank could "
     "keep all scales: use given_diagonal");
 

@@ -31,7 +31,7 @@ struct of_part {
 
 // clang-format off
 struct open           : of_part<exchange_part::measure> {};     //!< Checks that the state was initialized for the plan, where the host can read it.
-struct prepare_metric : of_part<exchange_part::measure> {};     //!< Under a factored metric: divides columns by the whole, and finds where each chunk lies among rows and columns.
+struct prepare_metric : of_part<exchange_part::measure> {};     //!< Of low-rank factors: finds the largest scale of each matrix.
 struct recall         : of_part<exchange_part::measure> {};     //!< Copies what all ranks hold of this rank's shard, to which the difference is made.
 struct gather_bypass  : of_part<exchange_part::measure> {};     //!< Copies the coordinates that bypass the codec to their wire.
 struct measure        : of_part<exchange_part::measure> {};     //!< Computes the scalars that the ranks agree on, from the gradient; of low-rank factors P.
@@ -42,7 +42,6 @@ struct encode         : of_part<exchange_part::encode> {};      //!< Makes the p
 struct recompress     : of_part<exchange_part::recompress> {};  //!< Decodes and adds the ranks' codes of this rank's part, and encodes the mean.
 struct return_bypass  : of_part<exchange_part::decode> {};      //!< Writes the means of the coordinates that bypassed to the gradient.
 struct decode         : of_part<exchange_part::decode> {};      //!< Makes the mean of the payload, in place of the gradient.
-struct follow         : of_part<exchange_part::decode> {};      //!< Under a factored metric: rows and columns follow the mean that was decoded.
 struct keep_agreement : of_part<exchange_part::decode> {};      //!< Where chunks count for it: keeps how much the ranks agree on each.
 struct finish         : of_part<exchange_part::decode> {};      //!< Measures the correlation of the ranks, counts saturated lanes, and numbers the next step.
 // clang-format on

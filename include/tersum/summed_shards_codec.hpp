@@ -104,7 +104,7 @@ struct summed_shards_codec {
     "tersum: ranks of a summed_shards_codec tell each other a tracked head-room beside norms of "
     "chunks: use rms_range, or fixed_headroom");
   static_assert(
-    !has_update<Metric> && !has_factored<Metric>,
+    !has_update<Metric>,
     "tersum: a rank of a summed_shards_codec decodes its own shard only, so that no rank could "
     "keep all scales: use given_diagonal");
 

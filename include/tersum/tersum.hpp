@@ -34,7 +34,6 @@
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/metric/factored.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>

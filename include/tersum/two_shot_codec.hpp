@@ -47,7 +47,7 @@ namespace tersum::inline v0 {
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
 //!                    `fixed_chunks` also `ways<Up, Down>`, and under `allocated_chunks` if `Down` is wider.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
-//! @tparam Metric     `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`.
+//! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
           class Quantizer,
@@ -77,7 +77,6 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
   //! The order of an exchange.
   using stages =
     join_stages<stage::open,
-                stages_if<has_factored<Metric>, stage::prepare_metric>,
                 stage::gather_bypass,
                 stages_if<detail::chooses_by_norm<Chunker>(), stage::measure, rounds::agree>,
                 rounds::sum_bypass,
@@ -88,7 +87,6 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
                 rounds::gather_parts,
                 stage::return_bypass,
                 stage::decode,
-                stages_if<has_factored<Metric>, stage::follow>,
                 stages_if<detail::tells_agreement<Chunker, quantizer_type>, stage::keep_agreement>,
                 stage::finish>;
 

@@ -83,10 +83,6 @@ struct values_codec {
     "tersum: values_codec takes fixed_chunks: how many bits a shard gets must not depend on the values");
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, Quantizer>());
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
-  static_assert(
-    !has_factored<Metric>,
-    "tersum: boundaries of values_codec cut rows of matrices, whose scales it could not keep: use "
-    "given_diagonal or kept_diagonal");
 
   Chunker chunker{};
   Rotator rotator{};

@@ -8,7 +8,6 @@
 
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/metric/factored.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
@@ -251,7 +250,6 @@ TEST_CASE("[metric] chunks of small coordinates travel as often as others")
     return *std::min_element(times.begin(), times.end());
   };
   CHECK(rarest(halves<kept_diagonal>{.chunker = {.bits = 4.2f}}, 1) >= 5);
-  CHECK(rarest(halves<kept_factors>{.chunker = {.bits = 4.2f}}, 8) >= 5);
   CHECK(rarest(halves<plain_metric>{.chunker = {.bits = 4.2f}}, 8) == 0);
 }
 
@@ -357,179 +355,6 @@ TEST_CASE("[metric] errors are in units of each coordinate")
   shot<kept_diagonal_in<bfloat16>> const in_16_bits{.metric = {.horizon = 20}};
   CHECK(error_of(in_16_bits) < 2 * lost);
   CHECK(error_of(shot<plain_metric>{}) > 0.7 * 455 * lost);
-}
-
-// Matrices of which one has more rows than a stretch, one more columns; a vector that is not compressed, and one that is.
-tensor const matrices[] = {{.name = "tall", .rows = 150, .columns = 13},
-                           {.name = "bias", .rows = 20, .offset = 1950},
-                           {.name = "wide", .rows = 3, .columns = 601, .offset = 1970},
-                           {.name = "vector", .rows = 333, .offset = 3773}};
-layout const shapes{
-  .coordinates = 4106, .tensors = matrices, .bypass_below = 100, .bypass_vectors = false};
-
-// The running means of the squares of rows, columns and tensors, from the formula, in double.
-struct squares_of_lines {
-  std::vector<double> lines;
-
-  void follow(kept_factors const& metric, std::vector<float> const& mean, unsigned step)
-  {
-    std::size_t first = 0;
-    for (tensor const& t : matrices) {
-      if (t.size() < 100) { continue; }
-      std::vector<double> sums(t.rows + t.columns + 1), lengths(sums.size());
-      for (std::size_t i = 0; i < t.size(); ++i) {
-        double const square = std::pow(mean[t.offset + i], 2.0);
-        for (std::size_t const line : {i / t.columns, t.rows + i % t.columns, t.rows + t.columns}) {
-          sums[line] += square;
-          ++lengths[line];
-        }
-      }
-      lines.resize(std::max(lines.size(), first + sums.size()));
-      double const whole = sums.back() / lengths.back();
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        double const n = std::min(step + 1 + (static_cast<double>(metric.prior) - 1) / lengths[i],
-                                  static_cast<double>(metric.horizon));
-        double& line   = lines[first + i];
-        if (step == 0) { line = whole; }
-        line += (sums[i] / lengths[i] - line) / n;
-      }
-      first += sums.size();
-    }
-  }
-};
-
-// Of a codec in two metrics: kept_factors, and scales that the caller gives.
-template <class Kept, class Given>
-void check_rows_and_columns(Kept codec, Given const& in_given)
-{
-  constexpr int world = 2;
-  constexpr kept_factors metric{.prior = 4, .horizon = 6};
-  codec.metric = metric;
-  tests::loopback_run<Kept> run{codec, shapes, world, seed, {.threads = 3}};
-  tests::loopback_run<Given> given{in_given, shapes, world, seed};
-  squares_of_lines squares;
-  for (unsigned step = 0; step < 10; ++step) {
-    // What is decoded is what it is with the scales of the formula.
-    auto const lines = metric_lines(run.plan(), run.state(0));
-    for (int rank = 0; rank < world; ++rank) {
-      auto const scales       = metric_scales(given.plan(), given.state(rank));
-      float const* const kept = lines.data();
-      std::size_t first       = 0;
-      for (tensor const& t : matrices) {
-        if (t.size() < 100) { continue; }
-        for (std::size_t i = 0; step > 0 && i < t.size(); ++i) {
-          scales[t.offset + i] =
-            kept[first + i / t.columns] *
-            (kept[first + t.rows + i % t.columns] / kept[first + t.rows + t.columns]);
-        }
-        first += t.rows + t.columns + 1;
-      }
-      CHECK(first == lines.size());
-    }
-    auto const in   = make_gradients(world, shapes.coordinates, step);
-    auto const& out = run.exchange(in);
-    CHECK(out[0] == out[1]);
-    CHECK(out[0] == given.exchange(in)[0]);
-    squares.follow(metric, out[0], step);
-    auto const others = metric_lines(run.plan(), run.state(1));
-    CHECK(std::equal(lines.begin(), lines.end(), others.begin()));
-    double worst = 0;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      worst =
-        std::max(worst, std::abs(static_cast<double>(lines[i]) / std::sqrt(squares.lines[i]) - 1));
-    }
-    // A step rounds to float once, by half a unit of 2^-23, and the first its start besides; what is done in double is far below.
-    CHECK(worst < (step + 2) * 0x1p-24);
-  }
-}
-
-TEST_CASE(
-  "[metric] rows, columns and tensors keep the roots of the mean squares of what was decoded")
-{
-  check_rows_and_columns(shot<kept_factors>{}, shot<given_diagonal>{});
-  check_rows_and_columns(in_lanes<kept_factors>{}, in_lanes<given_diagonal>{});
-  check_rows_and_columns(widths<kept_factors>{}, widths<given_diagonal>{});
-  check_rows_and_columns(halves<kept_factors>{.chunker = {.bits = 13}},
-                         halves<given_diagonal>{.chunker = {.bits = 13}});
-  check_rows_and_columns(streams<kept_factors>{}, streams<given_diagonal>{});
-}
-
-TEST_CASE("[metric] rows and columns that are not finite or zero do no harm")
-{
-  tests::loopback_run<shot<kept_factors>> run{{}, shapes, 2, seed};
-  tests::loopback_run<shot<plain_metric>> plain{{}, shapes, 2, seed};
-  auto const zeros = std::vector<std::vector<float>>(2, std::vector<float>(shapes.coordinates));
-  auto const lines = metric_lines(run.plan(), run.state(1));
-  // A first step without a gradient says nothing; the next one is as without a metric.
-  CHECK(run.exchange(zeros) == plain.exchange(zeros));
-  CHECK(std::all_of(lines.begin(), lines.end(), [](float line) { return line == 0; }));
-  auto in = make_gradients(2, shapes.coordinates, 0);
-  for (auto& gradient : in) { std::fill_n(gradient.begin(), 700, 0.0f); }
-  CHECK(run.exchange(in) == plain.exchange(in));
-  std::vector<float> const before(lines.begin(), lines.end());
-  auto poisoned   = in;
-  poisoned[0][10] = std::numeric_limits<float>::quiet_NaN();
-  auto const& bad = run.exchange(poisoned);
-  CHECK(std::isnan(bad[1][10]));
-  CHECK(std::isfinite(bad[1][2000]));
-  CHECK(std::equal(lines.begin(), lines.end(), before.begin()));
-  for (int step = 0; step < 3; ++step) {
-    for (float const value : run.exchange(in)[1]) { CHECK(std::isfinite(value)); }
-  }
-}
-
-TEST_CASE("[metric] a part of a bucket keeps what it has of rows and columns")
-{
-  // From the middle of a row of the first matrix to the middle of one of the third tensor.
-  auto const part = shapes.part(17, 2600);
-  auto const plan = shot<kept_factors>{}.plan(part, {.size = 2, .rank = 0});
-  // Rows 1 to 149, of which the first is not whole; row 0 and a part of row 1.
-  CHECK(plan.lines() == (149 + 13 + 1) + (2 + 601 + 1));
-  tests::loopback_run<shot<kept_factors>> run{{.metric = {.prior = 1}}, part, 2, seed};
-  auto const& out  = run.exchange(make_gradients(2, part.coordinates, 0));
-  auto const lines = metric_lines(run.plan(), run.state(0));
-  auto const root  = [&](std::size_t first, std::size_t last, std::size_t apart) {
-    double sum = 0, count = 0;
-    for (std::size_t i = first; i < last; i += apart, ++count) { sum += std::pow(out[0][i], 2.0); }
-    return std::sqrt(sum / count);
-  };
-  // Coordinate 0 of the part is column 4 of row 1.
-  CHECK(static_cast<double>(lines[0]) == doctest::Approx(root(0, 9, 1)).epsilon(0x1p-22));
-  CHECK(static_cast<double>(lines[149 + 4]) == doctest::Approx(root(0, 1933, 13)).epsilon(0x1p-22));
-  CHECK(static_cast<double>(lines[149 + 3]) ==
-        doctest::Approx(root(12, 1933, 13)).epsilon(0x1p-22));
-  std::size_t const wide = 1970 - 17;
-  CHECK(static_cast<double>(lines[164]) ==
-        doctest::Approx(root(wide + 601, 2583, 1)).epsilon(0x1p-22));
-  CHECK(static_cast<double>(lines[165 + 600]) ==
-        doctest::Approx(root(wide + 600, wide + 601, 601)).epsilon(0x1p-22));
-}
-
-TEST_CASE("[metric] a chunk finds the row and the column of each coordinate")
-{
-  for (std::uint64_t columns = 2; columns < 2100; columns += columns < 1050 ? 1 : 97) {
-    for (std::uint64_t const first :
-         {std::uint64_t{0}, columns - 1, 5 * columns / 3, 12345 * columns + 7}) {
-      detail::line_piece piece{};
-      piece.skip        = columns / 2;
-      piece.size        = std::uint64_t{1} << 30;
-      piece.columns     = columns;
-      piece.first_line  = 1000;
-      piece.first_share = 400;
-      auto const lines  = detail::chunk_lines::of(piece, first);
-      bool wrong        = false;
-      for (std::uint32_t i = 0; i < 1024; ++i) {
-        std::uint64_t const at     = piece.skip + first + i;
-        auto const found           = lines.find(i);
-        std::uint64_t const to_end = columns - at % columns;
-        std::uint64_t const left   = lines.left_in_row(i);
-        wrong |=
-          found.outer != 1000 + at / columns || found.inner != 400 + at % columns ||
-          std::min(left, std::uint64_t{1024} - i) != std::min(to_end, std::uint64_t{1024} - i);
-      }
-      CHECK(!wrong);
-    }
-  }
 }
 
 TEST_CASE("[metric] a scale in bfloat16 is the float, over all draws")

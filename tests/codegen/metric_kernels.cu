@@ -36,25 +36,19 @@ using given_casts = cast_codec<tersum::half, top_chunks<128>, no_feedback, given
 using factors =
   low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_diagonal>;
 
-using factors_of_lines =
-  low_rank_codec<low_rank<4>, float, low_rank_schedule::paired, error_feedback, kept_factors>;
-
 }  // namespace
 
 void compile_streams_in_metric()
 {
-  using kept     = entropy_codec<error_feedback, 512, kept_diagonal>;
-  using factored = entropy_codec<no_feedback, 512, kept_factors>;
-  using blocks   = entropy_codec<kept_in<byte_blocks>, 512, kept_diagonal>;
-  compile(
-    &detail::exchange_kernel<detail::fill_in_metric_kernel<blocks, false>, blocks, float>,
-    &detail::exchange_kernel<detail::keep_in_metric_kernel<blocks, false>, blocks, float>,
-    &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, false>, kept, float>,
-    &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, true>, kept, float>,
-    &detail::exchange_kernel<detail::keep_in_metric_kernel<kept, false>, kept, float>,
-    &detail::exchange_kernel<detail::return_in_metric_kernel<kept, false>, kept, float>,
-    &detail::exchange_kernel<detail::return_in_metric_kernel<kept, true>, kept, float>,
-    &detail::exchange_kernel<detail::fill_in_metric_kernel<factored, false>, factored, float>);
+  using kept   = entropy_codec<error_feedback, 512, kept_diagonal>;
+  using blocks = entropy_codec<kept_in<byte_blocks>, 512, kept_diagonal>;
+  compile(&detail::exchange_kernel<detail::fill_in_metric_kernel<blocks, false>, blocks, float>,
+          &detail::exchange_kernel<detail::keep_in_metric_kernel<blocks, false>, blocks, float>,
+          &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, false>, kept, float>,
+          &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, true>, kept, float>,
+          &detail::exchange_kernel<detail::keep_in_metric_kernel<kept, false>, kept, float>,
+          &detail::exchange_kernel<detail::return_in_metric_kernel<kept, false>, kept, float>,
+          &detail::exchange_kernel<detail::return_in_metric_kernel<kept, true>, kept, float>);
 }
 
 void compile_values_in_metric()
@@ -79,17 +73,12 @@ void compile_values_in_metric()
 void compile_metric()
 {
   using two_shot = codec_of<presets::metric_2>;
-  using factored = codec_of<presets::factored_4>;
   compile(&detail::chunk_kernel<detail::scaled_norms_kernel<false>, in_lanes, float>,
           &detail::chunk_kernel<detail::encode_kernel<false>, in_lanes, float>,
           &detail::chunk_kernel<detail::decode_kernel<false>, in_lanes, float>,
           &detail::chunk_kernel<detail::encode_parts_kernel<false>, two_shot, float>,
           &detail::chunk_kernel<detail::encode_parts_kernel<false>, two_shot, bfloat16>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, two_shot, float>,
-          &detail::chunk_kernel<detail::encode_parts_kernel<false>, factored, float>,
-          &detail::chunk_kernel<detail::decode_parts_kernel<false>, factored, float>,
-          &detail::exchange_kernel<detail::line_squares_kernel, factored, float>,
-          &detail::exchange_kernel<detail::line_squares_kernel, factored, bfloat16>,
           &detail::chunk_kernel<detail::keep_residual_kernel<false>, feeding_back, float>,
           &detail::exchange_kernel<detail::recompress_kernel, feeding_back, float>,
           &detail::exchange_kernel<detail::keep_owner_residual_kernel, feeding_back, float>,
@@ -105,9 +94,5 @@ void compile_metric()
           &detail::exchange_kernel<detail::multiply_all<false>, factors, float>,
           &detail::exchange_kernel<detail::rebuild_all, factors, float>,
           &detail::exchange_kernel<detail::rebuild_mean, factors, float>,
-          &detail::exchange_kernel<detail::rebuild_rest, factors, float>,
-          &detail::exchange_kernel<detail::prepare_units, factors_of_lines, float>,
-          &detail::exchange_kernel<detail::multiply_all<false>, factors_of_lines, float>,
-          &detail::exchange_kernel<detail::add_all<false>, factors_of_lines, float>,
-          &detail::exchange_kernel<detail::rebuild_all, factors_of_lines, float>);
+          &detail::exchange_kernel<detail::rebuild_rest, factors, float>);
 }

@@ -82,13 +82,8 @@ TEST_CASE_TEMPLATE("[conformance] feedback",
   check_feedback_laws<Feedback>();
 }
 
-TEST_CASE_TEMPLATE("[conformance] metrics",
-                   Metric,
-                   plain_metric,
-                   given_diagonal,
-                   kept_diagonal,
-                   kept_factors,
-                   largest_mean)
+TEST_CASE_TEMPLATE(
+  "[conformance] metrics", Metric, plain_metric, given_diagonal, kept_diagonal, largest_mean)
 {
   check_metric_laws<Metric>();
 }

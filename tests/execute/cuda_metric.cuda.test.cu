@@ -93,31 +93,6 @@ TEST_CASE("[cuda_executor] gathered codes in a metric equal the CPU executor")
                                       .non_finite_step = 1});
 }
 
-TEST_CASE("[cuda_executor] codes in scales of rows and columns equal the CPU executor")
-{
-  using in_lanes = codec<fixed_chunks<256>,
-                         partial_hadamard<256>,
-                         rms_range<tracked_correlation>,
-                         stochastic_quantizer<4>,
-                         saturating_sum<4>,
-                         error_feedback,
-                         kept_factors>;
-  // Matrices, and vectors that do not bypass.
-  std::vector<tensor> tensors;
-  std::uint64_t end = 0;
-  for (std::uint64_t const columns : {1, 7, 100, 1030}) {
-    tensors.push_back({.rows = 2100 / columns + 1, .columns = columns, .offset = end});
-    end += tensors.back().size();
-  }
-  layout const matrices{.coordinates = end, .tensors = tensors, .bypass_vectors = false};
-  compare_executors<in_lanes, bfloat16>({.codec           = {},
-                                         .gradient        = matrices,
-                                         .world           = 2,
-                                         .steps           = 3,
-                                         .misaligned      = true,
-                                         .non_finite_step = 1});
-}
-
 TEST_CASE("[cuda_executor] codes of unlike lengths in a metric equal the CPU executor's")
 {
   using streams = entropy_two_shot_codec<kept_by_ranks<>, 512, kept_diagonal>;

@@ -32,25 +32,7 @@ TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
   SUBCASE("wider_4") { compare_one<float>(presets::wider_4); }
   SUBCASE("metric_3") { compare_all<float>(presets::metric_3); }
   SUBCASE("metric_4") { compare_all<float>(presets::metric_4); }
-  SUBCASE("factored_2") { compare_one<float>(presets::factored_2); }
-  SUBCASE("factored_3") { compare_one<tersum::half>(presets::factored_3); }
-  SUBCASE("factored_4") { compare_one<float>(presets::factored_4); }
   SUBCASE("blocks_8") { compare_all<float>(presets::blocks_8); }
-}
-
-TEST_CASE("[cuda_executor] rows and columns of matrices follow as on the CPU")
-{
-  std::vector<tensor> tensors;
-  std::uint64_t end = 0;
-  for (std::uint64_t const columns : {1, 3, 12, 100, 255, 600, 1030, 1500}) {
-    tensors.push_back({.rows = 9000 / columns / 4 * 4 + 4, .columns = columns, .offset = end});
-    end += tensors.back().size();
-  }
-  layout const matrices{.coordinates = end, .tensors = tensors, .bypass_vectors = false};
-  using codec_type = std::remove_const_t<decltype(presets::factored_4)>;
-  compare_executors<codec_type, float>({.codec = {}, .gradient = matrices, .world = 2, .steps = 2});
-  compare_executors<codec_type, float>(
-    {.codec = {}, .gradient = matrices, .world = 2, .steps = 2, .misaligned = 1});
 }
 
 TEST_CASE("[cuda_executor] two shots of older codecs equal the CPU executor")

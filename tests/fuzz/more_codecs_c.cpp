@@ -22,7 +22,6 @@ TERSUM_TRY(entropy_two_shot_2, float);
 TERSUM_TRY(metric_2, float);
 TERSUM_TRY(metric_3, float);
 TERSUM_TRY(metric_4, half);
-TERSUM_TRY(factored_2, float);
 TERSUM_TRY(sharded_1, float);
 TERSUM_TRY(sharded_4, bfloat16);
 TERSUM_TRY(sharded_2_ef, float);

@@ -34,9 +34,6 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, metric_2);
   TERSUM_DESCRIBE_FULLY(golden, metric_3);
   TERSUM_DESCRIBE(golden, metric_4);
-  TERSUM_DESCRIBE(golden, factored_2);
-  TERSUM_DESCRIBE(golden, factored_3);
-  TERSUM_DESCRIBE(golden, factored_4);
   TERSUM_DESCRIBE(golden, allocated_2);
   TERSUM_DESCRIBE(golden, allocated_1);
   TERSUM_DESCRIBE(golden, allocated_3);

@@ -13,7 +13,6 @@
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/metric/factored.hpp>
 #include <tersum/presets.hpp>
 
 #include <algorithm>
@@ -168,8 +167,7 @@ TEST_CASE_TEMPLATE("[lowrank] with feedback the estimates of a constant gradient
                    Codec,
                    low_rank_codec<low_rank<2>>,
                    low_rank_codec<low_rank<2>, float, alternating>,
-                   in_units<2, kept_diagonal>,
-                   in_units<2, kept_factors>)
+                   in_units<2, kept_diagonal>)
 {
   tests::known_matrix const known(60, 50, tests::power_law(50, 0.5), 41);
   auto const tensors = one_matrix(known);
@@ -316,7 +314,7 @@ TEST_CASE(
   check_determinism<low_rank_codec<low_rank<3, gram_schmidt>, half>, bfloat16>();
   check_determinism<low_rank_codec<low_rank<6>, bfloat16, alternating, no_feedback>, float>();
   check_determinism<in_units<4, kept_diagonal>, half>();
-  check_determinism<in_units<4, kept_factors, alternating>, bfloat16>();
+  check_determinism<in_units<4, kept_diagonal, alternating>, bfloat16>();
 }
 
 TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tensors are exact",
@@ -324,8 +322,7 @@ TEST_CASE_TEMPLATE("[lowrank] all ranks end with equal bits, and bypassing tenso
                    low_rank_codec<low_rank<4>>,
                    low_rank_codec<low_rank<4>, half>,
                    low_rank_codec<low_rank<4>, bfloat16, alternating>,
-                   in_units<4, kept_diagonal, alternating>,
-                   in_units<4, kept_factors>)
+                   in_units<4, kept_diagonal, alternating>)
 {
   auto const tensors = bucket();
   tests::loopback_run run(Codec{}, layout{bucket_size, tensors}, 4, 10);
@@ -385,8 +382,7 @@ TEST_CASE_TEMPLATE(
   low_rank_codec<low_rank<4>>,
   low_rank_codec<low_rank<4>, half>,
   low_rank_codec<low_rank<4>, float, alternating>,
-  in_units<4, kept_diagonal>,
-  in_units<4, kept_factors, alternating>)
+  in_units<4, kept_diagonal>)
 {
   auto const tensors = bucket();
   std::vector<std::vector<float>> in;
@@ -505,11 +501,10 @@ void orthonormalize(tests::columns& a)
 struct scaled_reference {
   std::size_t rows;
   std::size_t columns;
-  tests::columns warm;         // what the next product starts from
-  bool of_rows;                // whether that product has the rows
-  std::vector<double> scales;  // or rows, columns and the whole
+  tests::columns warm;  // what the next product starts from
+  bool of_rows;         // whether that product has the rows
+  std::vector<double> scales;
   double floor;
-  bool factored = false;
   std::vector<std::vector<double>> residual{};
   std::vector<double> units{}, raised{};  // of the last mean
 
@@ -531,16 +526,6 @@ struct scaled_reference {
     double const largest = *std::max_element(scales.begin(), scales.end());
     raised               = scales;
     for (double& s : raised) { s = largest == 0 ? 1 : std::max(s, floor * largest); }
-    if (!factored) { return; }
-    auto const first_column     = scales.begin() + static_cast<std::ptrdiff_t>(rows);
-    double const largest_row    = *std::max_element(scales.begin(), first_column);
-    double const largest_column = *std::max_element(first_column, scales.end() - 1);
-    raised.assign(rows * columns, 1);
-    for (std::size_t i = 0; largest > 0 && i < rows * columns; ++i) {
-      double const row    = std::max(scales[i / columns], floor * largest_row);
-      double const column = std::max(scales[rows + i % columns], floor * largest_column);
-      raised[i]           = row * column / scales.back();
-    }
   }
 
   std::vector<double> exchange(std::vector<std::vector<float>> const& in, bool in_turns)
@@ -575,25 +560,6 @@ struct scaled_reference {
     return mean;
   }
 
-  // What `kept_factors` says of rows, columns and the whole.
-  void follow_lines(std::vector<double> const& mean, int step)
-  {
-    std::vector<double> squares(rows + columns + 1);
-    for (std::size_t i = 0; i < mean.size(); ++i) {
-      double const square = mean[i] * mean[i];
-      squares[i / columns] += square / static_cast<double>(columns);
-      squares[rows + i % columns] += square / static_cast<double>(rows);
-      squares.back() += square / static_cast<double>(mean.size());
-    }
-    bool const unknown = scales.back() == 0;
-    for (std::size_t line = 0; line < scales.size(); ++line) {
-      std::size_t const length = line < rows ? columns : line < rows + columns ? rows : mean.size();
-      double const n           = std::min(100.0, step + 1 + 7 / static_cast<double>(length));
-      double const kept        = unknown ? squares.back() : scales[line] * scales[line];
-      scales[line]             = std::sqrt(kept + (squares[line] - kept) / n);
-    }
-  }
-
   // What `kept_diagonal` says of the scales after a mean.
   void follow(int step)
   {
@@ -623,31 +589,21 @@ template <class Codec>
 void compare_to_formula(Codec codec)
 {
   constexpr bool in_turns = Codec::schedule == alternating;
-  constexpr bool factored = factors_metric<Codec>;
-  constexpr bool kept     = keeps_metric<Codec> || factored;
+  constexpr bool kept     = keeps_metric<Codec>;
   codec.metric.floor      = 0x1p-5f;
   std::size_t const size  = 70 * 90;
   std::vector<tensor> const tensors{{.rows = 70, .columns = 90}};
   tests::loopback_run run(codec, layout{size, tensors}, 2, 81);
   // Kept scales follow from nothing or, in turns, from what an optimizer had, some of which lies below the floor.
-  constexpr bool written = !kept || (in_turns && !factored);
-  auto const scales      = written    ? make_scales(size)
-                           : factored ? std::vector<float>(70 + 90 + 1)
-                                      : std::vector<float>(size);
-  scaled_reference want{.rows     = 70,
-                        .columns  = 90,
-                        .warm     = {},
-                        .of_rows  = false,
-                        .scales   = {scales.begin(), scales.end()},
-                        .floor    = static_cast<double>(codec.metric.floor),
-                        .factored = factored};
-  auto const scales_of = [&](int rank) {
-    if constexpr (factored) {
-      return metric_lines(run.plan(), run.state(rank));
-    } else {
-      return metric_scales(run.plan(), run.state(rank));
-    }
-  };
+  constexpr bool written = !kept || in_turns;
+  auto const scales      = written ? make_scales(size) : std::vector<float>(size);
+  scaled_reference want{.rows    = 70,
+                        .columns = 90,
+                        .warm    = {},
+                        .of_rows = false,
+                        .scales  = {scales.begin(), scales.end()},
+                        .floor   = static_cast<double>(codec.metric.floor)};
+  auto const scales_of = [&](int rank) { return metric_scales(run.plan(), run.state(rank)); };
   auto const* const warm =
     reinterpret_cast<float const*>(run.state().data() + run.plan().warm_offset());
   auto const& matrix =
@@ -666,18 +622,10 @@ void compare_to_formula(Codec codec)
       70, 90, tests::power_law(70, 1.0), 82 + static_cast<unsigned>(step));
     std::vector<std::vector<float>> in{known.dense(0.05, 1), known.dense(0.05, 2)};
     for (auto& of_rank : in) {
-      for (std::size_t i = 0; i < size; ++i) {
-        // Or the sizes of rows, some of which lie below the floor.
-        of_rank[i] *=
-          factored ? std::ldexp(1e-3f, -static_cast<int>(i / 90 % 8)) : sizes[i] + 1e-5f;
-      }
+      for (std::size_t i = 0; i < size; ++i) { of_rank[i] *= sizes[i] + 1e-5f; }
     }
     auto const mean = want.exchange(in, in_turns);
-    if (factored) {
-      want.follow_lines(mean, step);
-    } else if (kept) {
-      want.follow(step);
-    }
+    if (kept) { want.follow(step); }
     auto const& out = run.exchange(in);
     double lost = 0, all = 0, scale_error = 0;
     for (std::size_t i = 0; i < size; ++i) {
@@ -717,14 +665,6 @@ TEST_CASE("[lowrank] factors in a metric are what the formula says in double")
   {
     compare_to_formula(in_units<3, kept_diagonal, alternating>{.low_rank = {.least_saving = 0}});
   }
-  SUBCASE("rows and columns")
-  {
-    compare_to_formula(in_units<3, kept_factors>{.low_rank = {.least_saving = 0}});
-  }
-  SUBCASE("rows and columns, in turns")
-  {
-    compare_to_formula(in_units<3, kept_factors, alternating>{.low_rank = {.least_saving = 0}});
-  }
 }
 
 TEST_CASE_TEMPLATE("[lowrank] scales that are all one power of two, or zeros, change no bit",
@@ -752,17 +692,5 @@ TEST_CASE_TEMPLATE("[lowrank] scales that are all one power of two, or zeros, ch
       CHECK(run.exchange(in) == means);
       CHECK(std::ranges::equal(run.residual(2), want.residual(2)));
     }
-    // The same of rows and columns, until they follow the first mean.
-    using factored = in_units<4, kept_factors, Schedule::value>;
-    tests::loopback_run plain_once(plain{}, layout{bucket_size, tensors}, 3, 14);
-    tests::loopback_run once(factored{}, layout{bucket_size, tensors}, 3, 14);
-    for (int rank = 0; rank < 3; ++rank) {
-      std::ranges::fill(metric_lines(once.plan(), once.state(rank)), scale);
-    }
-    std::vector<std::vector<float>> in;
-    for (int k = 0; k < 3; ++k) {
-      in.push_back(tests::make_gradient<float>(bucket_size, k, 0, false));
-    }
-    CHECK(once.exchange(in) == plain_once.exchange(in));
   }
 }

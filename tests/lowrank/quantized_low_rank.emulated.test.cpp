@@ -10,7 +10,6 @@
 
 #include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
-#include <tersum/metric/factored.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/rms_range.hpp>
@@ -81,12 +80,6 @@ TEST_CASE("[kernels] codes of low-rank factors equal the CPU executor")
   SUBCASE("in turns, of bfloat16")
   {
     compare<quantized_low_rank_codec<turns, codes<sent_values>>, bfloat16>();
-  }
-  SUBCASE("what was sent is, in a metric of rows and columns")
-  {
-    using in_units =
-      low_rank_codec<low_rank<3>, float, low_rank_schedule::paired, error_feedback, kept_factors>;
-    compare<quantized_low_rank_codec<in_units, codes<sent_values>>>();
   }
   SUBCASE("what was sent is, in a metric")
   {

@@ -13,7 +13,6 @@
 #include <tersum/detail/sections.hpp>
 #include <tersum/detail/width_costs.hpp>
 #include <tersum/layout.hpp>
-#include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
@@ -45,14 +44,6 @@ class chunk_counts : public plan_counts<Codec> {
     if constexpr (in_metric<Codec>) {
       bool const in_16_bits = sizeof(metric_scale<Codec>) == 2;
       this->fingerprint_    = mix(this->fingerprint_, in_16_bits ? 3 : 2);
-    }
-    if constexpr (factors_metric<Codec>) {
-      for_each_piece([this](line_piece const& piece) {
-        lines_ += piece.lines();
-        line_sums_ += piece.sums();
-        shares_ += piece.shares();
-        this->fingerprint_ = mix(this->fingerprint_, mix(piece.skip, piece.columns));
-      });
     }
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
     if constexpr (sizeof(residual_element<Codec>) == 2) {
@@ -259,47 +250,7 @@ class chunk_counts : public plan_counts<Codec> {
     return words;
   }
 
-  //! @name Under a factored metric
-  //! @{
-  //! Rows, columns and tensors, each of which has a root mean square.
-  [[nodiscard]] constexpr std::uint64_t lines() const noexcept { return lines_; }
-  //! Sums of squares of their stretches.
-  [[nodiscard]] constexpr std::uint64_t line_sums() const noexcept { return line_sums_; }
-  //! Columns, of each tensor in whole fours.
-  [[nodiscard]] constexpr std::uint64_t shares() const noexcept { return shares_; }
-  //! Calls visit(line_piece) for each tensor that does not bypass.
-  template <class Visit>
-  constexpr void for_each_piece(Visit visit) const
-  {
-    if (all_bypass_) { return; }
-    line_piece next{};
-    auto const visit_piece = [&](tensor const& t, std::uint64_t begin, std::uint64_t end) {
-      next.offset  = begin - this->layout_.first;
-      next.skip    = (begin - t.offset) % t.columns;
-      next.size    = end - begin;
-      next.columns = t.columns;
-      next.derive();
-      visit(next);
-      next.first_line += next.lines();
-      next.first_sum += next.sums();
-      next.first_share += next.shares();
-      next.first_chunk += line_piece::divide_up(next.size, Codec::chunk_size);
-    };
-    std::uint64_t const first = this->layout_.first;
-    std::uint64_t const last  = first + this->layout_.coordinates;
-    if (this->layout_.tensors.empty() && first < last) {
-      visit_piece({.rows = last - first, .offset = first}, first, last);
-    }
-    for (tensor const& t : this->layout_.tensors) {
-      std::uint64_t const begin = maximum(t.offset, first);
-      std::uint64_t const end   = minimum(t.offset + t.size(), last);
-      if (begin < end && !this->layout_.bypasses(t)) { visit_piece(t, begin, end); }
-    }
-  }
-  //! @}
-
-  //! Elements of the state's section of scales: one for each coordinate or, under a factored metric, line, rounded up so that what
-  //! follows is aligned.
+  //! Elements of the state's section of scales: one for each coordinate, rounded up so that what follows is aligned.
   [[nodiscard]] constexpr std::uint64_t scales() const noexcept
   {
     return section_of_scales().bytes / scale_bytes();
@@ -314,9 +265,8 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr section_entry section_of_scales() const noexcept
   {
     if constexpr (in_metric<Codec>) {
-      using scale              = metric_scale<Codec>;
-      std::uint64_t const kept = factors_metric<Codec> ? lines_ : this->coordinates();
-      return holds<scale>(section::scales, round_up(kept, 16 / scale_bytes()));
+      return holds<metric_scale<Codec>>(section::scales,
+                                        round_up(this->coordinates(), 16 / scale_bytes()));
     }
     return holds<float>(section::scales, 0);
   }
@@ -429,9 +379,6 @@ class chunk_counts : public plan_counts<Codec> {
   std::uint32_t mean_capacity_ = 0;
   bool weighted_               = false;  // tensors have weights other than 1
   bool all_bypass_             = false;  // because the budget pays for no chunk
-  std::uint64_t lines_         = 0;
-  std::uint64_t line_sums_     = 0;
-  std::uint64_t shares_        = 0;
 };
 
 }  // namespace tersum::inline v0::detail

@@ -25,15 +25,6 @@ template <class T> concept has_energy         = requires(T const r) {
 
 template <class T> concept has_by_agreement   = requires(T const c) { { c.by_agreement } -> std::convertible_to<bool>; };  //!< Optional: whether a chunk also counts for how much the ranks agreed on it.
 
-//! @name Atoms of a factored metric
-//! @{
-template <class T> concept has_factored   = requires { requires T::factored; };  //!< Optional, true: the state keeps root mean squares of rows, columns and tensors, which the next two are for.
-template <class T> concept has_follow     = requires(T const m, double d, float v, std::uint64_t n) {
-  { m.follow(d, v, n, n) } -> std::same_as<float>; };              //!< follow(mean of the squares of a line's decoded coordinates, its root mean square, its coordinates, exchanges before this one): the next root.
-template <class T> concept has_share      = requires(T const m, float v) {
-  { m.share(detail::any_group{}, v, v) } -> std::same_as<float>; };  //!< share(arithmetic, roots of column and tensor): times the root of its row that is the scale of a coordinate.
-//! @}
-
 //! @name Ranges that follow the last exchange
 //! @{
 template <class T> concept has_next_range  = requires(T const r, sum_report const& last, float v) {
@@ -176,10 +167,6 @@ template <class Chunker, class Feedback, class Metric>
   using scale = typename scale_of<Metric>::type;
   static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
                 "tersum: stored_scale of a metric must be float or bfloat16");
-  static_assert(!has_factored<Metric> || (has_follow<Metric> && has_share<Metric>),
-                "tersum: a factored metric has follow and share");
-  static_assert(!has_factored<Metric> || std::is_same_v<scale, float>,
-                "tersum: a factored metric keeps its rows and columns in float");
   static_assert(!Metric::scaled || !has_one_step<Feedback>,
                 "tersum: sent_values is for codecs of factors, which take plain_metric");
   return true;
@@ -192,8 +179,6 @@ template <class Metric>
   static_assert(std::is_same_v<typename scale_of<Metric>::type, float>,
                 "tersum: a low_rank_codec keeps its scales in float: kept_diagonal_in is for "
                 "codecs of chunks");
-  static_assert(!has_factored<Metric> || (has_follow<Metric> && has_share<Metric>),
-                "tersum: a factored metric has follow and share");
   return true;
 }
 
@@ -207,14 +192,5 @@ inline constexpr bool delays = requires
 {
   requires Codec::is_delayed;
 };
-
-//! Scales are products of one of a row and one of a column, which follow the means that were decoded.
-template <class Codec>
-inline constexpr bool factors_metric = []() {
-  if constexpr (requires { typename Codec::metric_type; }) {
-    return has_factored<typename Codec::metric_type>;
-  }
-  return false;
-}();
 
 }  // namespace tersum::inline v0

@@ -33,10 +33,7 @@ enum class section {
   bypass,      //!< The coordinates that bypass the codec, in the order of the gradient.
   sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels.
-  chunk_lines,     //!< Under a factored metric: a `chunk_lines` per chunk.
   largest_scales,  //!< Of factors in a metric: the bits of the largest scale of each matrix.
-  shares,  //!< Under a factored metric: columns in units of their tensor, in float32; of low rank units of rows and columns.
-  line_sums,  //!< Under a factored metric: sums of squares, in float64.
   shard,      //!< Two levels: the mean of this rank's shard, in float32.
   stream_values,  //!< Codes of unlike lengths: chunks of values in float32, of gradients and then of sums.
   stream_bits,      //!< A word for each chunk of each part.
@@ -47,8 +44,8 @@ enum class section {
   shards,   //!< Codecs of shards: a `shard_record` per rank.
   table,    //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
   kept_steps,  //!< Under delayed ranges: a `chunk_step` per chunk, from which those of the next exchange follow.
-  scales,  //!< In a metric: a float32 or bfloat16 per coordinate; in a factored one a float32 per row, column and tensor.
-  gain,    //!< Feedback whose weight depends on the step: four times the same float.
+  scales,     //!< In a metric: a float32 or bfloat16 per coordinate.
+  gain,       //!< Feedback whose weight depends on the step: four times the same float.
   agreement,  //!< Two shots whose chunks count for how much the ranks agreed on them: a float32 per chunk, by how much more it counts.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.

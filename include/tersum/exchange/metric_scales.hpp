@@ -24,26 +24,12 @@ namespace tersum::inline v0 {
 //! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
 //! @return plan.coordinates() floats of the executor's memory, or bfloat16s where the metric keeps these.
 template <class Codec>
-requires(in_metric<Codec> && !factors_metric<Codec>)
-  [[nodiscard]] std::span<metric_scale<Codec>> metric_scales(plan<Codec> const& plan,
-                                                             std::span<std::byte> state) noexcept
+requires in_metric<Codec>
+[[nodiscard]] std::span<metric_scale<Codec>> metric_scales(plan<Codec> const& plan,
+                                                           std::span<std::byte> state) noexcept
 {
   return {reinterpret_cast<metric_scale<Codec>*>(state.data() + plan.scales_offset()),
           plan.coordinates()};
-}
-
-//! @brief What a state keeps under `kept_factors`: of each tensor that does not bypass a root mean square of every row, then of every
-//! column, then of the whole; zeros until the first exchange. Under low-rank codecs only matrices that travel as factors have some. Costs
-//! nothing.
-//! @param plan   Of this rank.
-//! @param state  plan.state_bytes() bytes of the executor's memory, aligned to 16.
-//! @return plan.lines() floats of the executor's memory.
-template <class Codec>
-requires(factors_metric<Codec>)
-  [[nodiscard]] std::span<float> metric_lines(plan<Codec> const& plan,
-                                              std::span<std::byte> state) noexcept
-{
-  return {reinterpret_cast<float*>(state.data() + plan.scales_offset()), plan.lines()};
 }
 
 }  // namespace tersum::inline v0

@@ -43,7 +43,7 @@ namespace tersum::inline v0 {
 //!                   `quantized_low_rank_codec`.
 //! @tparam Schedule  `paired` or `alternating`.
 //! @tparam Feedback  `error_feedback` or `no_feedback`.
-//! @tparam Metric    `plain_metric`, `given_diagonal`, `kept_diagonal` or `kept_factors`. Factors are those of the gradient and its residual in
+//! @tparam Metric    `plain_metric`, `given_diagonal` or `kept_diagonal`. Factors are those of the gradient and its residual in
 //!                   units of the scales, and the mean is their product times the scales.
 template <class LowRank,
           gradient_element Wire      = float,
@@ -85,7 +85,6 @@ struct low_rank_codec {
                 rounds::reduce_payload,
                 stage::return_bypass,
                 stage::decode,
-                stages_if<has_factored<Metric>, stage::follow>,
                 stage::finish>;
 
   LowRank low_rank{};

@@ -18,7 +18,6 @@
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_energies.hpp>
-#include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/types.hpp>
 
@@ -26,77 +25,6 @@
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
-
-//! @brief Where the scales of this thread's chunk come from under a factored metric.
-template <class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY chunk_lines load_chunk_lines(Context const& ctx,
-                                                       exchange_args<Codec, Element> const& args,
-                                                       own_chunk<Codec> const& mine)
-{
-  word4 low{};
-  word4 high{};
-  if (mine.active) {
-    low  = ctx.load(args.metric.chunks + 2 * mine.chunk);
-    high = ctx.load(args.metric.chunks + 2 * mine.chunk + 1);
-  }
-  return chunk_lines::of(low, high);
-}
-
-//! @brief The scales of this thread's coordinates of rows and columns, loaded arrangement, zeros where there are none. All threads of
-//! the warp call it.
-//!
-//! Sixteen bytes at a time where four neighbours lie in a row; a warp of which any chunk has others loads an element at a time.
-template <bool Edge, bool InRows, class Codec, class Element, class Context>
-TERSUM_BODY void make_scales(Context const& ctx,
-                             exchange_args<Codec, Element> const& args,
-                             own_chunk<Codec> const& mine,
-                             float (&scales)[32])
-{
-  chunk_lines const own    = load_chunk_lines(ctx, args, mine);
-  float const* const outer = own.is_vector() ? args.metric.shares : args.metric.lines;
-  float const* const inner = own.is_vector() ? args.metric.lines : args.metric.shares;
-  auto const make          = [&](unsigned i) {
-    auto const at = own.find(i);
-    return usable_product(
-      Context::multiply(ctx.load(outer + at.outer), ctx.load(inner + at.inner)));
-  };
-  [[maybe_unused]] auto const make_neighbours = [&] {
-    edge_rows<Codec> const rows{mine};
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      auto const first = static_cast<unsigned>(r * (Codec::chunk_size / 4));
-      rows.load(ctx, r, scales + 8 * r, [&](unsigned at) { return make(at + first); });
-    }
-  };
-  if constexpr (Edge && !InRows) {
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; ++i) {
-      scales[i] = 0.0f;
-      if (exists(mine, i / 8, i % 8)) {
-        scales[i] = make(static_cast<unsigned>(mine.coordinate(i)));
-      }
-    }
-  } else if constexpr (Edge) {
-    make_neighbours();
-  } else if (ctx.warp_max(mine.active && !own.in_fours() ? 1u : 0u) != 0) {
-    make_neighbours();
-  } else {
-    TERSUM_UNROLL
-    for (int i = 0; i < 32; i += 4) {
-      float four[4]       = {};
-      float outer_of_four = 0.0f;
-      if (mine.active) {
-        auto const at = own.find(static_cast<unsigned>(mine.coordinate(i)));
-        outer_of_four = ctx.load(outer + at.outer);
-        load_four(ctx, inner + at.inner, four);
-      }
-      TERSUM_UNROLL
-      for (int j = 0; j < 4; ++j) {
-        scales[i + j] = usable_product(Context::multiply(outer_of_four, four[j]));
-      }
-    }
-  }
-}
 
 //! @brief The scales of this thread's coordinates as they are kept, loaded arrangement, zeros where there are none; returns the
 //! largest magnitude of the chunk's scales. All threads of the warp call it.
@@ -108,23 +36,20 @@ template <bool Edge, bool InRows = Edge, class Codec, class Element, class Conte
                                             own_chunk<Codec> const& mine,
                                             float (&scales)[32])
 {
-  std::uint32_t largest = 0;
-  if constexpr (factors_metric<Codec>) {
-    make_scales<Edge, InRows>(ctx, args, mine, scales);
-  } else {
-    auto const* const from        = args.metric.scales + mine.offset;
-    [[maybe_unused]] bool at_once = moves_in_eights<Codec::chunk_size>(from, mine.length);
-    TERSUM_UNROLL
-    for (int r = 0; r < 4; ++r) {
-      if constexpr (InRows == Edge) {
-        load_eights<Edge>(ctx, mine, from, r, scales + 8 * r);
-      } else if (at_once) {
-        load_quarter<false>(ctx, mine, mine.active, from, r, scales + 8 * r);
-      } else {
-        load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
-      }
+  std::uint32_t largest         = 0;
+  auto const* const from        = args.metric.scales + mine.offset;
+  [[maybe_unused]] bool at_once = moves_in_eights<Codec::chunk_size>(from, mine.length);
+  TERSUM_UNROLL
+  for (int r = 0; r < 4; ++r) {
+    if constexpr (InRows == Edge) {
+      load_eights<Edge>(ctx, mine, from, r, scales + 8 * r);
+    } else if (at_once) {
+      load_quarter<false>(ctx, mine, mine.active, from, r, scales + 8 * r);
+    } else {
+      load_quarter<true>(ctx, mine, mine.active, from, r, scales + 8 * r);
     }
   }
+
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) {
     largest = maximum(largest, Context::bits(scales[i]) & 0x7fffffffu);

@@ -65,7 +65,7 @@ template <class Codec, class Element>
                                             std::uint64_t offset)
 {
   bool const aligned = reinterpret_cast<std::uintptr_t>(args.gradient + offset) % 16 == 0;
-  if constexpr (in_metric<Codec> && !factors_metric<Codec>) {
+  if constexpr (in_metric<Codec>) {
     if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
   }
   return aligned && (!feeds_back<Codec> || publishing<Codec> || keeps_blocks<Codec> ||

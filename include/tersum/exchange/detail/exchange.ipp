@@ -66,12 +66,7 @@ template <class Codec, class Element>
   if constexpr (delays<Codec>) {
     args.steps = place_in<chunk_step>(state, plan.kept_steps_offset());
   }
-  if constexpr (factors_metric<Codec>) {
-    args.metric.lines  = place_in<float>(state, plan.scales_offset());
-    args.metric.sums   = place_in<double>(workspace, plan.line_sums_offset());
-    args.metric.shares = place_in<float>(workspace, plan.shares_offset());
-    args.metric.chunks = place_in<word4>(workspace, plan.chunk_lines_offset());
-  } else if constexpr (in_metric<Codec>) {
+  if constexpr (in_metric<Codec>) {
     args.metric.scales = place_in<metric_scale<Codec>>(state, plan.scales_offset());
   }
   if constexpr (weighs_kept<Codec>) {

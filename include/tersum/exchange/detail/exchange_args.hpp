@@ -86,21 +86,11 @@ struct metric_args {
   Scale* scales;  // plan.coordinates() values
 };
 
-//! @brief The same of a factored metric.
-struct factored_args {
-  float* lines;   // plan.lines() values
-  double* sums;   // plan.line_sums() values
-  float* shares;  // plan.shares() values
-  word4* chunks;  // two a chunk, which are its `chunk_lines`
-};
-
 //! The same of a codec; nothing without a metric.
 template <class Codec>
 [[nodiscard]] constexpr auto metric_args_of()
 {
-  if constexpr (factors_metric<Codec>) {
-    return factored_args{};
-  } else if constexpr (in_metric<Codec>) {
+  if constexpr (in_metric<Codec>) {
     return metric_args<metric_scale<Codec>>{};
   } else {
     return nothing{};

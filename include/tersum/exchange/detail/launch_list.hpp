@@ -170,9 +170,7 @@ class launch_list {
   template <class Kernel, class InRows>
   void owned_in_metric()
   {
-    if constexpr (factors_metric<Codec>) {
-      return owned(InRows{});  // scales are made for neighbours at once
-    } else if constexpr (in_metric<Codec>) {
+    if constexpr (in_metric<Codec>) {
       bool aligned = true;
       plan_.for_each_record([&](tensor_record const& record) {
         auto const* const scales = args_.metric.scales + record.offset;

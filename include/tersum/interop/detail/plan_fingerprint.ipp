@@ -167,13 +167,6 @@ void add_metric(fingerprint_hash& hash, Metric const& metric)
     hash.add(metric.least(host_group{}, 3.0f));
     hash.add(has_update<Metric>);
     if constexpr (sizeof(typename scale_of<Metric>::type) == 2) { hash.add(true); }
-    if constexpr (has_factored<Metric>) {
-      hash.add(true);
-      for (std::uint64_t const steps : {0u, 20u, 1000u}) {
-        hash.add(metric.follow(9.0, 7.0f, 2, steps));
-      }
-      hash.add(host_group::multiply(3.0f, metric.share(host_group{}, 7.0f, 5.0f)));
-    }
     if constexpr (has_update<Metric>) {
       for (float const steps : {0.0f, 1e6f}) {
         hash.add(metric.update(host_group{}, 3.0f, 7.0f, steps));

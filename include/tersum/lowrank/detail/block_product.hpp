@@ -27,15 +27,13 @@ inline constexpr int product_stride =
 }
 
 //! @brief Copies 64 values of each column of a factor to shared memory; values that do not exist become zeros.
-//! @tparam InUnits  Each is multiplied by the number of its place in a column, in `units`.
-template <int Columns, bool InUnits = false, class Context>
+template <int Columns, class Context>
 TERSUM_BODY void load_factor(Context const& ctx,
                              float const* from,
                              std::uint64_t length,
                              int rank,
                              std::uint64_t begin,
-                             float* to,
-                             [[maybe_unused]] float const* units = nullptr)
+                             float* to)
 {
   for (int i = static_cast<int>(ctx.thread_rank()); i < Columns * 8; i += product_threads) {
     int const k             = i / 8;
@@ -43,12 +41,6 @@ TERSUM_BODY void load_factor(Context const& ctx,
     int const count         = k < rank ? count_of_eight(length, row) : 0;
     float v[8];
     load_some(ctx, from + static_cast<unsigned>(k) * length + row, count, v);
-    if constexpr (InUnits) {
-      float unit[8];
-      load_some(ctx, units + row, count, unit);
-      TERSUM_UNROLL
-      for (int j = 0; j < 8; ++j) { v[j] = Context::multiply(v[j], unit[j]); }
-    }
     store_eight(ctx, to + k * product_stride + i % 8 * 8, v);
   }
 }
@@ -97,16 +89,6 @@ struct product_shape {
   bool of_rows;
 };
 
-//! @brief By what a product multiplies factors when it reads them, and its own elements before they are rounded.
-struct product_units {
-  static constexpr bool scaled = true;
-  float const* terms;  //!< By the place in a column of the factor.
-  float const* sums;   //!< By that in a column of the product.
-};
-struct no_units {
-  static constexpr bool scaled = false;
-};
-
 //! @brief The products of one block: 64 rows or columns of a matrix with all columns of a factor.
 //!
 //! A tile of 64 x 64 elements of the matrix lies in shared memory, in the order of the gradient, and beside it the rows of
@@ -114,9 +96,8 @@ struct no_units {
 //! one tile is multiplied, the next is loaded.
 //! @tparam Rank  No factor has more columns.
 //! @tparam Load  load(ctx, at, count, v): up to eight neighbours of the matrix from element `at`, zeros beyond `count`.
-//! @tparam Units  `product_units` or `no_units`.
-template <int Rank, class Load, class Context, class Units = no_units>
-class block_product : Units {
+template <int Rank, class Load, class Context>
+class block_product {
  public:
   static constexpr int each    = (Rank + 7) / 8;  //!< Columns of the factor that a thread has.
   static constexpr int columns = 8 * each;
@@ -127,9 +108,8 @@ class block_product : Units {
   TERSUM_BODY block_product(Context const& ctx,
                             Load const& load,
                             product_shape const& shape,
-                            std::uint64_t begin,
-                            Units const& units = {})
-    : Units(units), ctx_(ctx), load_(load), offset_(shape.offset), matrix_rows_(shape.rows),
+                            std::uint64_t begin)
+    : ctx_(ctx), load_(load), offset_(shape.offset), matrix_rows_(shape.rows),
       matrix_columns_(shape.columns), length_(shape.length), rank_(shape.rank),
       rows_(shape.of_rows), begin_(begin), tile_(static_cast<float*>(ctx.shared())),
       factor_(tile_ + 64 * product_stride)
@@ -174,11 +154,11 @@ class block_product : Units {
         bool const carried = tile > of_each;
         bool const sends   = last && to != nullptr;
         if constexpr (sizeof(Wire) == 4) {
-          end_slice(sums, carried, sends ? to : sums, largest, sends);
+          end_slice(sums, carried, sends ? to : sums, largest);
         } else if (sends) {
-          end_slice(sums, carried, to, largest, true);
+          end_slice(sums, carried, to, largest);
         } else {
-          end_slice(sums, carried, sums, largest, false);
+          end_slice(sums, carried, sums, largest);
         }
         if (last) { return; }
       }
@@ -188,12 +168,7 @@ class block_product : Units {
         store_eight(ctx_, tile_ + (group() + 16 * i) * product_stride + place(), next[i]);
       }
       std::uint64_t const terms = rows_ ? matrix_columns_ : matrix_rows_;
-      if constexpr (Units::scaled) {
-        load_factor<columns, true>(
-          ctx_, from, terms, static_cast<int>(rank_), at, factor_, Units::terms);
-      } else {
-        load_factor<columns>(ctx_, from, terms, static_cast<int>(rank_), at, factor_);
-      }
+      load_factor<columns>(ctx_, from, terms, static_cast<int>(rank_), at, factor_);
       ctx_.sync_block();
     }
   }
@@ -273,8 +248,7 @@ class block_product : Units {
   // factor in between, so that neighbours are written by neighbours. A sum that is not finite never becomes so again:
   // infinity can stand for it between slices too.
   template <class Wire>
-  TERSUM_BODY void end_slice(
-    float const* earlier, bool carried, Wire* to, float largest, [[maybe_unused]] bool sends)
+  TERSUM_BODY void end_slice(float const* earlier, bool carried, Wire* to, float largest)
   {
     ctx_.sync_block();
     TERSUM_UNROLL
@@ -289,8 +263,6 @@ class block_product : Units {
     auto const thread       = static_cast<unsigned>(ctx_.thread_rank());
     std::uint64_t const row = begin_ + thread % 64;
     if (row >= length_) { return; }
-    [[maybe_unused]] float unit = 1.0f;
-    if constexpr (Units::scaled) { unit = ctx_.load(Units::sums + row); }
     // Loads of some columns at a time are in flight together.
     constexpr unsigned at_once = each == 1 ? 4 : 8;
     for (unsigned first = thread / 64; first < rank_; first += 2 * at_once) {
@@ -305,8 +277,8 @@ class block_product : Units {
       for (unsigned j = 0; j < at_once; ++j) {
         unsigned const column = first + 2 * j;
         if (column >= rank_) { continue; }
-        float sum = Context::add(v[j], ctx_.load(factor_ + column * product_stride + thread % 64));
-        if constexpr (Units::scaled) { sum = sends ? Context::multiply(sum, unit) : sum; }
+        float const sum =
+          Context::add(v[j], ctx_.load(factor_ + column * product_stride + thread % 64));
         ctx_.store(to + column * length_ + row, rounded_product<Wire, Context>(sum, largest));
       }
     }

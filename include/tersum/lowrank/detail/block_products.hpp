@@ -50,13 +50,7 @@ TERSUM_BODY void multiply_matrices(Context const& ctx,
     sums              = args.partials + m.first_partial[turn] + slice * (m.rank * shape.length);
     to                = nullptr;
   }
-  if constexpr (factors_metric<Codec>) {
-    product_units const units{units_of(args.metric.inverses, m, 1 - turn),
-                              units_of(args.metric.inverses, m, turn)};
-    block_product<Codec::rank, decltype(load), Context, product_units>{
-      ctx, load, shape, block * 64, units}
-      .run(slices, begin, end, by, sums, to, args.largest);
-  } else if constexpr (in_metric<Codec>) {
+  if constexpr (in_metric<Codec>) {
     float const least     = least_scale_of(ctx, args, m);
     auto const load_units = [&](Context const& on, std::uint64_t at, int count, float(&v)[8]) {
       load(on, at, count, v);
@@ -94,10 +88,7 @@ TERSUM_BODY void add_matrices(Context const& ctx,
                          args.partials + m.first_partial[turn] + at,
                          m.rank * length,
                          static_cast<unsigned>(m.slices(turn).count()));
-  if constexpr (factors_metric<Codec>) {
-    sum = Context::multiply(sum, ctx.load(units_of(args.metric.inverses, m, turn) + row));
-  }
-  using wire = typename Codec::wire_element;
+  using wire             = typename Codec::wire_element;
   ctx.store(args.wire[turn] + m.slot[turn] + at, rounded_product<wire, Context>(sum, args.largest));
 }
 

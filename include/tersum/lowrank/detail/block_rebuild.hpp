@@ -50,24 +50,9 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
   int const group           = static_cast<int>(ctx.thread_rank()) / 8;
   std::uint64_t const one_tile = ctx.block_rank() % rebuild_splits * 64;
 
-  // Rows and columns of a metric are those of factors.
-  [[maybe_unused]] float const* of_columns = nullptr;
-  if constexpr (factors_metric<Codec>) {
-    int const turn_of_rows = sends_rows ? turn : 1 - turn;
-    of_columns             = units_of(args.metric.units, m, 1 - turn_of_rows);
-    load_factor<columns, true>(ctx,
-                               sends_rows ? sent : other,
-                               m.rows,
-                               rank,
-                               begin,
-                               left,
-                               units_of(args.metric.units, m, turn_of_rows));
-  } else {
-    load_factor<columns>(ctx, sends_rows ? sent : other, m.rows, rank, begin, left);
-  }
+  load_factor<columns>(ctx, sends_rows ? sent : other, m.rows, rank, begin, left);
   for (std::uint64_t at = one_tile; at < m.columns; at += 64 * rebuild_splits) {
-    load_factor<columns, factors_metric<Codec>>(
-      ctx, sends_rows ? other : sent, m.columns, rank, at, right, of_columns);
+    load_factor<columns>(ctx, sends_rows ? other : sent, m.columns, rank, at, right);
     ctx.sync_block();
     std::uint64_t const column = at + static_cast<unsigned>(place);
     float sum[4][8]            = {};
@@ -94,7 +79,7 @@ TERSUM_BODY void rebuild_matrices(Context const& ctx, exchange_args<Codec, Eleme
         sum[i][j] = poisoned ? Context::from_bits(0x7fc00000u) : Context::add(sum[i][j], 0.0f);
       }
     }
-    if constexpr (in_diagonal_metric<Codec>) {
+    if constexpr (in_metric<Codec>) {
       // Here, so that no register holds it from tile to tile.
       auto const scales = load_scales_of<What != rebuilds::rest>(ctx, args, m, turn);
       TERSUM_UNROLL

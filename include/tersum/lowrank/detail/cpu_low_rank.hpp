@@ -10,7 +10,6 @@
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/lowrank/detail/block_units.hpp>
 #include <tersum/lowrank/detail/cpu_factor.hpp>
 #include <tersum/lowrank/detail/cpu_low_rank_kernels.hpp>
 #include <tersum/lowrank/detail/cpu_products.hpp>
@@ -48,9 +47,8 @@ class cpu_stages<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, Elem
   //! Fills header, records and warm start, clears the residual.
   void initialize(plan<codec_type> const& plan, std::uint64_t seed) const;
 
-  //! In a diagonal metric: the largest scale of each matrix. In a factored one: the units of rows and columns.
+  //! In a diagonal metric: the largest scale of each matrix.
   void find_largest_scales() const;
-  void make_units(plan<codec_type> const& plan) const;
 
   //! Paired: gradient to P.
   void measure() const { multiply(0, args_.warm); }
@@ -154,11 +152,7 @@ template <class Codec, class Element>
 requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::prepare_metric, cpu_work<Codec, Element> const& work)
 {
-  if constexpr (factors_metric<Codec>) {
-    work.stages().make_units(work.plan);
-  } else {
-    work.stages().find_largest_scales();
-  }
+  work.stages().find_largest_scales();
   return {};
 }
 

@@ -69,33 +69,9 @@ void TERSUM_LOW_RANK_STAGES::find_largest_scales() const
 }
 
 TERSUM_LOW_RANK_TEMPLATE
-void TERSUM_LOW_RANK_STAGES::make_units(plan<codec_type> const& plan) const
-{
-  plan.for_each_piece([&](line_piece const& piece) {
-    matrix_record const& m     = args_.matrices[piece.first_chunk];
-    float const* const rows    = args_.metric.lines + piece.first_line;
-    float const* const columns = rows + m.rows;
-    matrix_units<host_group, Metric> const units{args_.codec.metric,
-                                                 largest_of(set_, rows, m.rows),
-                                                 largest_of(set_, columns, m.columns),
-                                                 columns[m.columns]};
-    for (int turn = 0; turn < 2; ++turn) {
-      bool const of_rows       = m.sends_rows(turn);
-      std::uint64_t const to   = 64 * m.first_block[turn];
-      float const* const lines = of_rows ? rows : columns;
-      for (std::uint64_t i = 0; i < m.length(turn); ++i) {
-        float const unit                    = units.of(lines[i], of_rows);
-        args_.metric.units[turn][to + i]    = unit;
-        args_.metric.inverses[turn][to + i] = 1.0f / unit;
-      }
-    }
-  });
-}
-
-TERSUM_LOW_RANK_TEMPLATE
 float TERSUM_LOW_RANK_STAGES::least_scale_of([[maybe_unused]] matrix_record const& m) const
 {
-  if constexpr (in_diagonal_metric<codec_type>) {
+  if constexpr (in_metric<codec_type>) {
     float const largest = bits_float(args_.metric.largest[&m - args_.matrices]);
     return least_scale(host_group{}, args_.codec.metric, largest);
   }
@@ -138,7 +114,7 @@ void TERSUM_LOW_RANK_STAGES::load_scaled([[maybe_unused]] float least,
                                          float* to) const
 {
   load(begin, count, to);
-  if constexpr (in_diagonal_metric<codec_type>) {
+  if constexpr (in_metric<codec_type>) {
     float const* const scales = args_.metric.scales + begin;
     if (count == block) {
       load_whole(set_, divided<float, float>{to, scales, least}, to, count);
@@ -314,20 +290,7 @@ void TERSUM_LOW_RANK_STAGES::rebuild(matrix_record const& m,
     std::fill(end, tile + (k + 1) * block, 0.0f);
   }
   std::fill_n(product, rows * block, 0.0f);
-  if constexpr (factors_metric<codec_type>) {
-    int const turn_of_rows    = m.sends_rows(turn) ? turn : 1 - turn;
-    float const* const of_row = units_of(args_.metric.units, m, turn_of_rows) + begin;
-    float const* const of_all = units_of(args_.metric.units, m, 1 - turn_of_rows) + at;
-    alignas(64) float in_units[max_rank * block];
-    for (int k = 0; k < rank; ++k) {
-      float const* const column = left + static_cast<unsigned>(k) * m.rows + begin;
-      for (int i = 0; i < rows; ++i) { in_units[k * block + i] = column[i] * of_row[i]; }
-      for (int i = 0; i < lanes; ++i) { tile[k * block + i] = tile[k * block + i] * of_all[i]; }
-    }
-    multiply_block(set_, in_units, 1, block, rows, rank, tile, product);
-  } else {
-    multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product);
-  }
+  multiply_block(set_, left + begin, 1, m.rows, rows, rank, tile, product);
 }
 
 TERSUM_LOW_RANK_TEMPLATE
@@ -361,7 +324,7 @@ void TERSUM_LOW_RANK_STAGES::reconstruct(matrix_record const& m,
       if constexpr (Feedback::enabled) {
         if (keeps) { load(first, lanes, whole); }
       }
-      if constexpr (in_diagonal_metric<codec_type>) {
+      if constexpr (in_metric<codec_type>) {
         float const* const scales = args_.metric.scales + first;
         auto const size           = static_cast<std::size_t>(lanes);
         alignas(64) float units[block];
@@ -433,10 +396,6 @@ void TERSUM_LOW_RANK_STAGES::multiply(int turn, float const* from) const
                                              static_cast<int>(m.rank),
                                              m.sends_rows(turn),
                                              (number - first(m)) * block};
-    if constexpr (factors_metric<codec_type>) {
-      product.term_units = units_of(args_.metric.inverses, m, 1 - turn);
-      product.sum_units  = units_of(args_.metric.inverses, m, turn);
-    }
     product.run(
       m.slices(turn), from + m.slot[1 - turn], args_.wire[turn] + m.slot[turn], args_.largest);
   });

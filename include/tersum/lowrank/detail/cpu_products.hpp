@@ -29,8 +29,6 @@ struct cpu_product {
   int rank;
   bool of_rows;         //!< The product has the rows of the matrix: M Q rather than M^T P.
   std::uint64_t begin;  //!< The first of the 64 rows or columns.
-  float const* term_units = nullptr;  //!< As of `product_units`, or null.
-  float const* sum_units  = nullptr;
 
   //! @param slices  Those of the shape; their sums are added one after the other.
   //! @param from  The factor that is multiplied, column after column.
@@ -58,25 +56,13 @@ struct cpu_product {
       }
       int const terms = static_cast<int>(std::min<std::uint64_t>(step, other - at));
       load_tile(lanes, at, terms, tile);
-      if (term_units == nullptr) {
-        multiply_block(set, from + at, other, 1, rank, terms, tile, sums);
-      } else {
-        alignas(64) float in_units[max_rank * block];
-        for (int k = 0; k < rank; ++k) {
-          float const* const column = from + static_cast<unsigned>(k) * other + at;
-          for (int t = 0; t < terms; ++t) {
-            in_units[k * block + t] = column[t] * term_units[at + static_cast<unsigned>(t)];
-          }
-        }
-        multiply_block(set, in_units, block, 1, rank, terms, tile, sums);
-      }
+      multiply_block(set, from + at, other, 1, rank, terms, tile, sums);
     }
     add_earlier(sums, earlier, slices.count() > 1);
     for (int k = 0; k < rank; ++k) {
       Wire* const column = to + static_cast<unsigned>(k) * length + begin;
       for (int i = 0; i < lanes; ++i) {
-        float sum = sums[k * block + i];
-        if (sum_units != nullptr) { sum = sum * sum_units[begin + static_cast<unsigned>(i)]; }
+        float sum     = sums[k * block + i];
         float bounded = sum;
         if constexpr (sizeof(Wire) == 2) { bounded = maximum(minimum(sum, largest), -largest); }
         column[i] = from_float<Wire>(is_finite(sum) ? bounded : bits_float(0x7f800000u));

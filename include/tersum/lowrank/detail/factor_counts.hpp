@@ -13,7 +13,6 @@
 #include <tersum/layout.hpp>
 #include <tersum/lowrank/low_rank.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
-#include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
@@ -56,15 +55,7 @@ class factor_counts : public plan_counts<Codec> {
     });
     this->fingerprint_ = mix(this->fingerprint_, paired ? 2 : 1);
     this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 1 : 0);
-    if constexpr (in_metric<Codec>) {
-      this->fingerprint_ = mix(this->fingerprint_, factors_metric<Codec> ? 5 : 2);
-    }
-    if constexpr (factors_metric<Codec>) {
-      for_each_piece([this](line_piece const& piece) {
-        lines_ += piece.lines();
-        line_sums_ += piece.sums();
-      });
-    }
+    if constexpr (in_metric<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 2); }
     if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
     for_each_record([this](tensor_record const& record) {
       ++this->tensors_;
@@ -148,10 +139,7 @@ class factor_counts : public plan_counts<Codec> {
                : in_place_of(section::payload, section::odd_factor),
       holds<float>(section::slice_sums, maximum(partials_[0], partials_[1]), 16),
       holds<float>(section::bypass, this->bypassed(), 16),
-      holds<std::uint32_t>(section::largest_scales,
-                           in_metric<Codec> && !factors_metric<Codec> ? this->chunks() : 0),
-      holds<float>(section::shares, shares(), 16),
-      holds<double>(section::line_sums, line_sums_, 16)};
+      holds<std::uint32_t>(section::largest_scales, in_metric<Codec> ? this->chunks() : 0)};
   }
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
@@ -165,39 +153,11 @@ class factor_counts : public plan_counts<Codec> {
       holds<float>(section::residual, feeds_back<Codec> ? this->coordinates() : 0, 16)};
   }
 
-  //! Scales of a metric or, if it is factored, lines, in whole sixteen bytes.
+  //! Scales of a metric, in whole sixteen bytes.
   [[nodiscard]] constexpr std::uint64_t scales() const noexcept
   {
-    if constexpr (factors_metric<Codec>) { return round_up(lines_, 4); }
     return in_metric<Codec> ? round_up(this->coordinates(), 4) : 0;
   }
-
-  //! @name Under a factored metric
-  //! @{
-  //! Rows, columns and matrices, each of which has a root mean square.
-  [[nodiscard]] constexpr std::uint64_t lines() const noexcept { return lines_; }
-  //! Units of the elements of columns of both factors, in whole blocks of 64, and their inverses.
-  [[nodiscard]] constexpr std::uint64_t shares() const noexcept
-  {
-    return factors_metric<Codec> ? 128 * (blocks_[0] + blocks_[1]) : 0;
-  }
-  //! Calls visit(line_piece) for each matrix that travels as factors; its number is `first_chunk`.
-  template <class Visitor>
-  constexpr void for_each_piece(Visitor visit) const
-  {
-    line_piece next{};
-    for_each_matrix([&](matrix_record const& m) {
-      next.offset  = m.offset;
-      next.size    = m.rows * m.columns;
-      next.columns = m.columns;
-      next.derive();
-      visit(static_cast<line_piece const&>(next));
-      next.first_line += next.lines();
-      next.first_sum += next.sums();
-      ++next.first_chunk;
-    });
-  }
-  //! @}
 
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const
@@ -277,8 +237,6 @@ class factor_counts : public plan_counts<Codec> {
   std::uint64_t products_[2] = {};
   std::uint64_t partials_[2] = {};
   std::uint64_t row_blocks_  = 0;
-  std::uint64_t lines_       = 0;
-  std::uint64_t line_sums_   = 0;
 };
 
 }  // namespace tersum::inline v0::detail

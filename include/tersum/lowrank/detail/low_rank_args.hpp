@@ -28,27 +28,6 @@ struct diagonal_args {
   std::uint32_t* largest;  // one a matrix: the bits of its largest scale
 };
 
-//! @brief The same of a factored metric.
-struct unit_args {
-  float* lines;  // plan.lines() values
-  double* sums;  // sums of squares of their stretches
-  float* units
-    [2];  // of the elements of columns of the factors of both turns, each matrix's from 64 first_block on
-  float* inverses[2];  // of these
-};
-
-//! Whether each coordinate has a scale of its own.
-template <class Codec>
-inline constexpr bool in_diagonal_metric = in_metric<Codec> && !factors_metric<Codec>;
-
-//! The units of the elements of a column of a factor, or their inverses.
-[[nodiscard]] TERSUM_INLINE float const* units_of(float* const (&units)[2],
-                                                  matrix_record const& m,
-                                                  int turn)
-{
-  return units[turn] + 64 * m.first_block[turn];
-}
-
 //! @brief The part of a codec that its metric is.
 template <class Metric>
 struct metric_of_codec {
@@ -88,10 +67,7 @@ struct exchange_args<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>, 
   std::conditional_t<Feedback::enabled && has_kept_weight<Feedback>, weighed_args, nothing>
     bypassed;
   // Without a metric these two lie where nothing else does.
-  std::conditional_t<has_factored<Metric>,
-                     unit_args,
-                     std::conditional_t<Metric::scaled, diagonal_args, nothing>>
-    metric;
+  std::conditional_t<Metric::scaled, diagonal_args, nothing> metric;
   std::conditional_t<Metric::scaled, metric_of_codec<Metric>, nothing> codec;
   float const* sent;  // what this rank sent of the last factor, or null
 };
@@ -148,18 +124,7 @@ requires is_low_rank<Codec>
   if constexpr (weighs_kept<Codec>) {
     args.bypassed.gain = place_in<float>(state, plan.gain_offset());
   }
-  if constexpr (factors_metric<Codec>) {
-    args.codec.metric = plan.codec().metric;
-    args.metric.lines = place_in<float>(state, plan.scales_offset());
-    args.metric.sums  = place_in<double>(workspace, plan.line_sums_offset());
-    float* units      = place_in<float>(workspace, plan.shares_offset());
-    for (int turn = 0; units != nullptr && turn < 2;
-         ++turn) {  // a state is made without a workspace
-      args.metric.units[turn]    = units;
-      args.metric.inverses[turn] = units + 64 * plan.blocks(turn);
-      units += 128 * plan.blocks(turn);
-    }
-  } else if constexpr (in_metric<Codec>) {
+  if constexpr (in_metric<Codec>) {
     std::size_t const largest = plan.workspace_sections().offset(section::largest_scales);
     args.codec.metric         = plan.codec().metric;
     args.metric               = {.scales  = place_in<float>(state, plan.scales_offset()),

@@ -15,7 +15,6 @@
 #include <tersum/lowrank/detail/block_products.hpp>
 #include <tersum/lowrank/detail/block_rebuild.hpp>
 #include <tersum/lowrank/detail/block_scales.hpp>
-#include <tersum/lowrank/detail/block_units.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>
 #include <tersum/tuning.hpp>
@@ -61,10 +60,6 @@ struct find_largest_scales : kernel_of_threads<product_threads, &cuda_tuning::sm
 //! otherwise of the factor that the exchange sends last.
 template <bool First>
 struct multiply_all : kernel_of_threads<product_threads, &cuda_tuning::product_blocks> {
-  //! Many columns in units of rows and columns would spill in as few registers as others have.
-  template <class Codec, tuning Tuning = tuning{}>
-  static constexpr int blocks = minimum(Tuning.cuda.product_blocks,
-                                        Codec::rank > 32 && factors_metric<Codec> ? 2 : 64);
   template <class Codec>
   static constexpr int shared =
     (64 + (Codec::rank + 7) / 8 * 8) * product_stride* static_cast<int>(sizeof(float));
@@ -230,23 +225,14 @@ requires is_low_rank<Codec>
   return initialize_low_rank(launches.plan(), stage.seed, launches.each());
 }
 
-//! One launch, and one that clears a word for each matrix; under a factored metric one for up to 24 matrices.
+//! One launch, and one that clears a word for each matrix.
 template <class Executor, class Codec, class Element>
 requires is_low_rank<Codec>
 [[nodiscard]] status run_stage(stage::prepare_metric,
                                launch_list<Executor, Codec, Element>& launches)
 {
-  if constexpr (factors_metric<Codec>) {
-    each_batch<matrix_items<Codec, Element>>(
-      launches.plan(), launches.args(), [&](auto const& item, std::uint64_t blocks) {
-        prepare_units kernel{};
-        kernel.batch = item.batch;
-        launches(kernel, blocks);
-      });
-  } else {
-    launches.clear(launches.args().metric.largest, launches.plan().chunks());
-    launches(find_largest_scales{}, launches.plan().row_blocks() * rebuild_splits);
-  }
+  launches.clear(launches.args().metric.largest, launches.plan().chunks());
+  launches(find_largest_scales{}, launches.plan().row_blocks() * rebuild_splits);
   return launches.result();
 }
 

@@ -46,13 +46,6 @@ template <class Arithmetic>
   return kept > least ? kept : least;
 }
 
-//! @brief The scale of a coordinate under a factored metric: a product, or 0 where that is too large for a float or NaN, as if nothing
-//! was known.
-[[nodiscard]] TERSUM_INLINE float usable_product(float product)
-{
-  return product <= 0x1.fffffep127f ? product : 0.0f;
-}
-
 //! @brief What is decoded, in units of the gradient: the largest float where the product with its scale is none.
 [[nodiscard]] TERSUM_INLINE float largest_for_infinity(float value)
 {

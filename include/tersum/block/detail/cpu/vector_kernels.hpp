@@ -13,7 +13,6 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
-#include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/cell_lines.hpp>
@@ -262,24 +261,6 @@ template <class Scale>
 [[nodiscard]] float largest_of(instruction_set set, Scale const* from, std::size_t count)
 {
   TERSUM_DISPATCH(set, true, largest_of(from, count));
-}
-
-template <class Element>
-void add_tile_squares(instruction_set set,
-                      Element const* from,
-                      std::uint64_t apart,
-                      std::uint64_t rows,
-                      unsigned count,
-                      double (*lanes)[8],
-                      double* columns)
-{
-  TERSUM_DISPATCH(set, true, add_tile_squares(from, apart, rows, count, lanes, columns));
-}
-
-inline void multiply_lines(
-  instruction_set set, float outer, float const* inner, float* to, std::size_t count)
-{
-  TERSUM_DISPATCH(set, true, multiply_lines(outer, inner, to, count));
 }
 
 template <class Element, class Scale>

@@ -12,7 +12,6 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/instruction_set.hpp>
-#include <tersum/metric/detail/line_piece.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/rotate/rotation_key.hpp>
 
@@ -41,19 +40,10 @@ class cpu_chunks {
   template <class Body>
   void with_chunk(std::uint64_t chunk, Body const& body) const;
 
-  // Room for the scales of a chunk where they are made of rows and columns.
-  static constexpr int scales_room = factors_metric<Codec> ? size : 1;
-
-  // The scales of a chunk: where they are kept, or made in `made`, which ends with zeros then.
-  [[nodiscard]] auto* scales_of(std::uint64_t chunk, float (&made)[extent(scales_room)]) const
+  // The scales of a chunk, where they are kept.
+  [[nodiscard]] auto* scales_of(std::uint64_t chunk) const
   {
-    if constexpr (factors_metric<Codec>) {
-      make_scales(chunk, made);
-      return static_cast<float*>(made);
-    } else {
-      static_cast<void>(made);
-      return args_.metric.scales + args_.table[chunk].offset;
-    }
+    return args_.metric.scales + args_.table[chunk].offset;
   }
 
   // What scales are raised to.
@@ -68,12 +58,11 @@ class cpu_chunks {
   void with_values(std::uint64_t chunk, From const* from, Body const& body) const
   {
     if constexpr (in_metric<Codec>) {
-      chunk_entry const entry = args_.table[chunk];
-      using scale             = metric_scale<Codec>;
-      alignas(64) float made[extent(scales_room)];
-      scale const* const scales = scales_of(chunk, made);
+      chunk_entry const entry   = args_.table[chunk];
+      using scale               = metric_scale<Codec>;
+      scale const* const scales = scales_of(chunk);
       float const least         = least_scale_of(scales, entry.length);
-      if (factors_metric<Codec> || entry.length == static_cast<std::uint32_t>(size)) {
+      if (entry.length == static_cast<std::uint32_t>(size)) {
         body(divided<From, scale>{from, scales, least});
       } else {
         scale padded[extent(size)];
@@ -170,28 +159,7 @@ class cpu_chunks {
   int threads_;
   instruction_set set_;
   args_type const& args_;
-
- private:
-  void make_scales(std::uint64_t chunk, float (&to)[extent(scales_room)]) const;
 };
-
-template <class Codec, class Element>
-void cpu_chunks<Codec, Element>::make_scales(std::uint64_t chunk,
-                                             float (&to)[extent(scales_room)]) const
-{
-  word4 const* const kept    = args_.metric.chunks + 2 * chunk;
-  chunk_lines const own      = chunk_lines::of(kept[0], kept[1]);
-  float const* const outer   = own.is_vector() ? args_.metric.shares : args_.metric.lines;
-  float const* const inner   = own.is_vector() ? args_.metric.lines : args_.metric.shares;
-  std::uint32_t const length = args_.table[chunk].length;
-  for (std::uint32_t i = 0; i < length;) {
-    auto const at             = own.find(i);
-    std::uint32_t const count = minimum(own.left_in_row(i), length - i);
-    multiply_lines(set_, outer[at.outer], inner + at.inner, to + i, count);
-    i += count;
-  }
-  std::fill(to + length, to + size, 0.0f);
-}
 
 template <class Codec, class Element>
 template <class Body>

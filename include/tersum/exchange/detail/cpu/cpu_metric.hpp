@@ -29,7 +29,6 @@ class cpu_metric_chunks : public cpu_chunks<Codec, Element> {
   using base::args_;
   using base::least_scale_of;
   using base::scales_of;
-  using base::scales_room;
   using base::set_;
   using base::size;
 
@@ -37,8 +36,7 @@ class cpu_metric_chunks : public cpu_chunks<Codec, Element> {
   void to_own_units(std::uint64_t chunk, float* values) const
   {
     std::uint32_t const length = args_.table[chunk].length;
-    alignas(64) float made[extent(scales_room)];
-    auto const* const scales = scales_of(chunk, made);
+    auto const* const scales   = scales_of(chunk);
     multiply_by_scales(set_, values, scales, least_scale_of(scales, length), values, length);
   }
 
@@ -67,10 +65,9 @@ void cpu_metric_chunks<Codec, Element>::leave_metric(std::uint64_t chunk,
   auto const& metric      = args_.codec.metric;
   chunk_entry const entry = args_.table[chunk];
   Element* const to       = args_.gradient + entry.offset;
-  alignas(64) float made[extent(scales_room)];
-  scale* const scales = scales_of(chunk, made);
-  float const largest = largest_of(set_, scales, entry.length);
-  float const least   = least_scale(host_group{}, metric, largest);
+  scale* const scales     = scales_of(chunk);
+  float const largest     = largest_of(set_, scales, entry.length);
+  float const least       = least_scale(host_group{}, metric, largest);
   // What the kernels do, of which those of chunks that are not whole get copies.
   auto const decode_in_kernels = [&]<bool Keeps>(multiplied<Element, scale, Keeps> whole) {
     if (entry.length == static_cast<std::uint32_t>(size)) {
