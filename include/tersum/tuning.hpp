@@ -27,7 +27,7 @@ struct cpu_tuning {
   std::size_t least_reduced = 65536;
 
   //! Bytes ahead of which memory is asked for, to read and to write: of 4096 and 8192 what measured better. Twice and half of
-  //! it made no difference (docs/developer/cpu_kernels.md, "Tried and left"). Compiled into the loops: the defaults count.
+  //! it made no difference (docs/developer/cpu_kernels.md, "What did not help"). Compiled into the loops: the defaults count.
   std::uintptr_t read_ahead  = 8192;
   std::uintptr_t write_ahead = 4096;  //!< Also of the arrays that a reduction reads.
 };
