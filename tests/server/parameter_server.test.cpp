@@ -184,19 +184,33 @@ struct bench {
     REQUIRE(serving.poll(over, 0us) == status{});  // what may be due now
     while (serving.is_adding()) { REQUIRE(serving.poll(over, 100us) == status{}); }
   }
-  // The answer that a worker gets, if there is one.
-  [[nodiscard]] bool answered(int k, message_header& h, float& first)
+  // What a worker gets, if there is something; the memory is for the message.
+  [[nodiscard]] bool got(int k, message_header& h, std::vector<std::byte>& memory)
   {
-    std::vector<std::byte> memory(plan.most_message_bytes());
+    memory.resize(plan.most_message_bytes());
     incoming what;
     loopback_messages mine{post, k + 1};
     REQUIRE(mine.receive(memory, 0us, what) == status{});
     if (what.from != 0) { return false; }
     REQUIRE(read_header(std::span{memory}.first(what.bytes), h) == status{});
-    REQUIRE(h.kind == message_kind::answer);
     REQUIRE(h.worker == static_cast<std::uint32_t>(k));
+    return true;
+  }
+  [[nodiscard]] bool answered(int k, message_header& h, float& first)
+  {
+    std::vector<std::byte> memory;
+    if (!got(k, h, memory)) { return false; }
+    REQUIRE(h.kind == message_kind::answer);
     std::memcpy(&first, memory.data() + sizeof h, sizeof first);
     return true;
+  }
+  // Whether the worker is told which step is the present one, as it has asked for another.
+  [[nodiscard]] bool told(int k, std::uint64_t asked, std::uint64_t present)
+  {
+    std::vector<std::byte> memory;
+    message_header h;
+    return got(k, h, memory) && h.kind == message_kind::step && h.bytes == 0 && h.step == asked &&
+           h.present == present;
   }
 
   served_plan<clan> plan;
@@ -460,18 +474,20 @@ TEST_CASE("[server] who misses the deadline is counted, and not waited for")
   // The mean stays; the next step is of all three, without a wait.
   for (int k = 0; k < 3; ++k) { b.push(k, 1, static_cast<float>(k)); }
   b.pull(1, 1);
+  b.settle();
   b.pull(1, 0);
   b.settle();
   REQUIRE(b.answered(1, h, mean));
   CHECK(h.step == 1);
   CHECK(h.counted == 3);
   CHECK(mean == 1.0f);
-  CHECK(!b.answered(1, h, mean));
+  CHECK(b.told(1, 0, 2));
   // A pull of a step that is over does not take the place of one of a step to come.
   b.pull(1, 2);
   b.pull(1, 0);
   for (int k = 0; k < 3; ++k) { b.push(k, 2, static_cast<float>(k)); }
   b.settle();
+  CHECK(b.told(1, 0, 2));
   REQUIRE(b.answered(1, h, mean));
   CHECK(h.step == 2);
   // A step of which all pushes were lost is left out; who is ahead of an open step is counted.
@@ -492,6 +508,148 @@ TEST_CASE("[server] who misses the deadline is counted, and not waited for")
   CHECK(mean == 6.0f);
   CHECK(b.serving.pushes(1).missing == 0);
   CHECK(!b.serving.is_left());
+}
+
+TEST_CASE("[server] a worker that asks for a step that is gone or far is told the present one")
+{
+  bench b{plan_of({3, 2}, 2), 100ms};
+  message_header h;
+  float mean = 0;
+  // Far pushes are refused, whatever is open: nobody else is late by them.
+  for (std::uint64_t const far : {std::uint64_t{9}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    auto const before = b.serving.counts().refused;
+    b.push(0, far, 1);
+    b.pull(0, far);
+    b.settle();
+    CHECK(b.serving.counts().refused == before + 1);
+    CHECK(b.serving.last_refusal().message == "the step of the push is far from the present one");
+    CHECK(b.told(0, far, 0));
+  }
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    b.push(0, step, 2);
+    b.push(1, step, 4);
+    b.pull(0, step);
+    b.settle();
+    REQUIRE(b.answered(0, h, mean));
+    CHECK(mean == 3.0f);
+  }
+  // One piece of this worker's is at step 3, one has not begun; the present step is that of the furthest.
+  b.push(1, 0, 4, 1);
+  b.pull(1, 1);
+  b.settle();
+  CHECK(b.told(1, 1, 3));
+  b.pull(1, 2);
+  b.settle();
+  REQUIRE(b.answered(1, h, mean));
+  CHECK(h.in_mean == 1);
+  // A push that was in its step's mean is said to be, though the mean is gone.
+  b.push(0, 3, 2);
+  now_of_test += 100ms;
+  b.settle();
+  now_of_test += 100ms;
+  b.settle();
+  std::vector<std::byte> memory;
+  for (std::uint64_t const asked : {1, 2}) {
+    b.pull(1, asked);
+    b.settle();
+    REQUIRE(b.got(1, h, memory));
+    CHECK(h.kind == message_kind::step);
+    CHECK(h.in_mean == (asked == 2 ? 1 : 0));
+  }
+}
+
+TEST_CASE("[server] who is ahead of the open step is not waited for, and in the next one")
+{
+  bench b{plan_of({3}, 2), 60s};
+  message_header h;
+  float mean = 0;
+  b.push(0, 0, 2);
+  b.push(1, 1, 8);
+  b.pull(0, 0);
+  b.settle();
+  REQUIRE(b.answered(0, h, mean));
+  CHECK(mean == 2.0f);
+  CHECK(h.counted == 1);
+  // The step that it is in has begun.
+  b.push(0, 1, 2);
+  b.pull(0, 1);
+  b.settle();
+  REQUIRE(b.answered(0, h, mean));
+  CHECK(mean == 5.0f);
+  // If it is further ahead, the steps between belong to the others, until they have left.
+  b.push(0, 2, 2);
+  b.push(1, 5, 8);
+  b.pull(1, 5);
+  b.settle();
+  CHECK(b.serving.counts().steps == 3);
+  CHECK(!b.answered(1, h, mean));
+  b.send(b.header(message_kind::leave, 0, 0, 0), {});
+  b.settle();
+  REQUIRE(b.answered(1, h, mean));
+  CHECK(h.step == 5);
+  CHECK(mean == 8.0f);
+  // A worker that comes again is waited for again.
+  b.push(0, 6, 2);
+  b.settle();
+  CHECK(!b.serving.is_left());
+  CHECK(b.serving.counts().steps == 4);
+  b.push(1, 6, 8);
+  b.pull(0, 6);
+  b.settle();
+  REQUIRE(b.answered(0, h, mean));
+  CHECK(mean == 5.0f);
+  CHECK(b.serving.pushes(1).early == 2);
+}
+
+TEST_CASE("[server] the longest durations are for ever")
+{
+  constexpr auto for_ever = std::chrono::milliseconds::max();
+  now_of_test += 1h;
+  bench b{plan_of({3}, 2), for_ever};
+  b.push(0, 0, 1);
+  b.settle();
+  now_of_test += std::chrono::hours(24 * 365);
+  b.settle();
+  CHECK(b.serving.counts().steps == 0);
+
+  loopback_post post{2};
+  loopback_messages of_server{post, 0}, over{post, 1};
+  auto const plan = plan_of({3}, 1);
+  server serving{plan, {.deadline = for_ever, .idle = for_ever}};
+  status said;
+  {
+    std::jthread const serves{[&](std::stop_token stop) { said = serving.serve(of_server, stop); }};
+    std::this_thread::sleep_for(50ms);  // some polls without a message
+    worker working{plan, over, {.patience = for_ever, .again = for_ever}};
+    auto in = gradients_of({3}, 0, 0);
+    CHECK(working.exchange(spans(in)) == status{});
+    CHECK(working.counts().asked_again == 0);
+  }
+  CHECK(said == status{});
+}
+
+TEST_CASE("[server] plans of too many pieces are refused before they take memory")
+{
+  auto const said = [](std::vector<std::uint64_t> const& sizes, std::uint64_t most) {
+    served_plan<clan> const plan{{}, {}, sizes, {.most_coordinates = most}};
+    CHECK(plan.pieces().empty());
+    return plan.check().message;
+  };
+  constexpr std::uint64_t one = 1;
+  constexpr std::string_view many =
+    "options.most_coordinates cuts the tensors into more than 2^20 pieces";
+  constexpr std::string_view large = "a tensor has more than 2^48 coordinates";
+  CHECK(said({one << 40}, 1) == many);
+  CHECK(said({one << 20, 1}, 1) == many);
+  CHECK(said({~std::uint64_t{0}}, (one << 63) + 1) == large);
+  CHECK(said({one << 62}, one << 62) == large);
+  CHECK(said({3}, 0) == "options.most_coordinates must be above zero");
+  served_plan<clan> const most{{},
+                               {},
+                               std::vector<std::uint64_t>{one << 20},
+                               {.compress_from = ~std::uint64_t{0}, .most_coordinates = 1}};
+  CHECK(most.check() == status{});
+  CHECK(most.pieces().size() == one << 20);
 }
 
 TEST_CASE("[server] pushes are added in the order of the workers")
@@ -701,7 +859,7 @@ TEST_CASE("[server] what does not fit is refused in a sentence")
           12,
           "the message is none of a parameter server's, or of another version");
   refused([](header& h) { h.kind = message_kind{0}; }, 12, "the message is of no kind");
-  refused([](header& h) { h.kind = message_kind{5}; }, 12, "the message is of no kind");
+  refused([](header& h) { h.kind = message_kind{6}; }, 12, "the message is of no kind");
   refused(
     [](header& h) { h.bytes = 13; }, 12, "the message has another length than its header says");
   refused([](header& h) { h.bytes = ~std::uint64_t{}; },
@@ -715,7 +873,7 @@ TEST_CASE("[server] what does not fit is refused in a sentence")
   refused([](header& h) { ++h.fingerprint; },
           12,
           "the worker has another plan: codecs, tensors, workers or seed differ");
-  refused([](header& h) { h.kind = message_kind::answer; }, 12, "the message is an answer");
+  refused([](header& h) { h.kind = message_kind::answer; }, 12, "the message is one of a server");
   refused([](header& h) { h.piece = 2; }, 12, "the message is of no piece of the plan");
   refused([](header& h) { h.kind = message_kind::pull; }, 12, "a pull has no payload");
   refused([](header&) {}, 16, "the payload of the push has another length than the plan says");

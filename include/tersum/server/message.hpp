@@ -21,26 +21,31 @@ enum class message_kind : std::uint32_t {
   pull   = 2,  //!< Worker to server: it asks for the mean of a piece.
   answer = 3,  //!< Server to worker: the codes of the mean.
   leave  = 4,  //!< Worker to server: nothing more will come.
+  step =
+    5,  //!< Server to worker: which step is the present one. The one that the worker asked for is over, or far ahead.
 };
 
 //! @brief The first bytes of every message, in the byte order of the machine; the payload follows at once.
 //!
-//! The payload of a push or an answer is the part of a `values_codec`, or float32 where the piece is not compressed; pulls and leaves
-//! have none.
+//! The payload of a push or an answer is the part of a `values_codec`, or float32 where the piece is not compressed; the others have
+//! none.
 struct message_header {
   static constexpr std::uint32_t expected_magic = 0x31737074;  //!< "tps1": the 1 is the version.
 
-  std::uint32_t magic       = expected_magic;
-  message_kind kind         = message_kind::push;
-  std::uint32_t piece       = 0;  //!< Of the `served_plan`.
-  std::uint32_t worker      = 0;  //!< Who sends it; of an answer: who gets it.
-  std::uint64_t step        = 0;  //!< Exchange, from 0.
+  std::uint32_t magic  = expected_magic;
+  message_kind kind    = message_kind::push;
+  std::uint32_t piece  = 0;  //!< Of the `served_plan`.
+  std::uint32_t worker = 0;  //!< Who sends it; of an answer: who gets it.
+  std::uint64_t step =
+    0;  //!< Exchange, from 0. Of a message of kind `step`: the one that was asked for.
   std::uint64_t fingerprint = 0;  //!< `served_plan::fingerprint()`.
   std::uint64_t bytes       = 0;  //!< Of the payload.
   float gain                = 1;  //!< Of a push: the gain of feedback, of the server's, too.
   std::uint32_t counted     = 0;  //!< Of an answer: how many workers are in the mean.
-  std::uint32_t in_mean     = 0;  //!< Of an answer: 1 if the worker who gets it is one of them.
-  std::uint32_t reserved[3]{};    //!< Zeros.
+  //! Of an answer or a message of kind `step`: 1 if what the worker who gets it has pushed in this step is in the mean.
+  std::uint32_t in_mean  = 0;
+  std::uint32_t reserved = 0;
+  std::uint64_t present  = 0;  //!< Of a message of kind `step`: the one to go on with.
 };
 static_assert(sizeof(message_header) == 64);
 
@@ -61,7 +66,7 @@ static_assert(sizeof(message_header) == 64);
             "the message is none of a parameter server's, or of another version"};
   }
   auto const kind = static_cast<std::uint32_t>(read.kind);
-  if (kind < 1 || kind > 4) { return {error_code::invalid_argument, "the message is of no kind"}; }
+  if (kind < 1 || kind > 5) { return {error_code::invalid_argument, "the message is of no kind"}; }
   if (read.bytes != message.size() - sizeof header) {
     return {error_code::invalid_argument, "the message has another length than its header says"};
   }

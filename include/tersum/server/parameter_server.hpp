@@ -8,6 +8,7 @@
 
 #include <tersum/server/detail/job_threads.hpp>
 #include <tersum/server/detail/piece_coder.hpp>
+#include <tersum/server/detail/saturated_time.hpp>
 #include <tersum/server/message.hpp>
 #include <tersum/server/message_transport.hpp>
 #include <tersum/server/served_plan.hpp>
@@ -41,8 +42,9 @@ struct push_counts {
   std::uint64_t counted = 0;  //!< Are in a mean.
   std::uint64_t missing = 0;  //!< Had not come by the deadline.
   std::uint64_t late    = 0;  //!< Came after it, and were dropped.
-  std::uint64_t early =
-    0;  //!< Of a later step than the one that is open, dropped: their worker has given up on that one.
+  //! Of a later step than the one that is open: their worker has given up on that one and is not waited for. They are kept until their
+  //! step begins, unless the worker is in the open one, too.
+  std::uint64_t early    = 0;
   std::uint64_t repeated = 0;  //!< Came twice.
   //! Missing, and have not come late: lost, or on their way.
   [[nodiscard]] std::uint64_t lost() const noexcept { return missing > late ? missing - late : 0; }
@@ -52,6 +54,8 @@ struct push_counts {
 struct server_counts {
   std::uint64_t steps   = 0;  //!< Means, one for each piece and step.
   std::uint64_t answers = 0;  //!< Sent.
+  std::uint64_t told =
+    0;  //!< Pulls that were answered with the present step: see `parameter_server`.
   std::uint64_t refused =
     0;  //!< Messages that are of no use, whatever they are: see `parameter_server::last_refusal`.
 };
@@ -65,15 +69,20 @@ struct server_counts {
 //! floats, if the quantizer has no dither; with `cast` of powers of two it has the same bits.
 //!
 //! Pieces do not wait for each other; each is decoded and encoded by one thread. A piece's step begins with its first push. Steps ascend
-//! and may be left out. A push that comes after its deadline is counted and dropped; its worker is told so by the answer.
+//! and may be left out. A push that comes after its deadline is counted and dropped; its worker is told so by the answer. A worker that
+//! asks for a step whose mean is gone, or for one that is more than `most_ahead` steps away, is told the present step and takes part in
+//! that: so those go on that were late, have lost an answer or were restarted, and so they do if the server was.
 //!
-//! Messages may hold anything: what does not fit the plan is counted and refused. They are not authenticated. It allocates in its
-//! constructor, for each piece the pushes of all workers and 3 floats a coordinate or less, and for each message.
+//! Messages may hold anything: what does not fit the plan is counted and refused, as are pushes of far steps. They are not authenticated.
+//! It allocates in its constructor, for each piece the pushes of all workers and 3 floats a coordinate or less, and for each message.
 //!
 //! Source: BytePS-Compress and CLAN (Zhong et al., 2021).
 template <publishing Up, publishing Down = Up>
 class parameter_server {
  public:
+  //! How many steps a worker may be ahead of the server's furthest piece: as often it has given up without an answer.
+  static constexpr std::uint64_t most_ahead = 8;
+
   parameter_server(served_plan<Up, Down> const& plan, server_options const& options);
 
   //! Whether plan and options can be served; if not, which argument is at fault.
@@ -126,11 +135,13 @@ class parameter_server {
     phase now          = phase::waits;
     std::uint64_t step = 0;   // that is open or added, or the next one
     clock::time_point end{};  // its deadline
-    float gain = 1;
-    std::vector<std::vector<std::byte>> codes;  // of each worker
-    std::vector<char> has_come, was_in;         // of each worker: in this step, in the one answered
-    std::vector<std::uint64_t>
-      wants;  // of each worker: the step after the one that it has asked for
+    float gain = 1;           // of the mean that is made
+    // Of each worker: its codes and their gain, whether it has come in this step, and whether it is in the mean that is made.
+    std::vector<std::vector<std::byte>> codes;
+    std::vector<float> gains;
+    std::vector<char> has_come, was_in;
+    // Of each worker the step after the one that it has asked for, that its codes are of if it is ahead, that it was in last; or 0.
+    std::vector<std::uint64_t> wants, ahead, last_in;
     std::vector<float> sum, one;
     std::vector<std::byte> answer;  // message of the last step that was answered
     bool has_answer        = false;
@@ -144,8 +155,19 @@ class parameter_server {
   void take_push(message_header const& header, std::span<std::byte const> payload);
   template <class Transport>
   [[nodiscard]] status take_pull(message_header const& header, Transport& transport);
-  void open(piece_state& piece, message_header const& header);
+  void open(std::size_t number, std::uint64_t step);
+  void open_kept(std::size_t number);
+  void keep_early(piece_state& piece,
+                  message_header const& header,
+                  std::span<std::byte const> payload);
+  void put(piece_state& piece,
+           message_header const& header,
+           std::span<std::byte const> payload) const;
   [[nodiscard]] bool is_complete(piece_state const& piece) const;
+  [[nodiscard]] bool is_far(std::uint64_t step) const noexcept
+  {
+    return step > present_ && step - present_ > most_ahead;
+  }
   void close(std::size_t number);
   void add(piece_state& piece, std::size_t number);
   template <class Transport>
@@ -153,6 +175,11 @@ class parameter_server {
                               std::size_t number,
                               std::size_t worker,
                               Transport& transport);
+  template <class Transport>
+  [[nodiscard]] status tell_step(std::size_t number,
+                                 std::size_t worker,
+                                 std::uint64_t asked,
+                                 Transport& transport);
   template <class Transport>
   [[nodiscard]] status send_done(Transport& transport);
   template <class Transport>
@@ -167,6 +194,7 @@ class parameter_server {
   std::vector<std::size_t> open_;  // pieces that are
   std::vector<push_counts> pushes_;
   std::vector<char> has_left_;
+  std::uint64_t present_ = 0;  // the furthest of the pieces' steps
   server_counts counts_;
   status refusal_;
   std::vector<std::byte> memory_;  // of the message that comes

@@ -8,6 +8,7 @@
 
 #include <tersum/server/detail/job_threads.hpp>
 #include <tersum/server/detail/piece_coder.hpp>
+#include <tersum/server/detail/saturated_time.hpp>
 #include <tersum/server/message.hpp>
 #include <tersum/server/message_transport.hpp>
 #include <tersum/server/served_plan.hpp>
@@ -36,6 +37,8 @@ struct worker_options {
   //! A push that is not in the mean goes back into the residual, if pushes have feedback that adds what was lost. Residuals in bfloat16
   //! are rounded to the nearest then.
   bool takes_back = true;
+  //! The clock of `patience` and `again`, for tests.
+  std::chrono::steady_clock::time_point (*now)() = &std::chrono::steady_clock::now;
 };
 
 //! What a worker has seen. One push is that of one piece in one step.
@@ -43,6 +46,7 @@ struct worker_counts {
   std::uint64_t pushed      = 0;
   std::uint64_t answered    = 0;
   std::uint64_t left_out    = 0;  //!< Of the answered: pushes that are not in the mean.
+  std::uint64_t missed      = 0;  //!< Their mean was gone when it was asked for.
   std::uint64_t unanswered  = 0;  //!< Within `patience`.
   std::uint64_t asked_again = 0;
   std::uint64_t refused     = 0;  //!< Messages that are of no use.
@@ -75,8 +79,9 @@ class parameter_worker {
   [[nodiscard]] status push(std::size_t tensor, std::span<float> gradient, float gain = 1);
 
   //! @brief Waits for the means of all that was pushed, which replace the gradients, and ends the step.
-  //! @return  transport_failed if an answer did not come within `patience`: the gradient of its piece is as it was, and the next step may
-  //!          go on with it. The transport's errors.
+  //! @return  transport_failed if an answer did not come within `patience`, or if the server is at another step, because this worker was
+  //!          late, has lost an answer or was restarted: the gradient of the piece is as it was, and the next step may go on with it.
+  //!          Then weights lack what the others have added to theirs meanwhile. The transport's errors.
   [[nodiscard]] status pull_all();
 
   //! Pushes all tensors and pulls them.
@@ -86,7 +91,7 @@ class parameter_worker {
   [[nodiscard]] status leave();
 
   [[nodiscard]] worker_counts const& counts() const noexcept { return counts_; }
-  //! Exchanges that have ended.
+  //! The step of the next exchange: one more than that of the last, or the one that the server has told.
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
   //! Of workers that were in the last mean of a piece.
   [[nodiscard]] std::uint32_t counted(std::size_t piece) const { return pieces_[piece]->counted; }
@@ -101,7 +106,7 @@ class parameter_worker {
   using up_decoder   = decltype(std::declval<served_plan<Up, Down> const&>().up_decoder(0));
   using down_decoder = decltype(std::declval<served_plan<Up, Down> const&>().down_decoder(0));
 
-  enum class phase { idle, is_encoded, waits, is_decoded };
+  enum class phase { idle, is_encoded, waits, is_decoded, is_missed };
 
   struct piece_state {
     phase now = phase::idle;
@@ -120,6 +125,7 @@ class parameter_worker {
 
   void encode(piece_state& piece) const;
   void decode(piece_state& piece) const;
+  void take_back(piece_state& piece) const;
   [[nodiscard]] message_header header_of(message_kind kind, std::size_t number) const;
   [[nodiscard]] status ask(std::size_t number);
   [[nodiscard]] status send_done();
@@ -131,7 +137,8 @@ class parameter_worker {
   std::vector<std::unique_ptr<piece_state>> pieces_;
   std::vector<std::byte> memory_;
   worker_counts counts_;
-  std::uint64_t step_    = 0;
+  std::uint64_t step_ = 0;
+  std::optional<std::uint64_t> told_;  // the present step, if the server has told it
   std::size_t under_way_ = 0, waiting_ = 0;
   std::unique_ptr<detail::job_threads> threads_;  // ends first
 };

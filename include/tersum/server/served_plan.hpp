@@ -53,6 +53,8 @@ class served_plan {
                 "tersum: a parameter server holds no scales of a metric: use plain_metric");
 
  public:
+  static constexpr std::uint64_t most_pieces = std::uint64_t{1} << 20;  //!< Of all tensors.
+
   //! @param up       Codec of pushes.
   //! @param down     Codec of answers.
   //! @param tensors  Coordinates of each tensor.
@@ -98,6 +100,7 @@ class served_plan {
   //! @}
 
  private:
+  [[nodiscard]] status check_sizes() const;
   [[nodiscard]] status check_plans() const;
   template <class Codec>
   [[nodiscard]] plan<Codec> plan_of(Codec const& codec, std::size_t piece) const

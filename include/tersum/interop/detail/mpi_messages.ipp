@@ -96,6 +96,8 @@ inline status mpi_messages::receive(std::span<std::byte> memory,
 {
   what = {};
   if (status const s = check(); !s.ok()) { return s; }
+  // In the clock's unit the longest patience would wrap.
+  patience         = std::min<std::chrono::microseconds>(patience, std::chrono::hours(1));
   auto const begin = std::chrono::steady_clock::now();
   MPI_Status found{};
   for (int there = 0; there == 0;) {

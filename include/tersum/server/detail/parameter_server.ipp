@@ -29,7 +29,10 @@ parameter_server<Up, Down>::parameter_server(served_plan<Up, Down> const& plan,
     piece->codes.assign(workers, std::vector<std::byte>(plan_.push_bytes(number)));
     piece->has_come.resize(workers);
     piece->was_in.resize(workers);
+    piece->gains.resize(workers);
     piece->wants.resize(workers);
+    piece->ahead.resize(workers);
+    piece->last_in.resize(workers);
     piece->sum.resize(plan_.pieces()[number].size);
     piece->answer.resize(sizeof(message_header) + plan_.answer_bytes(number));
     if (plan_.pieces()[number].compressed) {
@@ -75,7 +78,7 @@ status parameter_server<Up, Down>::serve(Transport& transport, std::stop_token s
   while (outcome.ok() && !is_left() && !stop.stop_requested()) {
     outcome = poll(transport, sometimes);
     if (outcome.ok() && under_way_ == 0 && open_.empty() &&
-        options_.now() - heard_ > options_.idle) {
+        options_.now() > detail::later(heard_, options_.idle)) {
       outcome = {error_code::transport_failed, "no worker sent anything for options.idle"};
     }
   }
@@ -123,7 +126,9 @@ status parameter_server<Up, Down>::check_message(message_header const& header, i
   if (header.fingerprint != plan_.fingerprint()) {
     return {invalid, "the worker has another plan: codecs, tensors, workers or seed differ"};
   }
-  if (header.kind == message_kind::answer) { return {invalid, "the message is an answer"}; }
+  if (header.kind == message_kind::answer || header.kind == message_kind::step) {
+    return {invalid, "the message is one of a server"};
+  }
   if (header.kind == message_kind::leave) { return {}; }
   if (header.piece >= pieces_.size()) {
     return {invalid, "the message is of no piece of the plan"};
@@ -137,6 +142,7 @@ status parameter_server<Up, Down>::check_message(message_header const& header, i
   if (!(header.gain >= 0) || !std::isfinite(header.gain)) {
     return {invalid, "the gain of the push is negative or not finite"};
   }
+  if (is_far(header.step)) { return {invalid, "the step of the push is far from the present one"}; }
   return {};
 }
 
@@ -159,8 +165,10 @@ status parameter_server<Up, Down>::take(std::span<std::byte const> message,
   } else if (has_left_[header.worker] == 0) {
     has_left_[header.worker] = 1;
     ++left_;
-    for (std::size_t i = open_.size(); i-- > 0;) {
-      if (is_complete(*pieces_[open_[i]])) { close(open_[i]); }
+    for (std::size_t number = 0; number < pieces_.size(); ++number) {
+      piece_state const& piece = *pieces_[number];
+      if (piece.now == phase::is_open && is_complete(piece)) { close(number); }
+      open_kept(number);
     }
   }
   return {};
@@ -170,41 +178,60 @@ template <publishing Up, publishing Down>
 void parameter_server<Up, Down>::take_push(message_header const& header,
                                            std::span<std::byte const> payload)
 {
-  piece_state& piece  = *pieces_[header.piece];
-  push_counts& counts = pushes_[header.worker];
-  if (piece.now == phase::waits && header.step >= piece.step) {
-    open(piece, header);
-    open_.push_back(header.piece);
+  piece_state& piece       = *pieces_[header.piece];
+  push_counts& counts      = pushes_[header.worker];
+  std::size_t const worker = header.worker;
+  if (has_left_[worker] != 0) {  // it was restarted
+    has_left_[worker] = 0;
+    --left_;
   }
+  if (piece.now == phase::waits && header.step >= piece.step) { open(header.piece, header.step); }
   if (piece.now != phase::is_open || header.step != piece.step) {
     // While it waits, `step` is the next one.
     bool const last =
       piece.now == phase::waits ? header.step + 1 == piece.step : header.step == piece.step;
     if (header.step > piece.step) {
       ++counts.early;
-    } else if (last && piece.has_come[header.worker] != 0) {
+      keep_early(piece, header, payload);
+      if (piece.now == phase::is_open && is_complete(piece)) { close(header.piece); }
+    } else if (last && piece.has_come[worker] != 0) {
       ++counts.repeated;
     } else {
       ++counts.late;
-      if (last) { piece.has_come[header.worker] = 1; }
+      if (last) { piece.has_come[worker] = 1; }
     }
     return;
   }
-  if (piece.has_come[header.worker] != 0) {
+  if (piece.has_come[worker] != 0) {
     ++counts.repeated;
     return;
   }
-  piece.has_come[header.worker] = 1;
-  // The gain is that of the first worker who is in the mean, whoever comes first.
-  bool const is_first =
-    std::all_of(piece.has_come.begin(),
-                piece.has_come.begin() + static_cast<std::ptrdiff_t>(header.worker),
-                [](char came) { return came == 0; });
-  if (is_first) { piece.gain = header.gain; }
-  if (!payload.empty()) {
-    std::memcpy(piece.codes[header.worker].data(), payload.data(), payload.size());
-  }
+  piece.has_come[worker] = 1;
+  piece.ahead[worker]    = 0;
+  put(piece, header, payload);
   if (is_complete(piece)) { close(header.piece); }
+}
+
+//! Keeps a push of a step to come where the worker's codes of this step would be, if those have not come.
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::keep_early(piece_state& piece,
+                                            message_header const& header,
+                                            std::span<std::byte const> payload)
+{
+  bool const is_used = piece.now == phase::is_added ? piece.was_in[header.worker] != 0
+                                                    : piece.has_come[header.worker] != 0;
+  if (is_used) { return; }
+  piece.ahead[header.worker] = header.step + 1;
+  put(piece, header, payload);
+}
+
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::put(piece_state& piece,
+                                     message_header const& header,
+                                     std::span<std::byte const> payload) const
+{
+  piece.gains[header.worker] = header.gain;
+  std::copy(payload.begin(), payload.end(), piece.codes[header.worker].begin());
 }
 
 //! Whether nobody needs to be waited for.
@@ -212,18 +239,43 @@ template <publishing Up, publishing Down>
 bool parameter_server<Up, Down>::is_complete(piece_state const& piece) const
 {
   for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
-    if (piece.has_come[worker] == 0 && has_left_[worker] == 0) { return false; }
+    if (piece.has_come[worker] == 0 && has_left_[worker] == 0 && piece.ahead[worker] == 0) {
+      return false;
+    }
   }
   return true;
 }
 
 template <publishing Up, publishing Down>
-void parameter_server<Up, Down>::open(piece_state& piece, message_header const& header)
+void parameter_server<Up, Down>::open(std::size_t number, std::uint64_t step)
 {
-  piece.now  = phase::is_open;
-  piece.step = header.step;
-  piece.end  = options_.now() + options_.deadline;
-  std::fill(piece.has_come.begin(), piece.has_come.end(), char{0});
+  piece_state& piece = *pieces_[number];
+  piece.now          = phase::is_open;
+  piece.step         = step;
+  piece.end          = detail::later(options_.now(), options_.deadline);
+  present_           = std::max(present_, step);
+  open_.push_back(number);
+  for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
+    piece.has_come[worker] = piece.ahead[worker] == step + 1 ? 1 : 0;
+    if (piece.ahead[worker] <= step + 1) { piece.ahead[worker] = 0; }
+  }
+}
+
+//! Begins a step with pushes that came early, if it is the next one or nobody is left who could begin another one before.
+template <publishing Up, publishing Down>
+void parameter_server<Up, Down>::open_kept(std::size_t number)
+{
+  piece_state& piece  = *pieces_[number];
+  std::uint64_t first = 0;
+  bool all            = true;
+  for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
+    std::uint64_t const after = piece.ahead[worker];
+    if (after != 0 && (first == 0 || after < first)) { first = after; }
+    all = all && (after != 0 || has_left_[worker] != 0);
+  }
+  if (piece.now != phase::waits || first == 0 || (first != piece.step + 1 && !all)) { return; }
+  open(number, first - 1);
+  if (is_complete(piece)) { close(number); }
 }
 
 template <publishing Up, publishing Down>
@@ -232,8 +284,12 @@ void parameter_server<Up, Down>::close(std::size_t number)
   piece_state& piece = *pieces_[number];
   piece.now          = phase::is_added;
   piece.was_in       = piece.has_come;
+  // The gain is that of the first worker who is in the mean, whoever comes first.
+  auto const first = std::find(piece.was_in.begin(), piece.was_in.end(), char{1});
+  piece.gain       = piece.gains[static_cast<std::size_t>(first - piece.was_in.begin())];
   for (std::size_t worker = 0; worker < pushes_.size(); ++worker) {
     if (piece.was_in[worker] != 0) {
+      piece.last_in[worker] = piece.step + 1;
       ++pushes_[worker].counted;
     } else if (has_left_[worker] == 0) {
       ++pushes_[worker].missing;
@@ -316,11 +372,15 @@ status parameter_server<Up, Down>::send_done(Transport& transport)
     piece.has_answer = true;
     piece.answered   = piece.step;
     piece.step       = piece.step + 1;
+    present_         = std::max(present_, piece.step);
     for (std::size_t worker = 0; worker < piece.wants.size(); ++worker) {
-      if (piece.wants[worker] != piece.step) { continue; }
-      piece.wants[worker] = 0;
-      if (status const s = answer(piece, number, worker, transport); !s.ok()) { return s; }
+      if (piece.wants[worker] == 0 || piece.wants[worker] > piece.step) { continue; }
+      std::uint64_t const asked = std::exchange(piece.wants[worker], 0) - 1;
+      status const s            = asked == piece.answered ? answer(piece, number, worker, transport)
+                                                          : tell_step(number, worker, asked, transport);
+      if (!s.ok()) { return s; }
     }
+    open_kept(number);
   }
   return {};
 }
@@ -333,7 +393,10 @@ status parameter_server<Up, Down>::take_pull(message_header const& header, Trans
   if (piece.has_answer && header.step == piece.answered && piece.now != phase::is_added) {
     return answer(piece, header.piece, header.worker, transport);
   }
-  // It may have come before the first push, or be of a step that is over: then nobody ever answers, and a later one stays.
+  if (header.step < piece.step || is_far(header.step)) {
+    return tell_step(header.piece, header.worker, header.step, transport);
+  }
+  // It has come before the mean, or before the first push. A later one stays.
   piece.wants[header.worker] = std::max(piece.wants[header.worker], header.step + 1);
   return {};
 }
@@ -353,10 +416,32 @@ status parameter_server<Up, Down>::answer(piece_state& piece,
   header.fingerprint = plan_.fingerprint();
   header.bytes       = piece.answer.size() - sizeof header;
   header.counted     = piece.counted;
-  header.in_mean     = piece.was_in[worker] != 0 ? 1 : 0;
+  header.in_mean     = piece.last_in[worker] == piece.answered + 1 ? 1 : 0;
   write_header(header, piece.answer);
   ++counts_.answers;
   return transport.send(options_.first_worker + static_cast<int>(worker), piece.answer);
+}
+
+//! Tells a worker which step is the present one, as the mean that it asks for is gone, or far.
+template <publishing Up, publishing Down>
+template <class Transport>
+status parameter_server<Up, Down>::tell_step(std::size_t number,
+                                             std::size_t worker,
+                                             std::uint64_t asked,
+                                             Transport& transport)
+{
+  message_header header;
+  header.kind        = message_kind::step;
+  header.piece       = static_cast<std::uint32_t>(number);
+  header.worker      = static_cast<std::uint32_t>(worker);
+  header.step        = asked;
+  header.fingerprint = plan_.fingerprint();
+  header.in_mean     = pieces_[number]->last_in[worker] == asked + 1 ? 1 : 0;
+  header.present     = present_;
+  std::byte message[sizeof header];
+  write_header(header, message);
+  ++counts_.told;
+  return transport.send(options_.first_worker + static_cast<int>(worker), message);
 }
 
 }  // namespace tersum::inline v0

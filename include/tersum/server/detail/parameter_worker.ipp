@@ -124,10 +124,18 @@ void parameter_worker<Up, Down, Transport>::decode(piece_state& piece) const
     return;
   }
   piece.outcome = piece.down->decode(step_, piece.answer, piece.gradient);
+  if (!piece.in_mean && piece.outcome.ok()) { take_back(piece); }
+}
+
+//! Returns to the residual what a push says that is in no mean.
+template <publishing Up, publishing Down, message_transport Transport>
+void parameter_worker<Up, Down, Transport>::take_back(piece_state& piece) const
+{
+  piece.outcome = {};
   if constexpr (adds_kept<Up>) {
     static_assert(!detail::keeps_blocks<Up>,
                   "tersum: a parameter_worker keeps what pushes lost in float or bfloat16");
-    if (piece.in_mean || !piece.back || !piece.outcome.ok()) { return; }
+    if (!piece.back) { return; }
     piece.lost.resize(piece.gradient.size());
     auto const codes = std::span<std::byte const>{piece.push}.subspan(sizeof(message_header));
     piece.outcome    = piece.back->decode(step_, codes, piece.lost);
@@ -148,10 +156,8 @@ status parameter_worker<Up, Down, Transport>::send_done()
     --under_way_;
     phase const was = std::exchange(piece.now, phase::idle);
     if (!piece.outcome.ok()) { return piece.outcome; }
-    if (was != phase::is_encoded) {
-      ++counts_.answered;
-      continue;
-    }
+    if (was == phase::is_decoded) { ++counts_.answered; }
+    if (was != phase::is_encoded) { continue; }
     message_header header = header_of(message_kind::push, number);
     header.bytes          = piece.push.size() - sizeof header;
     header.gain           = piece.gain;
@@ -170,7 +176,7 @@ status parameter_worker<Up, Down, Transport>::ask(std::size_t number)
 {
   std::byte message[sizeof(message_header)];
   write_header(header_of(message_kind::pull, number), message);
-  pieces_[number]->asked = clock::now();
+  pieces_[number]->asked = options_.now();
   return transport_->send(options_.server, message);
 }
 
@@ -179,24 +185,35 @@ status parameter_worker<Up, Down, Transport>::take(std::span<std::byte const> me
 {
   message_header header;
   bool good = read_header(message, header).ok() && from == options_.server &&
-              header.kind == message_kind::answer && header.fingerprint == plan_.fingerprint() &&
+              (header.kind == message_kind::answer || header.kind == message_kind::step) &&
+              header.fingerprint == plan_.fingerprint() &&
               header.worker == static_cast<std::uint32_t>(options_.number) &&
               header.piece < pieces_.size();
-  good = good && header.bytes == pieces_[header.piece]->answer.size() && header.step <= step_;
+  bool const is_answer = header.kind == message_kind::answer;
+  good = good && header.bytes == (is_answer ? pieces_[header.piece]->answer.size() : 0);
   if (!good) {
     ++counts_.refused;
     return {};
   }
   piece_state& piece = *pieces_[header.piece];
-  // An answer may come twice, or after it was given up.
+  // It may come twice, after it was given up, or be for the worker that this one takes the place of.
   if (header.step != step_ || piece.now != phase::waits) { return {}; }
+  piece.in_mean = header.in_mean != 0;
+  --waiting_;
+  if (!is_answer) {
+    ++counts_.missed;
+    told_     = std::max(told_.value_or(0), header.present);
+    piece.now = piece.in_mean || !piece.up ? phase::idle : phase::is_missed;
+    if (piece.now == phase::idle) { return {}; }
+    ++under_way_;
+    threads_->start(header.piece, [this, &piece] { take_back(piece); });
+    return {};
+  }
   auto const payload = message.subspan(sizeof header);
   std::copy(payload.begin(), payload.end(), piece.answer.begin());
   piece.counted = header.counted;
-  piece.in_mean = header.in_mean != 0;
   if (!piece.in_mean) { ++counts_.left_out; }
   piece.now = phase::is_decoded;
-  --waiting_;
   ++under_way_;
   threads_->start(header.piece, [this, &piece] { decode(piece); });
   return {};
@@ -207,7 +224,7 @@ status parameter_worker<Up, Down, Transport>::pull_all()
 {
   if (status const s = check(); !s.ok()) { return s; }
   constexpr std::chrono::microseconds soon{100};
-  auto const end = clock::now() + options_.patience;
+  auto const end = detail::later(options_.now(), options_.patience);
   status outcome;
   while (outcome.ok()) {
     if (outcome = send_done(); !outcome.ok()) { break; }
@@ -216,7 +233,7 @@ status parameter_worker<Up, Down, Transport>::pull_all()
       threads_->wait_for_one();
       continue;
     }
-    auto const now = clock::now();
+    auto const now = options_.now();
     if (now >= end) {
       outcome = {error_code::transport_failed, "the server did not answer within options.patience"};
       break;
@@ -225,13 +242,12 @@ status parameter_worker<Up, Down, Transport>::pull_all()
     for (std::size_t number = 0; number < pieces_.size() && outcome.ok(); ++number) {
       piece_state& piece = *pieces_[number];
       if (piece.now != phase::waits) { continue; }
-      if (now - piece.asked >= options_.again) {
+      if (now >= detail::later(piece.asked, options_.again)) {
         ++counts_.asked_again;
         outcome = ask(number);
       }
-      patience = std::min(
-        patience,
-        std::chrono::duration_cast<std::chrono::microseconds>(piece.asked + options_.again - now));
+      auto const next = detail::later(piece.asked, options_.again) - now;
+      patience = std::min(patience, std::chrono::duration_cast<std::chrono::microseconds>(next));
     }
     if (!outcome.ok()) { break; }
     if (under_way_ > 0) { patience = std::min(patience, soon); }
@@ -257,7 +273,11 @@ status parameter_worker<Up, Down, Transport>::pull_all()
     piece->now = phase::idle;
   }
   under_way_ = waiting_ = 0;
-  ++step_;
+  if (told_ && outcome.ok()) {
+    outcome = {error_code::transport_failed,
+               "the server is at another step than this worker was: the worker goes on with that"};
+  }
+  step_ = std::exchange(told_, std::nullopt).value_or(step_ + 1);
   return outcome;
 }
 

@@ -17,15 +17,16 @@ served_plan<Up, Down>::served_plan(Up const& up,
                                    served_options const& options)
   : up_(up), down_(down), options_(options), tensors_(tensors.begin(), tensors.end())
 {
-  if (options.most_coordinates > 0) {
+  made_ = check_sizes();
+  if (made_.ok()) {
     for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
       first_.push_back(pieces_.size());
       std::uint64_t const size = tensors_[tensor];
-      for (std::uint64_t begin = 0; begin < size; begin += options.most_coordinates) {
-        pieces_.push_back({static_cast<std::uint32_t>(tensor),
-                           begin,
-                           std::min(options.most_coordinates, size - begin),
-                           size >= options.compress_from});
+      for (std::uint64_t begin = 0; begin < size;) {
+        std::uint64_t const of_piece = std::min(options.most_coordinates, size - begin);
+        pieces_.push_back(
+          {static_cast<std::uint32_t>(tensor), begin, of_piece, size >= options.compress_from});
+        begin += of_piece;
       }
     }
     first_.push_back(pieces_.size());
@@ -39,11 +40,12 @@ served_plan<Up, Down>::served_plan(Up const& up,
   layout const one{Up::chunk_size};  // a plan's codec, whatever its length
   add(tersum::fingerprint(up_.plan(one, world{}), options.seed));
   add(tersum::fingerprint(down_.plan(one, world{}), options.seed));
-  made_ = check_plans();
+  if (made_.ok()) { made_ = check_plans(); }
 }
 
+//! Whether the tensors can be cut, before memory is taken for the pieces.
 template <publishing Up, publishing Down>
-status served_plan<Up, Down>::check_plans() const
+status served_plan<Up, Down>::check_sizes() const
 {
   if (options_.workers < 1 || options_.workers > 65534) {
     return {error_code::invalid_argument, "options.workers must be between 1 and 65534"};
@@ -51,9 +53,25 @@ status served_plan<Up, Down>::check_plans() const
   if (options_.most_coordinates == 0) {
     return {error_code::invalid_argument, "options.most_coordinates must be above zero"};
   }
-  if (pieces_.size() > 0xffffffffu) {
-    return {error_code::invalid_argument, "the tensors are cut into more than 2^32 pieces"};
+  std::uint64_t pieces = 0;
+  for (std::uint64_t const size : tensors_) {
+    if (size > std::uint64_t{1} << 48) {
+      return {error_code::invalid_argument, "a tensor has more than 2^48 coordinates"};
+    }
+    std::uint64_t const whole = size / options_.most_coordinates;
+    pieces += whole + (size % options_.most_coordinates == 0 ? 0 : 1);
+    if (pieces > most_pieces) {
+      return {error_code::invalid_argument,
+              "options.most_coordinates cuts the tensors into more than 2^20 pieces"};
+    }
   }
+  return {};
+}
+
+//! Whether the codecs can make the pieces.
+template <publishing Up, publishing Down>
+status served_plan<Up, Down>::check_plans() const
+{
   for (std::size_t piece = 0; piece < pieces_.size(); ++piece) {
     if (!pieces_[piece].compressed) { continue; }
     if (status const s = up(piece).check(); !s.ok()) { return s; }
