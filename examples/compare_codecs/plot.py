@@ -35,7 +35,7 @@ OTHER = ("other", "#777777")
 # What a name starts with, the words in the legend, the colour (near Okabe and Ito's, which colour-blind people tell apart).
 FAMILIES = (
     (r"(fp32|fp16|bf16)$", "plain floats", "#000000"),
-    (r"(thc|rotated|delayed|summed_shards)_", "one width for all, summed on the way", "#0072b2"),
+    (r"(thc|rotated|summed_shards)_", "one width for all, summed on the way", "#0072b2"),
     (r"(allocated_sat|balanced_sat)_", "a width for each chunk, summed on the way", "#009e73"),
     (r"(topk|topkc|randomk|randomkc)_", "some chunks or coordinates only", "#dd8800"),
     (r"(powersgd|acp)_", "low rank", "#8c510a"),

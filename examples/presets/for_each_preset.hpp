@@ -40,10 +40,6 @@ void for_each_summed_preset(Visitor visit)
   visit("rotated_sat8",
         "rotated, tracked head-room, stratified, 8-bit saturating sum",
         p::rotated_sat8);
-  visit("delayed_sat4",
-        "rotated_sat4, its steps from the last exchange: one round less",
-        p::delayed_sat4);
-  visit("delayed_sat8", "the same, 8 bits", p::delayed_sat8);
   visit("rotated_sat2_ef", "rotated_sat2, to nearest, with error feedback", p::rotated_sat2_ef);
   visit("rotated_sat4_ef", "rotated_sat4, to nearest, with error feedback", p::rotated_sat4_ef);
   visit("rotated_sat8_ef", "rotated_sat8, to nearest, with error feedback", p::rotated_sat8_ef);

@@ -60,14 +60,14 @@ requires(
 //! rounds, the agreed scalars and the packed codes, and a third for the coordinates that bypass the codec, if any.
 //! @tparam Chunker    `fixed_chunks<C>`, `top_chunks<C>`, `allocated_chunks<C, Widths...>` or `random_chunks<C>`.
 //! @tparam Rotator    `partial_hadamard<C>`, `tensor_core_hadamard<C>`, `no_rotation` or `full_hadamard`.
-//! @tparam Range      `rms_range`, `absmax_range` or `global_range`; or `delayed_range`, and there is no round of agreed scalars.
+//! @tparam Range      `rms_range`, `absmax_range` or `global_range`.
 //! @tparam Quantizer  `stochastic_quantizer<q>`, `nearest_quantizer<q>`, `lookup_quantizer<Table>`, or one of your own.
 //! @tparam Reducer    `saturating_sum<b>`, `widening_sum<q, b>` or `guard_lanes<b>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
           rotator Rotator,
-          detail::codec_range Range,
+          quantization_range Range,
           quantizer Quantizer,
           reducer Reducer,
           feedback Feedback = no_feedback,
@@ -82,11 +82,11 @@ struct codec {
   using metric_type    = Metric;
   using dither_type    = typename Quantizer::dither;
   using payload_op     = typename detail::payload_op_of<Chunker, Reducer>::type;
-  using norm_scalar    = typename detail::agreed_of<Range>::scalar;
-  using agreed_op      = typename detail::agreed_of<Range>::op;
+  using norm_scalar    = typename Range::scalar;
+  using agreed_op      = typename Range::op;
   using counts_type    = detail::code_counts<codec>;
   using lanes          = packed_codes<Reducer::lane_bits>;
-  using agreement_kind = typename detail::agreed_of<Range>::kind;
+  using agreement_kind = agreement::steps;
   using payload_kind   = payload::codes;
   using rotation       = typename detail::rotation_of<Rotator, Chunker::chunk_size>::type;
 
@@ -95,13 +95,13 @@ struct codec {
   static constexpr bool rotates_in_memory = !has_packed_rotation<Rotator, Chunker::chunk_size>;
   static constexpr bool rotates_all       = Rotator::rotation_size == 0;
   static constexpr int chunk_size         = Chunker::chunk_size;
-  static constexpr bool is_delayed        = delayed_quantization_range<Range>;
 
   //! The order of an exchange.
   using stages = join_stages<stage::open,
                              stage::gather_bypass,
                              detail::stages_before<Rotator>,
-                             stages_if<!is_delayed, stage::measure, rounds::agree>,
+                             stage::measure,
+                             rounds::agree,
                              rounds::sum_bypass,
                              stages_if<selecting_chunker<Chunker>, stage::select>,
                              stage::derive_steps,
@@ -156,16 +156,6 @@ struct codec {
     !rotates_all || !Metric::scaled,
     "tersum: full_hadamard is for comparison and takes plain_metric: use partial_hadamard");
   static_assert(detail::suits_metric<Chunker, Feedback, Metric>());
-  static_assert(
-    !is_delayed || (!selecting_chunker<Chunker> && chunk_size <= 1024 && !rotates_all &&
-                    !rotates_in_memory && !has_tensor_cores<Rotator>),
-    "tersum: delayed ranges take fixed_chunks of up to 1024, partial_hadamard or no_rotation");
-  static_assert(!is_delayed || (!Feedback::enabled && !Metric::scaled),
-                "tersum: delayed ranges take no_feedback and plain_metric");
-  static_assert(
-    !is_delayed || (Reducer::saturating && Quantizer::max_level >= 7 && !Reducer::biased &&
-                    Quantizer::max_level == lanes::limit),
-    "tersum: delayed ranges read in saturating lanes of 4 or 8 bits how much a gradient has grown");
   static_assert(detail::suits_choice<Chunker, Range>());
 
   Chunker chunker{};

@@ -206,8 +206,7 @@ inline constexpr std::uint64_t gains_of = weighs_kept<Codec> ? 4 : 0;
 
 //! The ranks agree on a step for each chunk; casts have none, and chunks of a two-shot codec have scales of their own.
 template <class Codec>
-inline constexpr bool has_steps =
-  delays<Codec> || std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
+inline constexpr bool has_steps = std::is_same_v<typename Codec::agreement_kind, agreement::steps>;
 
 //! Whether the norms of chunks are what the ranks agree on.
 template <class Codec>

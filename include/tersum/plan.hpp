@@ -187,10 +187,6 @@ class plan : public Codec::counts_type {
   }
   [[nodiscard]] constexpr std::size_t shards_offset() const noexcept { return kept(name::shards); }
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
-  [[nodiscard]] constexpr std::size_t kept_steps_offset() const noexcept
-  {
-    return kept(name::kept_steps);
-  }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
   [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
   [[nodiscard]] constexpr std::size_t agreement_offset() const noexcept

@@ -21,7 +21,6 @@
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
-#include <tersum/range/delayed_range.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/partial_hadamard.hpp>
@@ -54,15 +53,6 @@ inline constexpr tracked_saturating<stochastic_quantizer<8>> rotated_sat8{.range
 inline constexpr tracked_saturating<nearest_quantizer<2>, error_feedback> rotated_sat2_ef{.range = {.clip = 1.1f}};
 inline constexpr tracked_saturating<nearest_quantizer<4>, error_feedback> rotated_sat4_ef{.range = {.clip = 1.9f}};
 inline constexpr tracked_saturating<nearest_quantizer<8>, error_feedback> rotated_sat8_ef{.range = {.clip = 3.6f}};
-//! @}
-
-//! @name The same with ranges that follow the last exchange: one round, and one reading of the gradient, less
-//! For exchanges whose latency counts. See `delayed_range` for what they lose when gradients grow or shrink.
-//! @{
-template <int Bits>
-using delayed_saturating = codec<fixed_chunks<1024>, partial_hadamard<1024>, delayed_range, stochastic_quantizer<Bits>, saturating_sum<Bits>>;
-inline constexpr delayed_saturating<4> delayed_sat4{.range = {.clip = 2.1f}};
-inline constexpr delayed_saturating<8> delayed_sat8{.range = {.clip = 4.0f}};
 //! @}
 
 //! @name The same for half and bfloat16, rotated on the tensor cores of a GPU

@@ -51,8 +51,7 @@ struct tensor_record {
   std::uint64_t first_chunk;  //!< Its first chunk on the wire; unused when it bypasses.
   std::uint64_t chunks;       //!< Its chunks; 0 when it bypasses the codec.
   std::uint64_t bypass;       //!< If it bypasses: its first element among the bypassed coordinates.
-  //! sqrt(|sum|^2 / energy of one rank) of the last exchange; world.size before the first, and where nothing tracks it. Under
-  //! delayed ranges the root mean square of what the last sum asks for in each chunk; `first` before the first.
+  //! sqrt(|sum|^2 / energy of one rank) of the last exchange; world.size before the first, and where nothing tracks it.
   float ratio;
   float weight;             //!< `tensor::weight`.
   std::uint64_t saturated;  //!< Lanes of the last sum that are at a limit of a saturating reducer.

@@ -40,7 +40,7 @@ namespace tersum::inline v0 {
 //! @tparam Metric     `plain_metric` or `given_diagonal`, whose scales every rank has of all shards.
 template <chunker Chunker,
           rotator Rotator,
-          detail::codec_range Range,
+          quantization_range Range,
           quantizer Quantizer,
           reducer Reducer,
           feedback Feedback = no_feedback,
@@ -69,7 +69,6 @@ struct summed_shards_codec {
   static constexpr bool rotates_in_memory  = whole_type::rotates_in_memory;
   static constexpr bool rotates_all        = false;
   static constexpr int chunk_size          = Chunker::chunk_size;
-  static constexpr bool is_delayed         = false;
   static constexpr std::uint32_t zero_word = whole_type::zero_word;
 
   //! The order of an exchange. What comes after the rounds writes to the shard.
@@ -96,9 +95,6 @@ struct summed_shards_codec {
     std::is_same_v<detail::stages_after_sum<Reducer>, stage_list<>>,
     "tersum: summed_shards_codec takes reducers that need no more than the sum: saturating_sum, "
     "widening_sum or guard_lanes");
-  static_assert(!delayed_quantization_range<Range>,
-                "tersum: delayed ranges follow the sum of all chunks, of which a rank of a "
-                "summed_shards_codec sees those of its own shard: use rms_range");
   static_assert(
     !tracks<summed_shards_codec> || detail::measures<Range, statistic::chunk_square_norm>,
     "tersum: ranks of a summed_shards_codec tell each other a tracked head-room beside norms of "

@@ -40,7 +40,6 @@
 #include <tersum/quantize/nearest_quantizer.hpp>
 #include <tersum/quantize/stochastic_quantizer.hpp>
 #include <tersum/range/absmax_range.hpp>
-#include <tersum/range/delayed_range.hpp>
 #include <tersum/range/global_range.hpp>
 #include <tersum/range/rms_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>

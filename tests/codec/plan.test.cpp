@@ -58,7 +58,7 @@ void check_memory(char const* name, Codec const& codec)
     } else if constexpr (casts<Codec>) {
       CHECK(plan.workspace_bytes() == plan.wire_bytes());
     } else {
-      CHECK(plan.workspace_bytes() == plan.wire_bytes() + (delays<Codec> ? 0 : 16 * plan.chunks()) +
+      CHECK(plan.workspace_bytes() == plan.wire_bytes() + 16 * plan.chunks() +
                                         (Codec::rotates_all ? 4096 * plan.chunks() : 0));
     }
     // Everything has its place, and none overlaps.
@@ -67,8 +67,7 @@ void check_memory(char const* name, Codec const& codec)
     CHECK(plan.agreed_offset() + plan.agreed_bytes() <= plan.workspace_bytes());
     CHECK(plan.records_offset() == 64);
     CHECK(plan.table_offset() == plan.records_offset() + 64 * plan.tensors());
-    CHECK(plan.residual_offset() ==
-          plan.table_offset() + (delays<Codec> ? 32 : 16) * plan.chunks());
+    CHECK(plan.residual_offset() == plan.table_offset() + 16 * plan.chunks());
   }
   auto const none = codec.plan(layout{0}, {});
   CHECK(none.wire_bytes() == 0);
@@ -93,7 +92,6 @@ void for_each_preset(Check const& check)
   check("rotated_sat2", presets::rotated_sat2);
   check("rotated_sat4", presets::rotated_sat4);
   check("rotated_sat8", presets::rotated_sat8);
-  check("delayed_sat4", presets::delayed_sat4);
   check("rotated_sat2_ef", presets::rotated_sat2_ef);
   check("rotated_sat4_ef", presets::rotated_sat4_ef);
   check("rotated_sat8_ef", presets::rotated_sat8_ef);
@@ -200,7 +198,7 @@ static_assert(are_consistent(thc_wide4, thc_wide4_partial, thc_wide4_unrotated, 
                              thc_sat2, thc_sat4, thc_sat8));
 static_assert(are_consistent(rotated_sat2, rotated_sat4, rotated_sat8, rotated_sat2_ef,
                              rotated_sat4_ef, rotated_sat8_ef, rotated_sat2_tc, rotated_sat4_tc,
-                             rotated_sat8_tc, delayed_sat4, delayed_sat8));
+                             rotated_sat8_tc));
 static_assert(are_consistent(topkc_b05, topkc_b2, topkc_b8, topkc_b05_ef, topkc_b2_ef,
                              topkc_b8_ef, randomkc_b2, randomkc_b2_ef, topkc_sat4, topkc_sat4_ef));
 static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b05_ef, topk_b2_ef, topk_b8_ef));
@@ -245,7 +243,6 @@ TEST_CASE("[plan] every preset sends the bytes that its policies say")
   check_bytes("rotated_sat2", presets::rotated_sat2, {40, 2560, state});
   check_bytes("rotated_sat4", presets::rotated_sat4, {40, 5120, state});
   check_bytes("rotated_sat8", presets::rotated_sat8, {40, 10240, state});
-  check_bytes("delayed_sat4", presets::delayed_sat4, {0, 5120 + 40, state + 160});
   check_bytes("rotated_sat2_ef", presets::rotated_sat2_ef, {40, 2560, state + 40000});
   check_bytes("rotated_sat4_ef", presets::rotated_sat4_ef, {40, 5120, state + 40000});
   check_bytes("rotated_sat8_ef", presets::rotated_sat8_ef, {40, 10240, state + 40000});

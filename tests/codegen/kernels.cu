@@ -35,17 +35,6 @@ void compile_small_kernels()
   compile(&detail::exchange_kernel<detail::derive_and_encode_kernel, Codec, Element>);
 }
 
-// Of ranges that follow the last exchange; edges are in the small kernel.
-template <class Codec, class Element>
-void compile_delayed_kernels()
-{
-  compile_small_kernels<Codec, Element>();
-  compile(&detail::exchange_kernel<detail::steps_kernel, Codec, Element>,
-          &detail::chunk_kernel<detail::encode_kernel<false>, Codec, Element>,
-          &detail::chunk_kernel<detail::decode_kernel<false>, Codec, Element>,
-          &detail::exchange_kernel<detail::finish_kernel, Codec, Element>);
-}
-
 template <int Bits>
 void compile_reduce_kernels()
 {
@@ -107,7 +96,6 @@ void compile_all()
   compile_chunk_kernels<codec_of<presets::rotated_sat8>, float>();
   compile_small_kernels<codec_of<presets::rotated_sat4>, float>();
   compile_small_kernels<codec_of<presets::rotated_sat4_tc>, bfloat16>();
-  compile_delayed_kernels<codec_of<presets::delayed_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::rotated_sat4_ef>, float>();
   compile_chunk_kernels<codec_of<presets::thc_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::thc_wide4_partial>, float>();

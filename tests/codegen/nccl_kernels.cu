@@ -41,7 +41,6 @@ void compile_exchanges()
   compile_fused<codec_of<presets::rotated_sat4>, bfloat16>();
   compile_fused<codec_of<presets::rotated_sat8>, float>();
   compile_fused<codec_of<presets::rotated_sat4_ef>, float>();
-  compile_fused<codec_of<presets::delayed_sat8>, float>();
   compile_fused<codec_of<presets::two_shot_4>, float>();
   compile_fused<codec_of<presets::two_shot_4>, bfloat16>();
 }

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! A range that measures nothing: the compiler names the requirement where the concept is asked for, and does not where a codec
-//! takes this kind of range or a delayed one.
+//! A range that measures nothing: the compiler names the requirement.
 // expected: has_measure<
 
 #include <tersum/chunk/fixed_chunks.hpp>

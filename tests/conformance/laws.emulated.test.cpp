@@ -25,7 +25,6 @@
 
 #include <tersum/quantize/lloyd_max.hpp>
 #include <tersum/range/absmax_range.hpp>
-#include <tersum/range/delayed_range.hpp>
 #include <tersum/range/global_range.hpp>
 #include <tersum/tersum.hpp>
 
@@ -61,8 +60,6 @@ TEST_CASE_TEMPLATE("[conformance] ranges",
 {
   check_range_laws<256, Range>();
 }
-
-TEST_CASE("[conformance] delayed ranges") { check_delayed_range_laws<delayed_range>(); }
 
 TEST_CASE_TEMPLATE(
   "[conformance] head-room", Headroom, no_headroom, fixed_headroom, tracked_correlation)

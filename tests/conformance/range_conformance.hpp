@@ -9,7 +9,6 @@
 #include "on_groups.hpp"
 
 #include <tersum/concepts.hpp>
-#include <tersum/range/sum_report.hpp>
 #include <tersum/types.hpp>
 
 #include <doctest/doctest.h>
@@ -98,44 +97,6 @@ void check_range_laws(Range const& range = {})
       CHECK_FALSE(std::isfinite(range.bound(std::numeric_limits<float>::infinity(), 2, Size)));
     }
   }
-}
-
-//! @brief Checks every law of ranges that follow the last exchange.
-//!
-//! - The range is in the units of the gradient: with a limit that is four times as large it is four times as large, exactly.
-//! - It is above zero, and finite, whatever the sum holds: also of zeros, so that a chunk wakes up again.
-//! - Where all lanes are at their limits it grows, so that no gradient stays cut off.
-//! - A steady gradient keeps it within a factor of two.
-template <delayed_quantization_range Range>
-void check_delayed_range_laws(Range const& range = {})
-{
-  CHECK(range.clip > 0);
-  CHECK(range.first > 0);
-  float const limit = range.clip;
-  for (float const at_limit : {0.0f, 0.1f, 0.3f, 0.7f, 1.0f}) {
-    for (float const inside : {0.0f, 0.001f, 0.1f, 0.33f}) {
-      CAPTURE(at_limit);
-      CAPTURE(inside);
-      float const own = inside * (1 - at_limit);
-      sum_report seen{
-        .range = 1, .limit = limit, .square = own + at_limit, .inside = own, .at_limit = at_limit};
-      float const next = range.next_range(seen);
-      CHECK(next > 0);
-      CHECK(std::isfinite(next));
-      if (at_limit == 1.0f) { CHECK(next > limit); }
-      CHECK(range.chunk_range(next, 0) > 0);
-      CHECK(range.chunk_range(next, 4) >= range.chunk_range(next, 1));
-      CHECK(range.chunk_range(4 * next, 4) == 4 * range.chunk_range(next, 1));
-      seen.range *= 4;
-      seen.limit *= 4;
-      CHECK(range.next_range(seen) == 4 * next);
-    }
-  }
-  float const square = 1 / (limit * limit);
-  float const steady = range.next_range(
-    {.range = 1, .limit = limit, .square = square, .inside = square, .at_limit = 0});
-  CHECK(steady > 0.5f);
-  CHECK(steady < 2);
 }
 
 //! @brief Checks every law of the head-room role: for one rank the range of the sum is its own; the factor is finite and above

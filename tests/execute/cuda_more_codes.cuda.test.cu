@@ -42,9 +42,3 @@ TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
   SUBCASE("table values in 16 bits") { compare_one<float>(presets::thc_lookup4_wide, few); }
   SUBCASE("table values in 32 bits") { compare_one<float>(presets::thc_lookup4_widest, few); }
 }
-
-TEST_CASE("[cuda_executor] delayed ranges equal the CPU executor")
-{
-  SUBCASE("4 bits") { compare_all<float>(presets::delayed_sat4); }
-  SUBCASE("8 bits") { compare_all<float>(presets::delayed_sat8); }
-}

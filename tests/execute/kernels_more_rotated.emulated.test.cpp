@@ -25,10 +25,4 @@ TEST_CASE("[kernels] rotated_sat8 equals the CPU executor")
   compare_preset(presets::rotated_sat8);
 }
 
-TEST_CASE("[kernels] delayed ranges equal the CPU executor")
-{
-  compare_all<float>(presets::delayed_sat4);
-  compare_orders<bfloat16>(presets::delayed_sat8, 3, true);
-}
-
 }  // namespace

@@ -117,7 +117,6 @@ TEST_CASE("[tuning] a small exchange has four launches")
   CHECK(launches_of(presets::rotated_sat4_tc, vector) == 4);
   CHECK(launches_of<other_tuning>(presets::rotated_sat4, vector) == 5);
   CHECK(launches_of(presets::rotated_sat4_ef, vector) == 5);  // residuals wait for all steps
-  CHECK(launches_of(presets::delayed_sat4, vector) == 3);     // no norms
 }
 
 // The executor above has no `run_together`.

@@ -34,7 +34,6 @@ void for_each_fused_case(Visit const& visit)
   visit("rotated_sat4", presets::rotated_sat4, float{});
   visit("sums of long chunks, bfloat16", sums_of_long_chunks{}, bfloat16{});
   visit("rotated_sat4_ef", presets::rotated_sat4_ef, float{});
-  visit("delayed_sat8", presets::delayed_sat8, float{});
   visit("two_shot_4", presets::two_shot_4, float{});
   visit("two_shot_8, with tables, bfloat16", presets::two_shot_8, bfloat16{});
   visit("two_shot_1_3", presets::two_shot_1_3, float{});

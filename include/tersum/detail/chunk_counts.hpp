@@ -50,7 +50,6 @@ class chunk_counts : public plan_counts<Codec> {
       this->fingerprint_ = mix(this->fingerprint_, 4);
     }
     if constexpr (keeps_blocks<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 5); }
-    if constexpr (delays<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 6); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept
@@ -212,7 +211,6 @@ class chunk_counts : public plan_counts<Codec> {
     return section_list{holds<state_header>(section::header, 1),
                         holds<tensor_record>(section::records, this->tensors()),
                         holds<chunk_entry>(section::table, this->chunks()),
-                        holds<chunk_step>(section::kept_steps, delays<Codec> ? this->chunks() : 0),
                         section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
                         holds<residual_element<Codec>>(section::residual, residuals())};

@@ -77,7 +77,6 @@ struct code_counts : chunk_counts<Codec> {
   //! independent gradients is not worse than none.
   [[nodiscard]] constexpr float first_ratio() const noexcept
   {
-    if constexpr (delays<Codec>) { return this->codec_.range.first; }
     float ratio          = static_cast<float>(this->world_.size);
     auto const& headroom = this->codec_.range.headroom;
     if constexpr (in_root_mean_squares && tracks<Codec> &&
@@ -93,7 +92,6 @@ struct code_counts : chunk_counts<Codec> {
 
   [[nodiscard]] constexpr std::uint64_t measured_scalars() const noexcept
   {
-    if constexpr (delays<Codec>) { return 0; }
     if constexpr (per_tensor<Codec>) { return this->tensors(); }
     constexpr bool both = tracks<Codec> && !norms_travel<Codec>;
     return this->chunks() + (both ? this->tensors() : 0);
@@ -102,16 +100,14 @@ struct code_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t payload_bytes() const noexcept
   {
     if constexpr (selects<Codec>) { return this->capacity_words() * sizeof(std::uint32_t); }
-    // Under delayed ranges a word a chunk says whether it is finite.
-    constexpr std::uint64_t flag = delays<Codec> ? sizeof(std::uint32_t) : 0;
-    return this->chunks() * (Codec::chunk_size / 8 * Codec::reducer_type::lane_bits + flag);
+    return this->chunks() * (Codec::chunk_size / 8 * Codec::reducer_type::lane_bits);
   }
 
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     std::uint64_t const rotated = Codec::rotates_all ? this->chunks() * Codec::chunk_size : 0;
     return section_list{
-      holds<chunk_step>(section::steps, delays<Codec> ? 0 : this->chunks()),
+      holds<chunk_step>(section::steps, this->chunks()),
       holds<float>(section::rotated, rotated),
       holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
       holds<std::uint32_t>(section::places, this->places()),

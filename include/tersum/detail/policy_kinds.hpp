@@ -17,25 +17,12 @@
 
 namespace tersum::inline v0 {
 
-struct sum_report;
-
 // clang-format off
 template <class T> concept has_energy         = requires(T const r) {
   { r.energy(1.0f, 1.0f) } -> std::same_as<float>; };  //!< Optional: energy(agreed scalar, coordinates measured): what it says of the chunk's squared norm, or anything that grows with it. Chunks are chosen by it.
 
 template <class T> concept has_by_agreement   = requires(T const c) { { c.by_agreement } -> std::convertible_to<bool>; };  //!< Optional: whether a chunk also counts for how much the ranks agreed on it.
 
-//! @name Ranges that follow the last exchange
-//! @{
-template <class T> concept has_next_range  = requires(T const r, sum_report const& last, float v) {
-  { r.next_range(last) } -> std::same_as<float>;              //!< next_range(what the last exchange has shown of the chunk's sum): the range that it asks for.
-  { r.chunk_range(v, v) } -> std::same_as<float>;             //!< chunk_range(that, its root mean square over the tensor): the root mean square for which the chunk's lanes are cut.
-  { r.first } -> std::convertible_to<float>; };               //!< What all ranges are in the first exchange.
-
-//! How a step follows from the last exchange, so that the ranks agree on nothing before they encode: `delayed_range`. If it has a
-//! `check()`, plans pass that status on.
-template <class T> concept delayed_quantization_range = policy<T> && has_headroom<T> && has_clip<T> && has_next_range<T>;
-//! @}
 // clang-format on
 
 }  // namespace tersum::inline v0
@@ -183,14 +170,3 @@ template <class Metric>
 }
 
 }  // namespace tersum::inline v0::detail
-
-namespace tersum::inline v0 {
-
-//! The steps follow from the last exchange, and lie in the state.
-template <class Codec>
-inline constexpr bool delays = requires
-{
-  requires Codec::is_delayed;
-};
-
-}  // namespace tersum::inline v0

@@ -53,30 +53,11 @@ struct reducer_stages<Reducer> {
 template <class Reducer>
 using stages_after_sum = typename reducer_stages<Reducer>::after_sum;
 
-//! What the ranks agree on. A delayed range has nothing, and the types of a float that is not sent.
-template <class Range>
-struct agreed_of {
-  using scalar = typename Range::scalar;
-  using op     = typename Range::op;
-  using kind   = agreement::steps;
-};
-
-template <delayed_quantization_range Range>
-struct agreed_of<Range> {
-  using scalar = float;
-  using op     = native_sum<float>;
-  using kind   = agreement::none;
-};
-
-//! Ranges of codecs.
-template <class Range>
-concept codec_range = quantization_range<Range> || delayed_quantization_range<Range>;
-
 //! The reduction that a range's scalars must not have. Norms of chunks must be summed, and magnitudes and norms of
 //! tensors need the maximum; steps derived from anything else would be too small or too large.
 template <class Range>
 using wrong_op = std::conditional_t<measures<Range, statistic::chunk_square_norm>,
-                                    native_max<typename agreed_of<Range>::scalar>,
-                                    native_sum<typename agreed_of<Range>::scalar>>;
+                                    native_max<typename Range::scalar>,
+                                    native_sum<typename Range::scalar>>;
 
 }  // namespace tersum::inline v0::detail

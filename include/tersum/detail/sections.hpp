@@ -34,16 +34,15 @@ enum class section {
   sent,        //!< Under `sent_values`: a float32 per coordinate.
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels.
   largest_scales,  //!< Of factors in a metric: the bits of the largest scale of each matrix.
-  shard,      //!< Two levels: the mean of this rank's shard, in float32.
+  shard,           //!< Two levels: the mean of this rank's shard, in float32.
   stream_values,  //!< Codes of unlike lengths: chunks of values in float32, of gradients and then of sums.
   stream_bits,      //!< A word for each chunk of each part.
   stream_searches,  //!< A `stream_search` per stream.
   // State
-  header,   //!< The `state_header`.
-  records,  //!< A `tensor_record` per tensor.
-  shards,   //!< Codecs of shards: a `shard_record` per rank.
-  table,    //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
-  kept_steps,  //!< Under delayed ranges: a `chunk_step` per chunk, from which those of the next exchange follow.
+  header,     //!< The `state_header`.
+  records,    //!< A `tensor_record` per tensor.
+  shards,     //!< Codecs of shards: a `shard_record` per rank.
+  table,      //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
   scales,     //!< In a metric: a float32 or bfloat16 per coordinate.
   gain,       //!< Feedback whose weight depends on the step: four times the same float.
   agreement,  //!< Two shots whose chunks count for how much the ranks agreed on them: a float32 per chunk, by how much more it counts.

@@ -37,7 +37,7 @@ template <class Codec>
 //! codes and decodes the mean, tile by tile, while others of its tiles are on their way.
 //!
 //! What the ranks agree on before, and coordinates that bypass the codec, are rounds of `nccl_symmetric`. So `rotated_sat4` takes
-//! four launches: norms, their sum, this kernel, and the end of the exchange; `two_shot_4` and `delayed_sat8` take two. Means, states
+//! four launches: norms, their sum, this kernel, and the end of the exchange; `two_shot_4` takes two. Means, states
 //! and residuals have the bits of `nccl_symmetric` and of `schedule::direct`.
 //!
 //! It takes codecs whose codes are summed, under `fixed_chunks`, with feedback or without, and `two_shot_codec` under

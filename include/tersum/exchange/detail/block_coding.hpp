@@ -64,31 +64,12 @@ template <bool Edge, bool Regular, class Codec, class Element, class Context>
   return tiles::remaining_scale(ctx, scale, exponent);
 }
 
-//! @brief What a chunk is encoded with under a delayed range; its first thread says to all ranks whether it is finite.
-//! @param v  The chunk before it is rotated, loaded arrangement.
-template <class Codec, class Element, class Context>
-[[nodiscard]] TERSUM_BODY float scale_on_its_own(Context const& ctx,
-                                                 exchange_args<Codec, Element> const& args,
-                                                 own_chunk<Codec> const& mine,
-                                                 float scale,
-                                                 float const (&v)[32])
-{
-  float const square = block_norm(ctx, mine, v);
-  if (mine.active && mine.thread == 0) {
-    ctx.store(flag_of(args, mine.chunk), flag_word<Codec>(is_finite(square)));
-  }
-  return bounded_scale<Codec>(scale, square);
-}
-
 //! @brief By what a chunk's summed codes are multiplied: NaN if a gradient was not finite.
 template <class Codec, class Element, class Context>
 [[nodiscard]] TERSUM_BODY float decode_step(Context const& ctx,
                                             exchange_args<Codec, Element> const& args,
                                             std::uint64_t chunk)
 {
-  if constexpr (delays<Codec>) {
-    if (ctx.load(flag_of(args, chunk)) != 0) { return Context::from_bits(0x7fffffffu); }
-  }
   return ctx.load(&args.steps[chunk].decode);
 }
 
@@ -122,10 +103,6 @@ TERSUM_BODY void encode_chunks(Context const& ctx,
     value_scale = rotate_on_tiles<Edge, Regular>(ctx, args, mine, scale, storage, v);
   } else {
     load_signed<Edge, Regular>(ctx, args, mine, storage, v);
-    if constexpr (delays<Codec>) {
-      scale       = scale_on_its_own(ctx, args, mine, scale, v);
-      value_scale = scale;
-    }
     hadamard::to_wire(ctx, v, storage, mine.thread, mine.first);
   }
 
@@ -346,13 +323,6 @@ TERSUM_BODY void decode_chunks(Context const& ctx,
     }
     if (stores) {
       if constexpr (row) { copy_row(ctx, args.gradient, mine, storage); }
-      if constexpr (delays<Codec>) {
-        if (ctx.load(flag_of(args, mine.chunk)) != 0) {
-          raise_flag(args);
-          at_limit = 0;
-          squares  = no_sum;
-        }
-      }
       ctx.store(&args.steps[mine.chunk].saturated, at_limit);
       if constexpr (tracks<Codec>) { ctx.store(&args.steps[mine.chunk].square_sum, squares); }
       if constexpr (row) { ctx.end_rows(); }

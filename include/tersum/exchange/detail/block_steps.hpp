@@ -38,10 +38,7 @@ TERSUM_BODY void derive_step(exchange_args<Codec, Element> const& args, std::uin
   using scalar               = typename Codec::norm_scalar;
   scalar const* const agreed = static_cast<scalar const*>(args.agreed);
   bool poisoned              = false;
-  if constexpr (delays<Codec>) {
-    tensor_record const& record = args.records[args.table[chunk].tensor];
-    args.steps[chunk] = followed_step(args.codec, args.world, args.steps[chunk], record.ratio);
-  } else if constexpr (!has_steps<Codec>) {
+  if constexpr (!has_steps<Codec>) {
     poisoned = has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u;
   } else {
     std::uint32_t const tensor  = args.table[chunk].tensor;
@@ -262,14 +259,12 @@ TERSUM_BODY void mean_energies(Context const& ctx, exchange_args<Codec, Element>
 
 //! @brief Whether the end of an exchange has anything to add up.
 template <class Codec>
-inline constexpr bool adds_up_at_end = has_steps<Codec> &&
-                                       (saturates<Codec> || tracks<Codec> || delays<Codec>);
+inline constexpr bool adds_up_at_end = has_steps<Codec> && (saturates<Codec> || tracks<Codec>);
 
 //! @brief How many sums `finish_exchange` has at a time.
 template <class Codec>
-inline constexpr int sums_at_end = (tracks<Codec> || delays<Codec> ? 1 : 0) +
-                                   (saturates<Codec> ? 1 : 0) +
-                                   (tracks<Codec> && !delays<Codec> && norms_travel<Codec> ? 1 : 0);
+inline constexpr int sums_at_end = (tracks<Codec> ? 1 : 0) + (saturates<Codec> ? 1 : 0) +
+                                   (tracks<Codec> && norms_travel<Codec> ? 1 : 0);
 
 //! @brief Counts saturated lanes and measures the correlation of the ranks. One block a subtree.
 template <class Codec, class Element, class Context>
@@ -280,7 +275,7 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
   tensor_subtree const mine  = find_subtree(ctx, args);
   if (mine.subtrees == 0) { return; }
   // Of squares, if they are tracked, of lanes at a limit, and of norms of chunks.
-  constexpr int count_of_lanes                 = tracks<Codec> || delays<Codec> ? 1 : 0;
+  constexpr int count_of_lanes                 = tracks<Codec> ? 1 : 0;
   constexpr int count                          = sums_at_end<Codec>;
   double sums[static_cast<std::size_t>(count)] = {};
   auto const term                              = [&](auto& sum, std::uint64_t chunk) {
@@ -288,11 +283,7 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
     if constexpr (saturates<Codec>) {
       sum[count_of_lanes] = sum[count_of_lanes] + static_cast<double>(step.saturated);
     }
-    if constexpr (delays<Codec>) {
-      double const next =
-        followed_range(args.codec, args.world, step, args.records[mine.tensor].ratio);
-      sum[0] = ::fma(next, next, sum[0]);
-    } else if constexpr (tracks<Codec>) {
+    if constexpr (tracks<Codec>) {
       if (stays_behind<Codec>(step)) { return; }
       sum[0] = add_energy(sum[0], step);
       if constexpr (norms_travel<Codec>) {
@@ -300,23 +291,14 @@ TERSUM_BODY void finish_tensors(Context const& ctx, exchange_args<Codec, Element
       }
     }
   };
-  auto const keep = [&](std::uint64_t chunk) {
-    // Under a delayed range the next exchange reads the steps, and nothing reads the payload any more.
-    if constexpr (delays<Codec>) {
-      return reinterpret_cast<std::uint64_t*>(args.payload + find_place(args, chunk).word);
-    } else {
-      return kept_in_steps(args, chunk);
-    }
-  };
+  auto const keep = [&](std::uint64_t chunk) { return kept_in_steps(args, chunk); };
   if (!add_over_tensor(ctx, args, mine, sums, term, keep)) { return; }
   tensor_record& record      = args.records[mine.tensor];
   std::uint64_t const chunks = record.chunks;
   if constexpr (saturates<Codec>) {
     record.saturated = static_cast<std::uint64_t>(sums[count_of_lanes]);
   }
-  if constexpr (delays<Codec>) {
-    if (chunks > 0) { record.ratio = mean_range(sums[0], chunks); }
-  } else if constexpr (tracks<Codec>) {
+  if constexpr (tracks<Codec>) {
     if constexpr (saturates<Codec>) {
       if (is_saturated<Codec>(sums[count_of_lanes], chunks)) { sums[0] = 4 * sums[0]; }
     }

@@ -63,9 +63,6 @@ template <class Codec, class Element>
     .parts       = {},
     .bypassed    = {},
     .metric      = {}};
-  if constexpr (delays<Codec>) {
-    args.steps = place_in<chunk_step>(state, plan.kept_steps_offset());
-  }
   if constexpr (in_metric<Codec>) {
     args.metric.scales = place_in<metric_scale<Codec>>(state, plan.scales_offset());
   }

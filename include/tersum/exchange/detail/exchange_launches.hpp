@@ -30,7 +30,6 @@ namespace tersum::inline v0::detail {
   using codec      = codec_of<decltype(launches)>;
   auto const& plan = launches.plan();
   auto const& args = launches.args();
-  if constexpr (delays<codec>) { launches.clear(args.steps, plan.chunks()); }
   if constexpr (adds_kept<codec>) { launches.clear(args.residual, residuals_in(plan)); }
   if constexpr (in_metric<codec>) { launches.clear(kept_scales_of(args), plan.scales()); }
   if constexpr (may_choose_by_agreement<codec>) {

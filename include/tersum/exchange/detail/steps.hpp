@@ -13,7 +13,6 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_energies.hpp>
 #include <tersum/range/chunk_step.hpp>
-#include <tersum/range/sum_report.hpp>
 #include <tersum/types.hpp>
 
 #include <cmath>
@@ -103,85 +102,6 @@ template <class Codec>
   float const clip      = clip_of(codec, world);
   float const wanted    = own_range * clip * headroom / static_cast<float>(quantizer::max_level);
   return chunk_step_of<quantizer>(wanted, bound, rotation_root<Codec>(tensor_chunks), world);
-}
-
-//! @brief In place of `chunk_step::square_sum`, under delayed ranges: the sum is not known yet, or not finite.
-inline constexpr std::uint32_t no_sum = 0xffffffffu;
-
-//! @brief What the last exchange asks for as the range of a chunk, the same on every rank.
-//!
-//! Ranges lie between 2^-80 and 2^80, so that there always is a step. A sum that was not finite leaves the range as it was, and so
-//! does an exchange that was not finished.
-//! @param last    As the last exchange left it: zeros before the first.
-//! @param first   The range of the first exchange.
-template <class Codec>
-requires(delays<Codec>) [[nodiscard]] TERSUM_INLINE
-  float followed_range(Codec const& codec, int world, chunk_step const& last, float first)
-{
-  constexpr float size  = static_cast<float>(Codec::chunk_size);
-  constexpr int levels  = Codec::quantizer_type::max_level;
-  constexpr float level = static_cast<float>(levels);
-  if (last.decode == 0.0f) { return first; }
-  sum_report report{};
-  report.limit = last.decode * rotation_root<Codec>(1) * static_cast<float>(world) * level;
-  report.range = report.limit / clip_of(codec, world);
-  if (last.square_sum == no_sum) { return report.range; }
-  // Exact: each lane at a limit has the square of it.
-  std::uint32_t const inside = last.square_sum - last.saturated * (levels * levels);
-  report.square              = static_cast<float>(last.square_sum) / (size * level * level);
-  report.inside              = static_cast<float>(inside) / (size * level * level);
-  report.at_limit            = static_cast<float>(last.saturated) / size;
-  return minimum(maximum(codec.range.next_range(report), 0x1p-80f), 0x1p80f);
-}
-
-//! @brief The step of a chunk under a delayed range.
-//! @param ratio  The tensor's `tensor_record::ratio`.
-template <class Codec>
-requires(delays<Codec>) [[nodiscard]] TERSUM_INLINE chunk_step
-  followed_step(Codec const& codec, int world, chunk_step const& last, float ratio)
-{
-  using quantizer    = typename Codec::quantizer_type;
-  float const next   = followed_range(codec, world, last, ratio);
-  float const asked  = codec.range.chunk_range(next, ratio);
-  float const range  = minimum(maximum(asked, 0x1p-80f), 0x1p80f);
-  float const wanted = range * clip_of(codec, world) / static_cast<float>(quantizer::max_level);
-  chunk_step step    = chunk_step_of<quantizer>(wanted, 0.0f, rotation_root<Codec>(1), world);
-  step.square_sum    = no_sum;
-  return step;
-}
-
-//! @brief The root mean square of what the chunks of a tensor are asked for.
-//! @param squares  The sum of their squares.
-[[nodiscard]] TERSUM_INLINE float mean_range(double squares, std::uint64_t tensor_chunks)
-{
-  return ::sqrtf(static_cast<float>(squares / static_cast<double>(tensor_chunks)));
-}
-
-//! @brief What a rank encodes a chunk with under a delayed range: `scale`, which all ranks have, but 0 if the chunk is not finite,
-//! and less where values would be so large that they could not be rounded. These are far beyond the ends of the lanes in any case.
-//! @param square  The squared norm of this rank's chunk.
-template <class Codec>
-requires(delays<Codec>) [[nodiscard]] TERSUM_INLINE float bounded_scale(float scale, float square)
-{
-  if (!is_finite(square)) { return 0.0f; }
-  return minimum(scale, 0x1p22f / (::sqrtf(square) * rotation_root<Codec>(1)));
-}
-
-//! @brief Where a chunk's flag lies in the payload under a delayed range: behind all codes.
-template <class Codec, class Element>
-requires(delays<Codec>)
-  [[nodiscard]] TERSUM_INLINE std::uint32_t* flag_of(exchange_args<Codec, Element> const& args,
-                                                     std::uint64_t chunk)
-{
-  constexpr std::uint64_t words = Codec::chunk_size / Codec::lanes::lanes;
-  return args.payload + (args.chunks * words + chunk);
-}
-
-//! @brief The flag of a chunk: zeros if it is finite, else all lanes at their limit. Saturating sums keep it.
-template <class Codec>
-requires(delays<Codec>) [[nodiscard]] TERSUM_INLINE std::uint32_t flag_word(bool finite)
-{
-  return finite ? 0u : ~Codec::lanes::signs;
 }
 
 //! @brief A squared norm on its way to the wire.

@@ -240,11 +240,6 @@ __device__ __forceinline__ void add_tile(tile_context const& ctx,
   std::size_t const end         = minimum(begin + in_tile, chunks);
   constexpr std::size_t vectors = in_chunk / together;
   reduce_strided<together>(payload, begin * vectors + ctx.thread, end * vectors, step, op{});
-  if constexpr (delays<Codec>) {
-    // The flags of chunks, which lie behind all codes.
-    symmetric_place const flags = payload.behind(chunks * in_chunk * sizeof(element));
-    reduce_strided<1>(flags, begin + ctx.thread, end, step, op{});
-  }
 }
 
 //! @brief Decodes a tile of the mean, or of the sum, from this rank's window.

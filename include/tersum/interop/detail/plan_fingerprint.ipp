@@ -181,12 +181,6 @@ void add_range(fingerprint_hash& hash, Range const& range)
 {
   if constexpr (has_measurement<Range>) {
     hash.add(Range::measurement);
-  } else if constexpr (delayed_quantization_range<Range>) {
-    hash.add(range.first);
-    hash.add(range.next_range({1, 2, 0.25f, 0.25f, 0}));
-    hash.add(range.next_range({1, 2, 0, 0, 0}));
-    hash.add(range.next_range({1, 2, 0.75f, 0.1f, 0.65f}));
-    hash.add(range.chunk_range(0, 1));
   } else {
     float x[128], scratch[128];
     fill_sample(x);

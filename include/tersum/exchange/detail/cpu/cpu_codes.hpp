@@ -58,11 +58,6 @@ void cpu_codes<Codec, Element>::encode() const
     [[maybe_unused]] bool const stays = selects<Codec> && place.level == 0;
     if (stays && !feeds_back<Codec>) { return; }
     this->with_chunk(chunk, [&]<class From>(From const* from) {
-      if constexpr (delays<Codec>) {
-        float const square     = square_norm<size>(set_, from);
-        step.encode            = bounded_scale<Codec>(step.encode, square);
-        *flag_of(args_, chunk) = flag_word<Codec>(is_finite(square));
-      }
       alignas(64) float own[feeds_back<Codec> ? size : 1];
       if (!stays) {
         auto const source = [&] {
@@ -149,9 +144,6 @@ void cpu_codes<Codec, Element>::decode(std::uint64_t first, std::uint64_t end) c
       chunk_entry const entry = args_.table[chunk];
       Element* const to       = args_.gradient + entry.offset;
       float factor            = step.decode;
-      if constexpr (delays<Codec>) {
-        if (*flag_of(args_, chunk) != 0) { factor = bits_float(0x7fffffffu); }
-      }
       if constexpr (in_metric<Codec>) {
         this->leave_metric(chunk, [&](auto whole) {
           if (selects<Codec> && place.level == 0) {
@@ -196,13 +188,6 @@ void cpu_codes<Codec, Element>::decode(std::uint64_t first, std::uint64_t end) c
           std::memcpy(to, copy, entry.length * sizeof(Element));
         }
       });
-      if constexpr (delays<Codec>) {
-        if (!is_finite(factor)) {
-          raise_flag(args_);
-          step.square_sum = no_sum;
-          step.saturated  = 0;
-        }
-      }
     }
   });
 }

@@ -39,7 +39,6 @@ void initialize_state(exchange_args<Codec, Element> const& args,
     }
     ++number;
   });
-  if constexpr (delays<Codec>) { std::fill_n(args.steps, args.chunks, chunk_step{}); }
   if constexpr (adds_kept<Codec>) {
     std::fill_n(args.residual, residuals_in(plan), residual_element<Codec>{});
   }

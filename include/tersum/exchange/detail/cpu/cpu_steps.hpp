@@ -39,10 +39,7 @@ void derive_chunk_steps(int threads,
     std::uint64_t const end = std::min((i + 1) * stretch, args.chunks);
     bool poisoned           = false;
     for (std::uint64_t chunk = i * stretch; chunk < end; ++chunk) {
-      if constexpr (delays<Codec>) {
-        tensor_record const& record = args.records[args.table[chunk].tensor];
-        args.steps[chunk] = followed_step(args.codec, args.world, args.steps[chunk], record.ratio);
-      } else if constexpr (!has_steps<Codec>) {
+      if constexpr (!has_steps<Codec>) {
         poisoned =
           poisoned || (has_agreed(args) && energy_bits(agreed[chunk], args.world) == 0x7f800000u);
       } else {
@@ -79,15 +76,7 @@ void finish_step(int threads, exchange_args<Codec, Element> const& args)
         }
         record.saturated = saturated;
       }
-      if constexpr (delays<Codec>) {
-        if (record.chunks == 0) { return; }
-        double const squares = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
-          double const next =
-            followed_range(args.codec, args.world, args.steps[chunk], record.ratio);
-          return ::fma(next, next, so_far);
-        });
-        record.ratio         = mean_range(squares, record.chunks);
-      } else if constexpr (tracks<Codec>) {
+      if constexpr (tracks<Codec>) {
         double of_sum = tensor_sum(record, [&](double so_far, std::uint64_t chunk) {
           return add_energy(so_far, args.steps[chunk]);
         });
