@@ -116,6 +116,13 @@ inline constexpr bool several_bits = []() {
   return false;
 }();
 
+//! Some coordinates do not travel: of chunkers that choose, and where a chunk is one coordinate.
+template <class Codec>
+inline constexpr bool leaves_out = requires
+{
+  requires selects<Codec> || Codec::chunk_size == 1;
+};
+
 //! What a step lost is kept for the next one, or what it sent until it ends.
 template <class Codec>
 inline constexpr bool feeds_back =

@@ -93,6 +93,13 @@ inline constexpr bool of_differences = requires
   requires Feedback::codes_differences;
 };
 
+//! Whether a feedback policy keeps nothing of a coordinate that was sent, so that the codec must leave some out.
+template <class Feedback>
+inline constexpr bool clears_sent = requires
+{
+  requires Feedback::clears_sent;
+};
+
 //! In what a state keeps the scales of a metric.
 template <class Metric>
 struct scale_of {

@@ -18,7 +18,8 @@ namespace tersum::inline v0 {
 //! `mask_momentum` looks. A coordinate whose rounded value is zero counts as not sent. Owners of two shots keep nothing.
 //! Source: Lin et al., DGC (ICLR'18): v = v + u, and v is cleared where it is sent.
 struct cleared_feedback {
-  static constexpr bool enabled = true;
+  static constexpr bool enabled     = true;
+  static constexpr bool clears_sent = true;
 
   template <class Arithmetic>
   [[nodiscard]] TERSUM_HOST_DEVICE float before(Arithmetic const& math,
