@@ -249,6 +249,26 @@ function(tersum_add_bench source)
   target_link_libraries(tersum.bench.${name} PRIVATE benchmark::benchmark_main)
 endfunction()
 
+# tersum_check_headers(<target> <header>...): each header is C++ alone, included twice. Headers are named relative to include/.
+function(tersum_check_headers target)
+  set(stamps)
+  foreach(header IN LISTS ARGN)
+    set(source "${PROJECT_BINARY_DIR}/headers/${header}.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "#include <${header}>\n#include <${header}>\n")
+    add_custom_command(
+      OUTPUT "${source}.stamp"
+      COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Werror -I
+              "${PROJECT_SOURCE_DIR}/include" -MD -MT "${source}.stamp" -MF "${source}.d" "${source}"
+      COMMAND "${CMAKE_COMMAND}" -E touch "${source}.stamp"
+      DEPENDS "${source}"
+      DEPFILE "${source}.d"
+      COMMENT "Reading ${header} alone"
+      VERBATIM)
+    list(APPEND stamps "${source}.stamp")
+  endforeach()
+  add_custom_target(${target} ALL DEPENDS ${stamps})
+endfunction()
+
 # tersum_add_header_tests(<target> <extension> <header>...): compiles each header alone, included twice, as a file
 # with the extension. Headers are named relative to include/.
 function(tersum_add_header_tests target extension)
