@@ -11,6 +11,7 @@
 
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -20,15 +21,49 @@ namespace tersum::inline v0 {
 static_assert(std::endian::native == std::endian::little,
               "tersum: the wire format is little-endian and so must be the machine");
 
+struct half;
+struct bfloat16;
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr half to_half(float value) noexcept;
+[[nodiscard]] TERSUM_HOST_DEVICE constexpr bfloat16 to_bfloat16(float value) noexcept;
+
 //! @brief IEEE binary16, one 16-bit word with the layout of `__half`. Storage only: convert to compute.
 struct half {
   std::uint16_t bits;
+
+  half() = default;
+  //! `to_half(value)`. A number of another type does not convert: neither its bits nor its value would be meant for certain.
+  template <std::same_as<float> Float>
+  TERSUM_HOST_DEVICE explicit constexpr half(Float value) noexcept : bits(to_half(value).bits)
+  {
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr half from_bits(std::uint16_t bits) noexcept
+  {
+    half made{};
+    made.bits = bits;
+    return made;
+  }
+
   friend constexpr bool operator==(half, half) noexcept = default;
 };
 
 //! @brief bfloat16, one 16-bit word with the layout of `__nv_bfloat16`. Storage only: convert to compute.
 struct bfloat16 {
   std::uint16_t bits;
+
+  bfloat16() = default;
+  //! `to_bfloat16(value)`. A number of another type does not convert: neither its bits nor its value would be meant for certain.
+  template <std::same_as<float> Float>
+  TERSUM_HOST_DEVICE explicit constexpr bfloat16(Float value) noexcept
+    : bits(to_bfloat16(value).bits)
+  {
+  }
+  [[nodiscard]] TERSUM_HOST_DEVICE static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept
+  {
+    bfloat16 made{};
+    made.bits = bits;
+    return made;
+  }
+
   friend constexpr bool operator==(bfloat16, bfloat16) noexcept = default;
 };
 
@@ -73,29 +108,33 @@ concept gradient_element =
   std::uint32_t const bits      = detail::bit_cast<std::uint32_t>(value);
   std::uint32_t const sign      = (bits >> 16) & 0x8000u;
   std::uint32_t const magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) { return {0x7fffu}; }
-  if (magnitude >= 0x477ff000u) { return {static_cast<std::uint16_t>(sign | 0x7c00u)}; }
+  if (magnitude > 0x7f800000u) { return half::from_bits(0x7fffu); }
+  if (magnitude >= 0x477ff000u) {
+    return half::from_bits(static_cast<std::uint16_t>(sign | 0x7c00u));
+  }
   if (magnitude < 0x38800000u) {
     // Subnormal: adding 0.5 leaves the result, rounded to even, in the low bits of the mantissa.
     float const shifted = detail::bit_cast<float>(magnitude) + 0.5f;
-    return {
-      static_cast<std::uint16_t>(sign | (detail::bit_cast<std::uint32_t>(shifted) - 0x3f000000u))};
+    return half::from_bits(
+      static_cast<std::uint16_t>(sign | (detail::bit_cast<std::uint32_t>(shifted) - 0x3f000000u)));
   }
   std::uint32_t const rounded = magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u);
-  return {static_cast<std::uint16_t>(sign | (rounded >> 13))};
+  return half::from_bits(static_cast<std::uint16_t>(sign | (rounded >> 13)));
 }
 
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr bfloat16 to_bfloat16(float value) noexcept
 {
   std::uint32_t const bits = detail::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) { return {0x7fffu}; }
-  return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+  if ((bits & 0x7fffffffu) > 0x7f800000u) { return bfloat16::from_bits(0x7fffu); }
+  return bfloat16::from_bits(
+    static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16));
 }
 
 //! @brief The smallest bfloat16 that is not below a value that is neither negative nor NaN.
 [[nodiscard]] TERSUM_HOST_DEVICE constexpr bfloat16 to_bfloat16_upwards(float value) noexcept
 {
-  return {static_cast<std::uint16_t>((detail::bit_cast<std::uint32_t>(value) + 0xffffu) >> 16)};
+  return bfloat16::from_bits(
+    static_cast<std::uint16_t>((detail::bit_cast<std::uint32_t>(value) + 0xffffu) >> 16));
 }
 
 //! @brief Converts to any gradient element.

@@ -158,7 +158,7 @@ TEST_CASE(
     bits.insert(bits.end(), run.state(1).begin(), run.state(1).end());
     for (half const value : out) { bits.push_back(static_cast<std::byte>(value.bits & 0xffu)); }
     for (half const value : out) { bits.push_back(static_cast<std::byte>(value.bits >> 8)); }
-    CHECK(std::count(out.begin(), out.end(), half{0}) < 400);
+    CHECK(std::count(out.begin(), out.end(), half{}) < 400);
     return bits;
   };
   auto const want = all_bits(best_instruction_set());

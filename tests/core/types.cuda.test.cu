@@ -45,7 +45,7 @@ struct half_to_float {
   __device__ static bool same(std::uint32_t bits)
   {
     auto const pattern = static_cast<std::uint16_t>(bits);
-    return __float_as_uint(tersum::to_float(tersum::half{pattern})) ==
+    return __float_as_uint(tersum::to_float(tersum::half::from_bits(pattern))) ==
            __float_as_uint(__half2float(__ushort_as_half(pattern)));
   }
 };
@@ -55,7 +55,7 @@ struct bfloat16_to_float {
   __device__ static bool same(std::uint32_t bits)
   {
     auto const pattern = static_cast<std::uint16_t>(bits);
-    return __float_as_uint(tersum::to_float(tersum::bfloat16{pattern})) ==
+    return __float_as_uint(tersum::to_float(tersum::bfloat16::from_bits(pattern))) ==
            __float_as_uint(__bfloat162float(__ushort_as_bfloat16(pattern)));
   }
 };

@@ -101,7 +101,7 @@ TEST_CASE("[types] every half converts to the float of the same value, NaN to 0x
     std::uint32_t const want = reference_half::is_nan(pattern)
                                  ? 0x7fffffffu
                                  : bits_of(static_cast<float>(reference_half::value(pattern)));
-    wrong.expect(bits_of(to_float(half{pattern})), want, bits);
+    wrong.expect(bits_of(to_float(half::from_bits(pattern))), want, bits);
   }
   CHECK(wrong.report() == "");
 }
@@ -111,7 +111,7 @@ TEST_CASE("[types] every bfloat16 converts to the float of the same value, NaN w
   mismatches wrong;
   for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
     auto const pattern = static_cast<std::uint16_t>(bits);
-    float const got    = to_float(bfloat16{pattern});
+    float const got    = to_float(bfloat16::from_bits(pattern));
     if (reference_bfloat16::is_nan(pattern)) {
       wrong.expect(bits_of(got), bits << 16, bits);
     } else {
@@ -141,7 +141,7 @@ TEST_CASE_TEMPLATE("[types] what came from 16 bits goes back to the same bits", 
   for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
     auto const pattern = static_cast<std::uint16_t>(bits);
     auto const want    = reference_of<T>::is_nan(pattern) ? std::uint16_t{0x7fff} : pattern;
-    wrong.expect(tersum::from_float<T>(to_float(T{pattern})).bits, want, bits);
+    wrong.expect(tersum::from_float<T>(to_float(T::from_bits(pattern))).bits, want, bits);
   }
   CHECK(wrong.report() == "");
 }
@@ -163,6 +163,24 @@ TEST_CASE("[types] halves overflow at 65520, bfloat16 halfway beyond its largest
   CHECK(tersum::to_bfloat16(-0x1.ffp127f).bits == 0xff80);
   CHECK(tersum::to_bfloat16(-infinity).bits == 0xff80);
   CHECK(tersum::to_bfloat16(-0.0f).bits == 0x8000);
+}
+
+TEST_CASE_TEMPLATE(
+  "[types] a float makes the half or bfloat16 of its value, and no other number does",
+  T,
+  half,
+  bfloat16)
+{
+  static_assert(std::is_constructible_v<T, float> && !std::is_convertible_v<float, T>);
+  static_assert(!std::is_constructible_v<T, double> && !std::is_constructible_v<T, int>);
+  static_assert(!std::is_constructible_v<T, std::uint16_t> && !std::is_constructible_v<T, T, T>);
+  constexpr T made(1.5f);
+  CHECK(made.bits == (std::is_same_v<T, half> ? 0x3e00 : 0x3fc0));
+  CHECK(T::from_bits(made.bits) == made);
+  CHECK(T{} == T(0.0f));
+  for (float const value : {0.1f, -2.5f, 65504.0f, 0x1p-20f, infinity}) {
+    CHECK(T(value) == tersum::from_float<T>(value));
+  }
 }
 
 TEST_CASE("[types] to_bfloat16_upwards gives the smallest bfloat16 that is not below")
@@ -209,7 +227,7 @@ TEST_CASE_TEMPLATE("[types] conversions are the same where arithmetic flushes su
     for (std::uint32_t bits = 0; bits <= 0xffffu; ++bits) {
       std::uint32_t const pattern = bits << 16 | (bits * 40503u & 0xffffu);
       float const value           = float_of(pattern);
-      all.push_back({bits_of(to_float(T{static_cast<std::uint16_t>(bits)})),
+      all.push_back({bits_of(to_float(T::from_bits(static_cast<std::uint16_t>(bits)))),
                      tersum::from_float<T>(value).bits,
                      tersum::to_bfloat16_upwards(float_of(pattern & 0x7fffffffu)).bits});
     }
@@ -237,7 +255,7 @@ TEST_CASE("[types] a sum of halves is exact down to the least where subnormals a
     tests::flush_subnormals const scope;
     for (std::uint16_t a = 0; a < 0x0400; a = static_cast<std::uint16_t>(a + 7)) {
       for (std::uint16_t b = 0; b < 0x0400; ++b) {
-        half const sum = tersum::native_sum<half>{}(half{a}, half{b});
+        half const sum = tersum::native_sum<half>{}(half::from_bits(a), half::from_bits(b));
         wrong.expect(sum.bits, static_cast<std::uint16_t>(a + b), a, b);
       }
     }

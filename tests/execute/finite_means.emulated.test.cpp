@@ -23,7 +23,7 @@ namespace {
 using namespace tersum;
 using namespace tersum::tests;
 
-constexpr half largest{0x7bff};  // 65504
+constexpr half largest{65504.0f};
 
 // A matrix of three blocks at the largest half and one of zeros: its best estimate of rank one is 1.17 times as large in
 // the first block, and others are off by a part of that everywhere.
@@ -35,7 +35,8 @@ std::vector<half> gradient_of_halves()
   std::vector<half> out(size);
   for (std::uint64_t i = 0; i < size; ++i) {
     bool const zero = i / columns >= rows / 2 && i % columns >= columns / 2;
-    out[i]          = zero ? half{} : half{static_cast<std::uint16_t>(largest.bits | i % 2 << 15)};
+    out[i] =
+      zero ? half{} : half::from_bits(static_cast<std::uint16_t>(largest.bits | i % 2 << 15));
   }
   return out;
 }

@@ -139,7 +139,7 @@ void compare_conversions()
   std::vector<float> floats;
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     std::uint32_t const word =
-      detail::float_bits(to_float(Element{static_cast<std::uint16_t>(bits)}));
+      detail::float_bits(to_float(Element::from_bits(static_cast<std::uint16_t>(bits))));
     for (std::uint32_t const step :
          {0u, 1u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u}) {
       floats.push_back(detail::bits_float(word + step));

@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("[native] a 16-bit sum is the exact sum, rounded once to near
       double const exact =
         nan ? std::numeric_limits<double>::quiet_NaN() : reference.value(a) + reference.value(b);
       std::uint16_t const want = reference.round(exact);
-      wrong.expect(sum(T{a}, T{b}).bits, want, a, b);
+      wrong.expect(sum(T::from_bits(a), T::from_bits(b)).bits, want, a, b);
     }
   }
   CHECK(wrong.report() == "");
@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("[native] a 16-bit maximum is the larger number", T, half, bf
   for (std::uint16_t const a : all) {
     for (std::uint16_t const b : all) {
       if (reference.is_nan(a) || reference.is_nan(b)) { continue; }
-      T const got = max(T{a}, T{b});
+      T const got = max(T::from_bits(a), T::from_bits(b));
       wrong.expect(got.bits == a || got.bits == b, true, a, b);
       wrong.expect(
         reference.value(got.bits), std::max(reference.value(a), reference.value(b)), a, b);

@@ -91,9 +91,10 @@ static_assert(std::is_same_v<guard_lanes<8>, guard_lanes<8, std::uint32_t>>);
 static_assert(!error_feedback::enabled == no_feedback::enabled);
 
 // An evaluated constant of every function that promises to be one.
-static_assert(to_half(1.0f) == half{0x3c00} && to_float(half{0x3c00}) == 1.0f);
-static_assert(to_bfloat16(1.0f) == bfloat16{0x3f80} &&
-              to_bfloat16_upwards(1.0f) == bfloat16{0x3f80});
+static_assert(to_half(1.0f) == half::from_bits(0x3c00) &&
+              to_float(half::from_bits(0x3c00)) == 1.0f);
+static_assert(to_bfloat16(1.0f) == bfloat16::from_bits(0x3f80) &&
+              to_bfloat16_upwards(1.0f) == bfloat16::from_bits(0x3f80));
 static_assert(packed_codes<4>::get(packed_codes<4>::put(-7, 3), 3) == -7);
 static_assert(dither_byte<stratified>(0, {.rank = 1}) == (dither_byte<stratified>(0, {}) ^ 128u));
 

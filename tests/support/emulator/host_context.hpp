@@ -137,8 +137,8 @@ class host_context {
   {
     std::uint32_t sum = 0;
     for (unsigned shift = 0; shift < 32; shift += 16) {
-      float const first  = to_float(Element{static_cast<std::uint16_t>(a >> shift)});
-      float const second = to_float(Element{static_cast<std::uint16_t>(b >> shift)});
+      float const first  = to_float(Element::from_bits(static_cast<std::uint16_t>(a >> shift)));
+      float const second = to_float(Element::from_bits(static_cast<std::uint16_t>(b >> shift)));
       sum |= std::uint32_t{from_float<Element>(first + second).bits} << shift;
     }
     return sum;
@@ -333,7 +333,7 @@ class host_context {
       thread_, activity::multiply_tiles, tile_operands{a[0], a[1], a[2], a[3], b0, b1});
     auto const value_at = [&](unsigned lane, unsigned word, unsigned place) {
       std::uint32_t const bits = lanes[lane][word] >> 16 * place;
-      return static_cast<double>(to_float(Element{static_cast<std::uint16_t>(bits)}));
+      return static_cast<double>(to_float(Element::from_bits(static_cast<std::uint16_t>(bits))));
     };
     unsigned const lane = thread_ % block::warp_threads;
     for (unsigned i = 0; i < 4; ++i) {

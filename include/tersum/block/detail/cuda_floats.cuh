@@ -139,9 +139,9 @@ struct cuda_floats {
   static __device__ __forceinline__ Element element(float a)
   {
     if constexpr (std::is_same_v<Element, half>) {
-      return {__half_as_ushort(__float2half_rn(a))};
+      return half::from_bits(__half_as_ushort(__float2half_rn(a)));
     } else if constexpr (std::is_same_v<Element, bfloat16>) {
-      return {__bfloat16_as_ushort(__float2bfloat16_rn(a))};
+      return bfloat16::from_bits(__bfloat16_as_ushort(__float2bfloat16_rn(a)));
     } else {
       return a;
     }
@@ -154,7 +154,7 @@ struct cuda_floats {
     if constexpr (std::is_same_v<Element, half>) {
       std::uint16_t bits;
       asm("cvt.rn.satfinite.f16.f32 %0, %1;" : "=h"(bits) : "f"(a));
-      return {bits};
+      return half::from_bits(bits);
     } else {
       return element<Element>(a);
     }

@@ -28,7 +28,7 @@ TERSUM_BODY void load_four(Context const& ctx, Element const* from, float* v)
     std::uint64_t const four = ctx.load(reinterpret_cast<std::uint64_t const*>(from));
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
-      v[i] = Context::value(Element{static_cast<std::uint16_t>(four >> 16 * i)});
+      v[i] = Context::value(Element::from_bits(static_cast<std::uint16_t>(four >> 16 * i)));
     }
   }
 }
@@ -60,8 +60,8 @@ TERSUM_BODY void load_eight(Context const& ctx, Element const* from, float* v)
     std::uint32_t const words[4] = {four.x, four.y, four.z, four.w};
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) {
-      v[2 * i]     = Context::value(Element{static_cast<std::uint16_t>(words[i])});
-      v[2 * i + 1] = Context::value(Element{static_cast<std::uint16_t>(words[i] >> 16)});
+      v[2 * i]     = Context::value(Element::from_bits(static_cast<std::uint16_t>(words[i])));
+      v[2 * i + 1] = Context::value(Element::from_bits(static_cast<std::uint16_t>(words[i] >> 16)));
     }
   }
 }
@@ -138,8 +138,8 @@ TERSUM_BODY void round_finite(Context const&, float (&v)[8], Element (&rounded)[
   for (int i = 0; i < 8; i += 2) {
     if constexpr (sizeof(Element) == 2) {
       std::uint32_t const word = Context::template pack_finite<Element>(v[i], v[i + 1]);
-      rounded[i]               = Element{static_cast<std::uint16_t>(word)};
-      rounded[i + 1]           = Element{static_cast<std::uint16_t>(word >> 16)};
+      rounded[i]               = Element::from_bits(static_cast<std::uint16_t>(word));
+      rounded[i + 1]           = Element::from_bits(static_cast<std::uint16_t>(word >> 16));
       v[i]                     = Context::value(rounded[i]);
       v[i + 1]                 = Context::value(rounded[i + 1]);
     } else {

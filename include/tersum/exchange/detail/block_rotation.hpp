@@ -136,8 +136,8 @@ TERSUM_BODY void load_signed(Context const& ctx,
     apply_signs(ctx, args.header->sign_key, mine, pairs);
     TERSUM_UNROLL
     for (int p = 0; p < 16; ++p) {
-      v[2 * p]     = Context::value(Element{static_cast<std::uint16_t>(pairs[p])});
-      v[2 * p + 1] = Context::value(Element{static_cast<std::uint16_t>(pairs[p] >> 16)});
+      v[2 * p]     = Context::value(Element::from_bits(static_cast<std::uint16_t>(pairs[p])));
+      v[2 * p + 1] = Context::value(Element::from_bits(static_cast<std::uint16_t>(pairs[p] >> 16)));
     }
   } else {
     load_as_edge<Edge, Regular>(ctx, args, mine, [&]<bool AtEdge>() {

@@ -51,7 +51,7 @@ template <class Residual>
   if constexpr (std::is_same_v<Residual, float>) {
     return rounded;
   } else {
-    return {static_cast<std::uint16_t>(float_bits(rounded) >> 16)};
+    return Residual::from_bits(static_cast<std::uint16_t>(float_bits(rounded) >> 16));
   }
 }
 

@@ -67,7 +67,7 @@ TERSUM_BODY void combine(Context const&,
     TERSUM_UNROLL
     for (int k = 0; k < Count; ++k) {
       auto const sum = Context::template add_pair<element>(a.element[k].bits, b.element[k].bits);
-      a.element[k]   = {static_cast<std::uint16_t>(sum)};
+      a.element[k]   = element::from_bits(static_cast<std::uint16_t>(sum));
     }
   } else {
     TERSUM_UNROLL

@@ -72,9 +72,9 @@ struct tile_hadamard {
     TERSUM_UNROLL
     for (int p = 0; p < 16; ++p) { most = Context::max_pair(most, pairs[p] & 0x7fff7fffu); }
     std::uint32_t const largest = ctx.warp_max(maximum(most >> 16, most & 0xffffu));
-    float const magnitude       = Context::value(Element{static_cast<std::uint16_t>(largest)});
-    constexpr int bias          = std::is_same_v<Element, half> ? 15 : 126;
-    int const wanted            = 127 + 10 - static_cast<int>(Context::bits(magnitude) >> 23);
+    float const magnitude = Context::value(Element::from_bits(static_cast<std::uint16_t>(largest)));
+    constexpr int bias    = std::is_same_v<Element, half> ? 15 : 126;
+    int const wanted      = 127 + 10 - static_cast<int>(Context::bits(magnitude) >> 23);
     return minimum(maximum(wanted, 1 - bias), bias);
   }
 
