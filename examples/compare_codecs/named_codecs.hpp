@@ -10,7 +10,7 @@
 #include "codecs.hpp"
 #include "run_exchange.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
+#include <tersum/baseline/presets.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -90,29 +90,14 @@ void for_each_older_codec([[maybe_unused]] Visitor visit)
   namespace p = tersum::presets;
   visit("mxfp4", "two shots of FP4 in blocks of 32 with scales of E8M0", p::mxfp4);
   visit("mxfp8", "the same, FP8 (E4M3)", p::mxfp8);
-  visit("mxfp8_e5m2", "the same, FP8 (E5M2)", p::mxfp8_e5m2);
-  visit("mxfp6", "the same, FP6 (E2M3)", p::mxfp6);
-  visit("mxfp6_e3m2", "the same, FP6 (E3M2)", p::mxfp6_e3m2);
   visit("nvfp4", "two shots of FP4 in blocks of 16 with scales of E4M3", p::nvfp4);
-  visit("nf4", "two shots of NormalFloat in blocks of 64, 4 bits", p::nf4);
-  visit("nf4_rotated", "two_shot_4 with NormalFloat in the place of Lloyd-Max", p::nf4_rotated);
   visit("qsgd_4", "two shots of QSGD by the largest of 128, 4 bits", p::qsgd_4);
   visit("natural_4", "the same with powers of two: natural dithering", p::natural_4);
-  visit("minmax_8", "two shots from the least to the largest of 128, 8 bits", p::minmax_8);
-  visit("dynamic_8", "two shots of dynamic levels in blocks of 64, 8 bits", p::dynamic_8);
   visit("onebit_ef", "1-bit SGD: the means of the signs of 128, with feedback", p::onebit_ef);
   visit("terngrad", "TernGrad: ternary codes in lanes of 4 bits", p::terngrad);
-  visit("sign_mean_ef", "signs with the mean magnitude, 4 bits, with feedback", p::sign_mean_ef);
   visit("sign_majority", "majority vote of signs, counted in lanes of 4 bits", p::sign_majority);
-  visit("global_qsgd_4", "Global-QSGD by the norm of 1024, 4 bits in bytes", p::global_qsgd_4);
-  visit("global_natural_5", "the same with powers of two by the largest", p::global_natural_5);
-  visit("tensor_qsgd_4", "QSGD by the norm of a tensor, 4 bits in bytes", p::tensor_qsgd_4);
-  visit("powersgd_r4_plain", "powersgd_r4 without feedback", p::powersgd_r4_plain);
-  visit(
-    "topk_sampled_b2", "topk_b2 by a threshold from a sample: DGC's choice", p::topk_sampled_b2);
   visit("randomk_b2", "one of 8 coordinates, drawn by the seed, unbiased", p::randomk_b2);
   visit("randomk_b2_ef", "one of 8 coordinates, with feedback", p::randomk_b2_ef);
-  visit("intsgd_8", "IntSGD: 8 bits in steps of the last mean", p::intsgd_8);
 #endif
 }
 

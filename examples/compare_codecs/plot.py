@@ -41,7 +41,7 @@ FAMILIES = (
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
     (r"(two_shot|metric|allocated|wider|balanced|floored|blocks|entropy_two_shot)_", "two shots: decoded, added in float", "#cc3377"),
     (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
-    (r"(mxfp|nvfp|nf4|qsgd|natural_|terngrad|sign_|global_|intsgd|minmax|onebit|dynamic_|tensor_)", "older codecs", "#9e9ac8"),
+    (r"(mxfp|nvfp|qsgd|natural_|terngrad|sign_|onebit)", "older codecs", "#9e9ac8"),
 )
 # One encoding of a mean that is there already; and forms whose bits are not those of one collective.
 NOT_DRAWN = r"(values|differences|hosts\d+|served)_"

@@ -53,9 +53,7 @@ void for_each_choosing_preset(Visitor visit)
   visit("topk_b05", "TopK, gathered: each rank's largest coordinates, 0.5 bits", p::topk_b05);
   visit("topk_b2", "the same, 2 bits", p::topk_b2);
   visit("topk_b8", "the same, 8 bits", p::topk_b8);
-  visit("topk_b05_ef", "topk_b05 with error feedback", p::topk_b05_ef);
   visit("topk_b2_ef", "topk_b2 with error feedback", p::topk_b2_ef);
-  visit("topk_b8_ef", "topk_b8 with error feedback", p::topk_b8_ef);
   visit("topkc_b05", "TopKC: chunks of the largest norms as halves, 0.5 bits", p::topkc_b05);
   visit("topkc_b2", "the same, 2 bits", p::topkc_b2);
   visit("topkc_b8", "the same, 8 bits", p::topkc_b8);

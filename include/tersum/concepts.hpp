@@ -136,7 +136,6 @@ template <class T> concept has_stored_scale  = requires { typename T::stored_sca
 template <class T> concept has_encode        = requires(T const q, float v, std::uint32_t r) { { q.encode(v, v, r) } -> std::integral; }; //!< encode(value, 2^fraction_bits / step, random byte): the code, an integer.
 template <class T> concept has_rounds_to_grid = requires { requires T::rounds_to_grid; };                    //!< Optional, true: `encode` is `round_to_grid<max_level, fraction_bits>`, which kernels do to several values at once.
 template <class T> concept has_table         = requires { typename T::table; T::table::lowest; };         //!< Optional: `table`, the `lookup_table` to whose values `encode` rounds as `lookup_quantizer` does; kernels then look up.
-template <class T> concept has_rounds_to     = requires { T::rounds_to.front(); T::rounds_to.back(); };      //!< Optional: `rounds_to`, a constant array of the magnitudes of codes, ascending from 0 to max_level, to which `encode` rounds with 8 fraction_bits as `natural_quantizer` does; CPU vectors then do, too.
 template <class T> concept has_magnitudes    = requires { typename std::integral_constant<int, T::magnitudes>; };  //!< Number of levels of one sign.
 template <class T> concept has_tables        = requires {
   { T::levels() } -> std::convertible_to<float const*>;       //!< The `magnitudes` levels of one sign, in root mean squares of the chunk, ascending.
@@ -144,7 +143,6 @@ template <class T> concept has_tables        = requires {
 template <class T> concept has_levels_of     = requires(T const b, float v, std::uint32_t code) {
   { b.encode(v) } -> std::same_as<std::uint32_t>;             //!< encode(value in root mean squares of the chunk): its code.
   { b.decode(code) } -> std::same_as<float>; };               //!< The level of a code, in the same units.
-template <class T> concept has_ends          = requires { { T::levels() } -> std::convertible_to<float const*>; { T::ends() } -> std::convertible_to<float const*>; }; //!< Optional, beside `encode` and `decode`: `levels`, the 2^bits levels in the order of their codes, and `ends`, 2^bits - 1 ends of cells, ascending, of which a value's code counts those that it is not below; both constant expressions. Vectors then search and look up.
 template <class T> concept has_lines         = requires { typename T::lines; };      //!< Optional: `lines`, by which `encode` and `decode` go as those of `lloyd_max<12>` do; vectors then do, too.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
@@ -226,12 +224,12 @@ template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is
 //! The same in blocks with scales of their own, for the same codecs: `group_absmax`, whose header has the kernels of all
 //! quantizers of this kind.
 template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
-                                            && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T> && has_distortion<T>;
+                                            && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T>;
 
 //! No codes: coordinates travel as `element`, of `bits` bits: `cast`.
 template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
 
-//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats: `group_minmax`, `group_two_means`, whose header has the kernels.
+//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats: `group_two_means`, whose header has the kernels.
 template <class T> concept affine_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_dither<T> && requires { typename std::integral_constant<int, T::fields>; typename std::integral_constant<int, T::last>; };
 
 //! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.

@@ -11,7 +11,7 @@
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
+#include <tersum/baseline/presets.hpp>
 
 #include <doctest/doctest.h>
 
@@ -37,128 +37,6 @@ namespace {
 using doubles = std::vector<double>;
 
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
-
-// The value below which a normal one lies with that probability, by bisection.
-double quantile(double probability)
-{
-  double low = -9, high = 9;
-  for (int i = 0; i < 80; ++i) {
-    double const middle                                                       = (low + high) / 2;
-    (std::erfc(-middle / std::numbers::sqrt2) / 2 < probability ? low : high) = middle;
-  }
-  return low;
-}
-
-// --- NormalFloat
-
-template <class Check>
-void for_each_width(Check const& check)
-{
-  [&]<int... Number>(std::integer_sequence<int, Number...>)
-  {
-    (check(normal_float<Number + 2>{}), ...);
-  }
-  (std::make_integer_sequence<int, 7>{});
-}
-
-// Quantiles at equal distances of probability on both sides of zero, over the largest of them.
-doubles quantile_levels(int bits)
-{
-  int const half     = 1 << (bits - 1);
-  double const codes = 2 * half;
-  double const last  = 1 - (1 / (2 * codes) + 1 / (2 * (codes - 1))) / 2;
-  doubles out{0};
-  for (int i = 0; i < half; ++i) { out.push_back(quantile(last + (.5 - last) * i / half)); }
-  for (int i = 0; i < half - 1; ++i) {
-    out.push_back(-quantile(last + (.5 - last) * i / (half - 1)));
-  }
-  std::sort(out.begin(), out.end());
-  double const largest = out.back();
-  for (double& level : out) { level /= largest; }
-  return out;
-}
-
-TEST_CASE("[catalogue] levels of NormalFloat are the quantiles of the paper")
-{
-  for_each_width([]<class Codebook>(Codebook book) {
-    CAPTURE(Codebook::bits);
-    doubles const want = quantile_levels(Codebook::bits);
-    for (std::uint32_t code = 0; code < want.size(); ++code) {
-      auto const got = static_cast<double>(book.decode(code));
-      CHECK(std::abs(got / static_cast<double>(Codebook::largest) - want[code]) < 3e-7);
-    }
-  });
-}
-
-TEST_CASE("[catalogue] NF4 has the 16 values that are published")
-{
-  constexpr float published[]{-1.0f,
-                              -0.6961928009986877f,
-                              -0.5250730514526367f,
-                              -0.39491748809814453f,
-                              -0.28444138169288635f,
-                              -0.18477343022823334f,
-                              -0.09105003625154495f,
-                              0.0f,
-                              0.07958029955625534f,
-                              0.16093020141124725f,
-                              0.24611230194568634f,
-                              0.33791524171829224f,
-                              0.44070982933044434f,
-                              0.5626170039176941f,
-                              0.7229568362236023f,
-                              1.0f};
-  using groups = group_absmax<4, 64, normal_levels>;
-  for (std::uint32_t code = 0; code < 16; ++code) {
-    CHECK(detail::normal_float_levels[12 + code] == published[code]);
-    CHECK(normal_float<4>{}.decode(code) == normal_float<4>::largest * published[code]);
-    if (code < 8) { CHECK(groups::level[7 - code] == -published[code]); }
-  }
-}
-
-TEST_CASE(
-  "[catalogue] the error of NormalFloat on normal values is what it says, and least at its unit")
-{
-  for_each_width([]<class Codebook>(Codebook book) {
-    CAPTURE(Codebook::bits);
-    // |x|^2 |q|^2 / <x, q>^2 - 1 of the levels q, times a factor.
-    auto const error = [&](double factor) {
-      double product = 0, square = 0;
-      std::uint32_t code = 0;
-      auto const level   = [&](std::uint32_t i) {
-        return factor * static_cast<double>(book.decode(i));
-      };
-      for (double x = -9 + 5e-5; x < 9; x += 1e-4) {
-        while (code + 1 < 1U << Codebook::bits && x >= (level(code) + level(code + 1)) / 2) {
-          ++code;
-        }
-        product += 1e-4 * density(x) * x * level(code);
-        square += 1e-4 * density(x) * level(code) * level(code);
-      }
-      return square / (product * product) - 1;
-    };
-    double const own = error(1);
-    CHECK(static_cast<double>(Codebook::distortion()) == doctest::Approx(own).epsilon(1e-3));
-    CHECK(error(1.01) > own);
-    CHECK(error(.99) > own);
-  });
-}
-
-TEST_CASE_TEMPLATE(
-  "[catalogue] laws of the codebook", Codebook, normal_float<2>, normal_float<4>, normal_float<8>)
-{
-  tests::check_codebook_laws<Codebook>();
-  constexpr Codebook book{};
-  for (int i = -1000; i <= 1000; ++i) {
-    float const value      = static_cast<float>(i) / 150;
-    std::uint32_t const is = book.encode(value);
-    float nearest          = std::numeric_limits<float>::infinity();
-    for (std::uint32_t code = 0; code < 1U << Codebook::bits; ++code) {
-      nearest = std::min(nearest, std::abs(book.decode(code) - value));
-    }
-    CHECK(std::abs(book.decode(is) - value) <= nearest + 1e-6F);
-  }
-}
 
 // --- Levels and scales of groups
 
@@ -199,10 +77,7 @@ TEST_CASE(
   "[catalogue] elements of MX formats have the values, the largest and the least of the specification")
 {
   check_float<e2m1_levels>(2, 1, 6, .5);
-  check_float<e2m3_levels>(2, 3, 7.5, .125);
-  check_float<e3m2_levels>(3, 2, 28, .0625);
   check_float<e4m3_levels>(4, 3, 448, 0x1p-9);
-  check_float<e5m2_levels>(5, 2, 57344, 0x1p-16);
   doubles const e2m1{0, .5, 1, 1.5, 2, 3, 4, 6};
   for (int i = 0; i < 8; ++i) {
     CHECK(static_cast<double>(e2m1_levels::magnitude(i)) == e2m1[static_cast<std::size_t>(i)]);
@@ -260,36 +135,12 @@ TEST_CASE("[catalogue] levels of natural dithering are powers of two")
   CHECK(levels_of<group_absmax<4, 128, natural_levels>>() == want);
 }
 
-TEST_CASE("[catalogue] levels of dynamic quantization are the middles of the published cells")
-{
-  auto const level = levels_of<group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>>();
-  doubles want{0};
-  for (int i = 0; i < 7; ++i) {
-    int const cells = 1 << i;
-    for (int k = 0; k < cells; ++k) {
-      double const begin = .1 + .9 * k / cells, end = .1 + .9 * (k + 1) / cells;
-      want.push_back(std::pow(10.0, i - 6) * (begin + end) / 2);
-    }
-  }
-  std::sort(want.begin(), want.end());
-  REQUIRE(level.size() == want.size());
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    CHECK(level[i] == doctest::Approx(want[i]).epsilon(1e-6));
-  }
-}
-
 TEST_CASE_TEMPLATE("[catalogue] laws of quantizers of groups",
                    Quantizer,
                    group_absmax<4, 32>,
-                   group_absmax<8, 16, geometric_levels<23, 10>, byte_scale>,
                    mx_quantizer<e2m1_levels>,
-                   mx_quantizer<e2m3_levels>,
-                   mx_quantizer<e3m2_levels>,
                    mx_quantizer<e4m3_levels>,
-                   mx_quantizer<e5m2_levels>,
                    nvfp4_quantizer,
-                   group_absmax<4, 64, normal_levels, byte_scale>,
-                   group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>,
                    group_absmax<4, 128, natural_levels, bfloat16_scale, independent>)
 {
   tests::check_group_quantizer_laws<Quantizer>();
@@ -315,7 +166,7 @@ coded<Quantizer> code(std::vector<float> const& in, std::uint64_t step = 0)
   instruction_set const set = best_instruction_set();
   result.whole              = codes::template encode<typename Quantizer::dither>(
     set, {.seed = 7, .step = step}, 0, in.data(), result.words.data());
-  codes::template add<>(set, result.words.data(), result.whole, result.out.data(), true);
+  codes::add(set, result.words.data(), result.whole, result.out.data(), true);
   return result;
 }
 
@@ -352,10 +203,7 @@ double mx_value(double value, double largest)
 TEST_CASE_TEMPLATE("[catalogue] a chunk in MX formats is that of the specification in double",
                    Format,
                    e2m1_levels,
-                   e2m3_levels,
-                   e3m2_levels,
-                   e4m3_levels,
-                   e5m2_levels)
+                   e4m3_levels)
 {
   using quantizer = mx_quantizer<Format>;
   std::mt19937_64 random(5);
@@ -484,8 +332,6 @@ TEST_CASE("[catalogue] errors of normal values are those of the integrals")
   check_error<mx_quantizer<e2m1_levels>>();
   check_error<mx_quantizer<e4m3_levels>>();
   check_error<nvfp4_quantizer>();
-  check_error<group_absmax<4, 64, normal_levels, byte_scale, no_dither>>();
-  check_error<group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>>();
   check_error<group_absmax<4, 128, linear_levels, bfloat16_scale, independent>>();
   check_error<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>>();
 }
@@ -515,79 +361,7 @@ TEST_CASE(
   static_assert(!group_absmax<4, 32, e2m1_levels, e8m0_scale<e2m1_levels>, stratified>::unbiased);
 }
 
-// --- Groups with two ends
-
-// The first group's word lies behind the codes.
-template <class Quantizer>
-double end_of(coded<Quantizer> const& chunk, int group, bool high)
-{
-  constexpr int groups = size_of_chunk<Quantizer> / Quantizer::block;
-  // Quarters take turns: group g of the chunk is the (g mod a quarter's)th of its quarter.
-  int const place = group % (groups / 4) * 4 + group / (groups / 4);
-  std::uint32_t const word =
-    chunk.words[static_cast<std::size_t>(size_of_chunk<Quantizer> / 32 * Quantizer::bits + place)];
-  std::uint32_t const bits = high ? word & 0xffff0000u : word << 16;
-  return static_cast<double>(detail::bits_float(bits)) * static_cast<double>(chunk.whole);
-}
-
-template <class Quantizer>
-void check_minmax()
-{
-  constexpr int block = Quantizer::block, last = Quantizer::last;
-  CAPTURE(Quantizer::bits);
-  std::mt19937_64 random(9);
-  for (int chunk = 0; chunk < 4; ++chunk) {
-    std::vector<float> in = normal_chunk<Quantizer>(random);
-    std::fill_n(in.begin() + 2 * block, block, 3.0F);  // of one value, of one sign, of small values
-    for (std::size_t i = 3 * block; i < 4 * block; ++i) { in[i] = 4 + std::abs(in[i]) / 4; }
-    for (std::size_t i = 4 * block; i < 5 * block; ++i) { in[i] = -std::abs(in[i]) * 1e-6F; }
-    auto const got = code<Quantizer>(in, static_cast<std::uint64_t>(chunk));
-    CHECK(got.whole == 8);
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      CAPTURE(i);
-      int const group = static_cast<int>(i) / block;
-      auto const [least, most] =
-        std::minmax_element(in.begin() + group * block, in.begin() + (group + 1) * block);
-      double const low = end_of(got, group, false), high = end_of(got, group, true);
-      // Ends are outside by 2^-7 of themselves at most.
-      REQUIRE(low <= static_cast<double>(*least));
-      REQUIRE(static_cast<double>(*least) - low <= std::abs(static_cast<double>(*least)) * 0x1p-7);
-      REQUIRE(high >= static_cast<double>(*most));
-      REQUIRE(high - static_cast<double>(*most) <= std::abs(static_cast<double>(*most)) * 0x1p-7);
-      // What is decoded is low + code (high - low) / last, of one of the two codes beside the value; without dither, of the nearest.
-      double const step = (high - low) / last, value = static_cast<double>(in[i]);
-      double const said = static_cast<double>(got.out[i]);
-      double const code = step > 0 ? std::round((said - low) / step) : 0;
-      double const tiny = 1e-6 * std::max(std::abs(low), std::abs(high));
-      REQUIRE(code >= 0);
-      REQUIRE(code <= last);
-      REQUIRE(std::abs(said - (low + code * step)) <= tiny);
-      double const most_lost = Quantizer::dither::rounds > 0 ? 1.0 + 1.0 / 512 : .5 + 1.0 / 512;
-      REQUIRE(std::abs(said - value) <= most_lost * step + tiny);
-    }
-  }
-}
-
-TEST_CASE("[catalogue] affine codes lie between the least and the largest value of a group")
-{
-  check_minmax<group_minmax<8, 128>>();
-  check_minmax<group_minmax<8, 128, no_dither>>();
-  check_minmax<group_minmax<3, 16, stratified>>();
-}
-
-TEST_CASE("[catalogue] affine codes round to the value on average")
-{
-  using quantizer = group_minmax<2, 64>;
-  for (std::int32_t fine = -3; fine <= 256 * quantizer::last + 3; ++fine) {
-    double sum = 0;
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      sum += quantizer::code(0, fine, byte) / 256.0;
-      REQUIRE(group_minmax<2, 64, no_dither>::code(0, fine, byte) ==
-              static_cast<std::uint32_t>(std::floor(std::clamp(fine, 0, 768) / 256.0 + .5)));
-    }
-    REQUIRE(sum == std::clamp(fine, 0, 768) / 256.0);
-  }
-}
+// --- Groups with two means
 
 TEST_CASE("[catalogue] one bit with two means has the means of both signs")
 {
@@ -612,9 +386,9 @@ TEST_CASE("[catalogue] one bit with two means has the means of both signs")
 }
 
 TEST_CASE(
-  "[catalogue] a chunk between two ends that is not finite, or next to nothing, has no codes")
+  "[catalogue] a chunk of groups with two means that is not finite, or next to nothing, has no codes")
 {
-  using quantizer = group_minmax<8, 128>;
+  using quantizer = group_two_means<128>;
   std::vector<float> in(size_of_chunk<quantizer>, 1e-35F);
   auto const nothing = code<quantizer>(in);
   CHECK(nothing.whole == 0);
@@ -624,15 +398,60 @@ TEST_CASE(
     in[77] = bad;
     CHECK(std::isnan(code<quantizer>(in).whole));
   }
-  std::fill(in.begin(), in.end(), -std::numeric_limits<float>::max());
-  in[3]           = std::numeric_limits<float>::max();
-  auto const huge = code<quantizer>(in);
-  for (std::size_t i = 128; i < in.size(); ++i) { REQUIRE(huge.out[i] == in[i]); }
 }
 
-// What is derived from a quantizer may say something else than it, so it has no vectors.
-template <class Quantizer>
-struct without_vectors : Quantizer {
+// The plain form: one value after the other, gathered of eight neighbours in order, and then of pairs of eights.
+template <int Block, int Size>
+struct plain_two_means {
+  using quantizer = group_two_means<Block>;
+
+  static float encode(float const* values, std::uint32_t* to)
+  {
+    std::fill_n(to, detail::code_words<quantizer>(Size), 0U);
+    std::uint32_t most = 0;
+    for (int i = 0; i < Size; ++i) {
+      most = std::max(most, detail::float_bits(values[i]) & 0x7fffffffU);
+    }
+    float const whole = detail::bits_float(most);
+    if (!detail::is_finite(whole)) { return detail::bits_float(0x7fffffffU); }
+    if (whole < 0x1p-100F) { return 0; }
+    for (int group = 0; group < Size / Block; ++group) {
+      float fields[Block / 8][4];
+      for (int i = 0; i < Block; ++i) {
+        int const at = group * Block + i;
+        float one[4];
+        quantizer::first(values[at], one);
+        float(&sum)[4] = fields[i / 8];
+        i % 8 == 0 ? static_cast<void>(std::copy_n(one, 4, sum))
+                   : quantizer::join(host_group{}, one, sum);
+        to[at % (Size / 4) / 8] |= (values[at] < 0 ? 0U : 1U) << bit_of(at);
+      }
+      for (int step = 1; step < Block / 8; step *= 2) {
+        for (int t = 0; t < Block / 8; t += 2 * step) {
+          quantizer::join(host_group{}, fields[t + step], fields[t]);
+        }
+      }
+      to[word_of(group)] = quantizer::ends(host_group{}, fields[0], whole);
+    }
+    return whole;
+  }
+
+  static void add(std::uint32_t const* from, float scale, float* values, bool fresh)
+  {
+    for (int i = 0; i < Size; ++i) {
+      std::uint32_t const code = from[i % (Size / 4) / 8] >> bit_of(i) & 1U;
+      values[i]                = (fresh ? 0.0F : values[i]) +
+                  quantizer::value(host_group{}, from[word_of(i / Block)], scale, code);
+    }
+  }
+
+  // Eight neighbours of each quarter share a word.
+  static int bit_of(int coordinate) { return coordinate / (Size / 4) * 8 + coordinate % 8; }
+  static int word_of(int group)
+  {
+    constexpr int in_a_quarter = Size / 4 / Block;
+    return Size / 32 + 4 * (group % in_a_quarter) + group / in_a_quarter;
+  }
 };
 
 // Awkward groups: zeros of both signs alone, beside values of one sign, and all over; one sign; values whose sums are not finite or
@@ -668,7 +487,7 @@ std::vector<float> awkward_chunk(std::size_t size, int kind, std::mt19937_64& ra
 template <class Quantizer, int Size>
 void check_vectors()
 {
-  using plain    = detail::chunk_codes<without_vectors<Quantizer>, Size>;
+  using plain    = plain_two_means<Quantizer::block, Size>;
   using vectors  = detail::chunk_codes<Quantizer, Size>;
   using dither   = typename Quantizer::dither;
   using words    = std::array<std::uint32_t, detail::code_words<Quantizer>(Size)>;
@@ -682,7 +501,7 @@ void check_vectors()
     std::vector<float> start(Size);
     for (std::size_t i = 0; i < Size; ++i) { start[i] = i % 3 == 0 ? -0.0F : 1e-3F; }
     words want;
-    float const scale = plain::template encode<dither>(low, {.seed = 7}, 5, in.data(), want.data());
+    float const scale = plain::encode(in.data(), want.data());
     for (auto const set : {low, instruction_set::avx2, instruction_set::avx512}) {
       if (set > best_instruction_set()) { continue; }
       CAPTURE(set);
@@ -697,26 +516,22 @@ void check_vectors()
       sent[static_cast<std::size_t>(Size / 32 * Quantizer::bits)] = 0xbf808000u;
       for (bool const fresh : {true, false}) {
         std::vector<float> sum = start, expected = start;
-        plain::template add<>(low, sent.data(), scale * .3F, expected.data(), fresh);
-        vectors::template add<>(set, sent.data(), scale * .3F, sum.data(), fresh);
+        plain::add(sent.data(), scale * .3F, expected.data(), fresh);
+        vectors::add(set, sent.data(), scale * .3F, sum.data(), fresh);
         REQUIRE(std::memcmp(sum.data(), expected.data(), Size * sizeof(float)) == 0);
       }
     }
   }
 }
 
-TEST_CASE("[catalogue] vectors of groups with two ends give the bits of the plain form")
+TEST_CASE("[catalogue] vectors of groups with two means give the bits of the plain form")
 {
-  check_vectors<group_minmax<8, 128>, 2048>();
-  check_vectors<group_minmax<5, 64, no_dither>, 512>();
-  check_vectors<group_minmax<3, 16, stratified>, 128>();
-  check_vectors<group_minmax<1, 32>, 128>();
   check_vectors<group_two_means<128>, 2048>();
   check_vectors<group_two_means<16>, 128>();
   check_vectors<group_two_means<64>, 256>();
 }
 
-// --- Sums of signs, of ternary codes, of levels by the norm
+// --- Sums of signs and of ternary codes
 
 TEST_CASE("[catalogue] laws of the quantizer of signs")
 {
@@ -732,35 +547,6 @@ std::vector<std::vector<float>> normal_ranks(int ranks, std::size_t d)
     for (float& value : rank) { value = normal(random); }
   }
   return out;
-}
-
-TEST_CASE("[catalogue] signs have the mean magnitude of all ranks")
-{
-  constexpr int ranks = 3, chunk = 1024;
-  constexpr std::size_t d = 2 * chunk + 11;
-  auto in                 = normal_ranks(ranks, d);
-  in[0][5] = in[1][5] = in[2][5] = 0;
-  tests::loopback_run run{presets::sign_mean_ef, layout{d}, ranks, 5};
-  auto const first = run.exchange(in);
-  CHECK(first[0] == first[2]);
-  for (std::size_t i = 0; i < d; ++i) {
-    double size = 0, votes = 0;
-    std::size_t const begin = i / chunk * chunk, end = std::min(d, begin + chunk);
-    for (auto const& rank : in) {
-      for (std::size_t k = begin; k < end; ++k) { size += std::abs(static_cast<double>(rank[k])); }
-      votes += rank[i] > 0 ? 1 : rank[i] < 0 ? -1 : 0;
-    }
-    REQUIRE(static_cast<double>(first[0][i]) ==
-            doctest::Approx(votes / ranks * size / (ranks * chunk)).epsilon(1e-5));
-  }
-  // What is kept is what the rank's own sign lost, and is less than there was.
-  double kept = 0, energy = 0;
-  for (std::size_t i = 0; i < d; ++i) {
-    kept += static_cast<double>(run.residual()[i]) * static_cast<double>(run.residual()[i]);
-    energy += static_cast<double>(in[0][i]) * static_cast<double>(in[0][i]);
-  }
-  // |x|^2 - |x|_1^2 / C of normal values is 1 - 2 / pi of their energy; 5 spreads of .02 of it in 2000 values.
-  CHECK(kept / energy == doctest::Approx(1 - 2 / std::numbers::pi).epsilon(.1));
 }
 
 // The mean squared error of one exchange over many, of that mean, and what the formula says: the sum over ranks of the variances
@@ -816,60 +602,6 @@ TEST_CASE("[catalogue] TernGrad is unbiased with the variance of the paper")
   check_variance(presets::terngrad, [](double value, double largest, double) {
     return largest * value - value * value;
   });
-}
-
-TEST_CASE("[catalogue] Global-QSGD is unbiased with the variance of the paper")
-{
-  check_variance(presets::global_qsgd_4, [](double value, double, double norm) {
-    double const position = 7 * value / norm, part = position - std::floor(position);
-    return part * (1 - part) * norm * norm / 49;
-  });
-}
-
-TEST_CASE("[catalogue] Global-QSGD with powers of two is unbiased with the variance of the paper")
-{
-  check_variance(presets::global_natural_5, [](double value, double largest, double) {
-    double const position = 8 * value / largest;
-    double const low      = position < 1 ? 0 : std::exp2(std::floor(std::log2(position)));
-    double const up       = position < 1 ? 1 : 2 * low;
-    return (position - low) * (up - position) * largest * largest / 64;
-  });
-}
-
-TEST_CASE_TEMPLATE("[catalogue] codes that are powers of two",
-                   Quantizer,
-                   natural_quantizer<2>,
-                   natural_quantizer<4, stratified>,
-                   natural_quantizer<7>)
-{
-  constexpr int most       = Quantizer::max_level;
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  Quantizer const quantizer{};
-  tests::check_rounds_to(quantizer);
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    for (float const large : {infinity, 1e38F, 256.0F * most, 256.0F * most + 1}) {
-      REQUIRE(quantizer.encode(large, 1.0F, byte) == most);
-      REQUIRE(quantizer.encode(-large, 1.0F, byte) == -most);
-    }
-    REQUIRE(quantizer.encode(std::numeric_limits<float>::quiet_NaN(), 1.0F, byte) == 0);
-    REQUIRE(quantizer.encode(0.0F, 1e30F, byte) == 0);
-    REQUIRE(quantizer.encode(1e30F, 0.0F, byte) == 0);
-  }
-  for (int fine = 0; fine <= 256 * most; fine += fine < 2048 ? 1 : 97) {
-    CAPTURE(fine);
-    double const position = fine / 256.0;
-    double sum = 0, squares = 0;
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      int const code = quantizer.encode(static_cast<float>(fine), 1.0F, byte);
-      REQUIRE((code & (code - 1)) == 0);  // zero or a power of two
-      REQUIRE(quantizer.encode(-static_cast<float>(fine), 1.0F, byte) == -code);
-      sum += code / 256.0;
-      squares += static_cast<double>(code) * code / 256;
-    }
-    // To half of 1/256 of the distance between two levels, which is the value at most, or 1.
-    CHECK(std::abs(sum - position) <= std::max(position, 1.0) / 512);
-    if (position >= 1) { CHECK(squares - sum * sum <= position * position / 8 * 1.02); }
-  }
 }
 
 // --- Majority vote
@@ -937,75 +669,6 @@ TEST_CASE("[catalogue] votes of lanes of all widths have the outcome of each lan
   check(majority_lanes<16>{}, 1000);
 }
 
-// --- IntSGD
-
-TEST_CASE(
-  "[catalogue] the head-room of IntSGD is the size of the last sum over that of independent gradients")
-{
-  tests::check_headroom_laws<integer_headroom>();
-  for (int const world : {1, 2, 7, 64, 65535}) {
-    CAPTURE(world);
-    double const root = std::sqrt(static_cast<double>(world));
-    integer_headroom const room{};
-    CHECK(static_cast<double>(room.first_ratio(world, 1.5F)) ==
-          doctest::Approx(root).epsilon(1e-7));
-    CHECK(static_cast<double>(room.factor(world, 1.25F)) ==
-          doctest::Approx(std::min(1.25, static_cast<double>(world)) / root).epsilon(1e-6));
-    CHECK(static_cast<double>(room.factor(world, 0.0F)) == doctest::Approx(1 / root).epsilon(1e-6));
-    CHECK(static_cast<double>(room.factor(world, 1e9F)) == doctest::Approx(root).epsilon(1e-6));
-  }
-}
-
-TEST_CASE(
-  "[catalogue] the step of IntSGD follows the last mean, and rounding adds what the formula says")
-{
-  constexpr int ranks = 4, steps = 40;
-  constexpr std::size_t d = 4096;
-  std::mt19937_64 random(17);
-  std::normal_distribution<float> normal;
-  auto const square = [](std::vector<float> const& v) {
-    double sum = 0;
-    for (float const x : v) { sum += static_cast<double>(x) * static_cast<double>(x); }
-    return sum;
-  };
-  tests::loopback_run run{presets::intsgd_8, layout{d}, ranks, 5};
-  double lost = 0, want = 0, mean_before = 0, largest_before = 0;
-  for (int step = 0; step < steps; ++step) {
-    auto in            = normal_ranks(ranks, d);
-    float const common = static_cast<float>(step % 5) * .3F;  // ranks agree more and less
-    float const size   = std::exp2(normal(random));
-    for (std::size_t i = 0; i < d; ++i) {
-      float const shared = common * normal(random);
-      for (auto& rank : in) { rank[i] = size * (rank[i] + shared); }
-    }
-    double largest = 0;
-    for (auto const& rank : in) { largest = std::max(largest, square(rank)); }
-    auto const& out = run.exchange(in)[0];
-    // alpha = sqrt(d) / sqrt(2 n |g|^2) of the mean g before, which grows as the gradient did; at first g is that of independent ones.
-    double const before = step == 0 ? largest / ranks : mean_before * largest / largest_before;
-    double const alpha  = std::sqrt(d / (2 * ranks * before));
-    for (std::size_t i = 0; i < d; ++i) {
-      double mean = 0;
-      for (auto const& rank : in) {
-        double const position = alpha * static_cast<double>(rank[i]);
-        double const part     = position - std::floor(position);
-        REQUIRE(std::abs(position) < 32);  // sums of four do not saturate
-        mean += static_cast<double>(rank[i]) / ranks;
-        want += part * (1 - part) / (alpha * alpha * ranks * ranks) / largest;
-      }
-      double const sum = static_cast<double>(out[i]) * ranks * alpha;
-      REQUIRE(std::abs(sum - std::round(sum)) <
-              1e-4);  // integers below 128, to the rounding of floats
-      double const error = static_cast<double>(out[i]) - mean;
-      lost += error * error / largest;
-    }
-    mean_before    = square(out);
-    largest_before = largest;
-  }
-  // 164,000 squares of errors of sums of four two-valued variables, whose spread is at most 2 of their mean: .5 %, and five times that.
-  CHECK(lost == doctest::Approx(want).epsilon(.025));
-}
-
 // --- What travels
 
 template <class Quantizer>
@@ -1042,24 +705,14 @@ std::string digest_of_means(Codec const& codec)
 
 TEST_CASE("[catalogue] means and payloads are what they were")
 {
-  CHECK(digest_of_means(presets::global_qsgd_4) == "c22cf5bdaa0cefa7");
-  CHECK(digest_of_means(presets::global_natural_5) == "ebea85a29fb2b524");
   CHECK(digest_of_means(presets::sign_majority) == "38ed33767aa3211d");
-  CHECK(digest_of_means(presets::topk_sampled_b2) == "4853555261b8fa68");
-  CHECK(digest_of_means(presets::intsgd_8) == "a3159df2b4f07e3d");
 }
 
 TEST_CASE("[catalogue] codes and scales are what they were")
 {
   CHECK(digest<mx_quantizer<e2m1_levels>>() == "c933adf79d6135ae");
-  CHECK(digest<mx_quantizer<e2m3_levels>>() == "2002a64a6b4703d1");
-  CHECK(digest<mx_quantizer<e3m2_levels>>() == "d407781d2a1534b4");
   CHECK(digest<mx_quantizer<e4m3_levels>>() == "50f129906dd2ebb7");
-  CHECK(digest<mx_quantizer<e5m2_levels>>() == "631f106370d0895a");
   CHECK(digest<nvfp4_quantizer>() == "eae261bff3954f30");
-  CHECK(digest<group_absmax<4, 64, normal_levels, byte_scale, no_dither>>() == "95f211414e18c421");
-  CHECK(digest<group_absmax<8, 64, dynamic_levels, byte_scale, no_dither>>() == "ccf4952d9e12a349");
-  CHECK(digest<group_minmax<8, 128>>() == "e3e6e1aa66ac71c0");
   CHECK(digest<group_two_means<128>>() == "c5b08e0aad09dc5b");
   CHECK(digest<group_absmax<4, 128, natural_levels, bfloat16_scale, independent>>() ==
         "d88be2177b573bf3");

@@ -6,7 +6,7 @@
 
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
+#include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 
@@ -197,50 +197,6 @@ TEST_CASE("[drawn] the plan says what is wrong")
   CHECK(codec.plan(layout{100}, ranks).check().code == error_code::invalid_argument);
   codec.chunker = {.stride = 0};
   CHECK(codec.plan(layout{100}, ranks).check().code == error_code::invalid_argument);
-}
-
-TEST_CASE("[catalogue] QSGD by the norm of a tensor is unbiased with the variance of the paper")
-{
-  constexpr int ranks = 3, steps = 60;
-  constexpr std::size_t d = 3 * 1024 + 11;
-  auto in                 = normal_ranks(ranks, d);
-  for (auto& rank : in) {
-    for (std::size_t i = 0; i < 1024; ++i) { rank[i] *= .25F; }  // the norm is not that of a chunk
-  }
-  double norm = 0, want = 0;
-  for (auto const& rank : in) {
-    double square = 0;
-    for (float const value : rank) {
-      square += static_cast<double>(value) * static_cast<double>(value);
-    }
-    norm = std::max(norm, std::sqrt(square));
-  }
-  for (auto const& rank : in) {
-    for (float const value : rank) {
-      double const position = 7 * std::abs(static_cast<double>(value)) / norm;
-      double const part     = position - std::floor(position);
-      want += part * (1 - part) * norm * norm / 49 / (ranks * ranks);
-    }
-  }
-  std::vector<double> off(d);
-  double lost = 0, squares = 0;
-  tests::loopback_run run{presets::tensor_qsgd_4, layout{d}, ranks, 5};
-  CHECK(run.plan().agreed_scalars() == 1);
-  for (int step = 0; step < steps; ++step) {
-    auto const& out = run.exchange(in)[0];
-    for (std::size_t i = 0; i < d; ++i) {
-      // Levels are j norm / 7 / ranks.
-      double const level = static_cast<double>(out[i]) * ranks * 7 / norm;
-      REQUIRE(std::abs(level - std::round(level)) < 1e-4);
-      double const error = static_cast<double>(out[i]) - mean_of(in, i);
-      lost += error * error / steps;
-      off[i] += error / steps;
-    }
-  }
-  // 180,000 squares of which one in 60 is not zero: spread of 8 of the mean over a root of 430.
-  CHECK(lost == doctest::Approx(want).epsilon(.1));
-  for (double const value : off) { squares += value * value; }
-  CHECK(squares * steps / lost == doctest::Approx(1).epsilon(.2));
 }
 
 TEST_CASE("[catalogue] sums of table values fit lanes of 16 bits for 1560 ranks and no more")

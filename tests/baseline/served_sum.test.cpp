@@ -8,7 +8,6 @@
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/presets.hpp>
@@ -193,6 +192,14 @@ TEST_CASE("[served] with all contributions the mean has the bits of an all-reduc
   }
 }
 
+// Lanes for any number of ranks.
+constexpr codec<fixed_chunks<1024>,
+                partial_hadamard<1024>,
+                rms_range<no_headroom>,
+                lookup_quantizer<thc_table_42>,
+                widening_sum<6, 32>>
+  in_lanes_of_32{.range = presets::thc_lookup4.range};
+
 TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with indices of 4 bits")
 {
   auto const& wide        = presets::thc_lookup4_wide;
@@ -203,9 +210,8 @@ TEST_CASE("[served] lanes of 16 bits serve any number of ranks up to 1560, with 
   status const refusal = wide.plan(layout{d}, {.size = 1561, .rank = 0}).check();
   CHECK(refusal.code == error_code::world_too_large);
   CHECK(refusal.message == "world.size is too large for lanes of 16 bits: use widening_sum<q, 32>");
-  CHECK(presets::thc_lookup4_widest.plan(layout{d}, {.size = 1561, .rank = 0}).check() == status{});
-  CHECK(presets::thc_lookup4_widest.plan(layout{d}, {.size = 65534, .rank = 0}).check() ==
-        status{});
+  CHECK(in_lanes_of_32.plan(layout{d}, {.size = 1561, .rank = 0}).check() == status{});
+  CHECK(in_lanes_of_32.plan(layout{d}, {.size = 65534, .rank = 0}).check() == status{});
   auto const in = tests::normal_gradients(world, d, 5);
   tests::staged_run served{wide, layout{d}, world, 4};
   tests::staged_run reduced{wide, layout{d}, world, 4};
@@ -262,14 +268,14 @@ TEST_CASE("[served] wider lanes decode to the bits of lanes of 8 bits")
     }
   };
   compare(presets::thc_lookup4_wide);
-  compare(presets::thc_lookup4_widest);
+  compare(in_lanes_of_32);
 }
 
 TEST_CASE("[served] lanes of 32 bits hold the largest sum of as many ranks as a plan takes")
 {
   constexpr int world     = 65534;
   constexpr std::size_t d = 1024;
-  auto const& codec       = presets::thc_lookup4_widest;
+  auto const& codec       = in_lanes_of_32;
   auto const plan         = codec.plan(layout{d}, {.size = world, .rank = 7});
   REQUIRE(plan.check() == status{});
   std::vector<word4> state(plan.state_bytes() / 16 + 1), work(plan.workspace_bytes() / 16 + 1);

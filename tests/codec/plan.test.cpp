@@ -201,7 +201,7 @@ static_assert(are_consistent(rotated_sat2, rotated_sat4, rotated_sat8, rotated_s
                              rotated_sat8_tc));
 static_assert(are_consistent(topkc_b05, topkc_b2, topkc_b8, topkc_b05_ef, topkc_b2_ef,
                              topkc_b8_ef, randomkc_b2, randomkc_b2_ef, topkc_sat4, topkc_sat4_ef));
-static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b05_ef, topk_b2_ef, topk_b8_ef));
+static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b2_ef));
 static_assert(are_consistent(allocated_sat_2, allocated_sat_3, allocated_sat_4, allocated_sat_8,
                              balanced_sat_2, balanced_sat_4, allocated_sat_2_ef,
                              allocated_sat_3_ef, allocated_sat_4_ef, balanced_sat_2_ef,

@@ -639,8 +639,9 @@ TEST_CASE("[values] the shard may lie in the values, and the parts of a call giv
 
 TEST_CASE("[values] blocks with scales of their own are gathered, too")
 {
-  using codec =
-    values_codec<fixed_chunks<512>, no_rotation, group_absmax<8, 32, linear_levels, byte_scale>>;
+  using codec   = values_codec<fixed_chunks<512>,
+                             no_rotation,
+                             group_absmax<8, 32, linear_levels, bfloat16_scale>>;
   auto const in = tests::normal_gradients(1, 3000, 17)[0];
   run_of<codec> run{cpu_executor{}, {.values = {3000}, .world = 3, .cuts = {0, 700, 701, 3000}}};
   auto const out = run.exchange(cpu_executor{}, in);

@@ -6,7 +6,6 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
@@ -43,8 +42,7 @@ void compile_reduce_kernels()
           &detail::reduce_once_kernel<Bits, 8>);
 }
 
-// The encoder, which looks up, and what a server's sums take besides. 32 coordinates a thread; to unpack 16 in lanes of 8 bits, 4 in
-// lanes of 32.
+// The encoder, which looks up, and what a server's sums take besides. 32 coordinates a thread; to unpack 16.
 template <class Codec>
 void compile_lookup_kernels()
 {
@@ -100,10 +98,6 @@ void compile_all()
   compile_chunk_kernels<codec_of<presets::thc_sat4>, float>();
   compile_chunk_kernels<codec_of<presets::thc_wide4_partial>, float>();
   compile_lookup_kernels<codec_of<presets::thc_lookup4>>();
-  compile_lookup_kernels<codec_of<presets::thc_lookup4_widest>>();
-  compile(&detail::chunk_kernel<detail::decode_kernel<false>,
-                                codec_of<presets::thc_lookup4_widest>,
-                                float>);
   compile_chunk_kernels<sat4_of<128>, float>();
   compile_chunk_kernels<sat4_of<8192>, float>();
   compile_chunk_kernels<sat4_of<32768>, float>();

@@ -6,7 +6,6 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 

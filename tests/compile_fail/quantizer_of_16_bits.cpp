@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Codes of more bits than kernels pack, and magnitudes of which the last is not the largest code.
+//! Codes of more bits than kernels pack.
 // expected: tersum: a quantizer has 2 to 8 bits
-// expected: tersum: a quantizer's rounds_to begins with 0 and ends with max_level, and its fraction_bits are 8
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
@@ -14,7 +13,6 @@
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 
-#include <array>
 #include <cstdint>
 
 struct wide_quantizer {
@@ -23,8 +21,6 @@ struct wide_quantizer {
   static constexpr int max_level     = 32767;
   static constexpr int fraction_bits = 0;
   static constexpr bool unbiased     = false;
-
-  static constexpr std::array<std::int32_t, 3> rounds_to = {0, 1, 2};
 
   [[nodiscard]] std::int32_t encode(float value, float scale, std::uint32_t) const noexcept
   {

@@ -117,8 +117,6 @@ void check_group_quantizer_laws()
   }
   CHECK(Quantizer::round(0, 256, mark.data()) == 0);
   CHECK(Quantizer::round(one, 256, mark.data()) == last);
-  CHECK(Quantizer::distortion() > 0);
-  CHECK(Quantizer::distortion() < 2);
   check_group_scale_laws<typename Quantizer::scale>();
 }
 

@@ -229,32 +229,4 @@ void check_quantizer_laws(Quantizer const& quantizer = {})
   }
 }
 
-//! @brief Checks the law of `rounds_to` on one quantizer: `encode` rounds a magnitude to 1/256 of a step, ties to even, and goes up from
-//! the one of `rounds_to` below it for those random bytes of which (byte + 1/2) / 256 is less than its place between the two.
-template <quantizer Quantizer>
-requires(has_rounds_to<Quantizer>) void check_rounds_to(Quantizer const& quantizer = {})
-{
-  constexpr auto& to  = Quantizer::rounds_to;
-  constexpr int limit = Quantizer::max_level;
-  static_assert(Quantizer::fraction_bits == 8 && to.front() == 0 && to.back() == limit);
-  static_assert(std::adjacent_find(to.begin(), to.end(), std::greater_equal{}) == to.end());
-  mismatches wrong;
-  for (float const position : grid_positions<Quantizer>()) {
-    double const exact = std::nearbyint(256 * std::abs(static_cast<double>(position)));
-    double const place = std::min(exact, 256.0 * limit);
-    std::size_t below  = 0;
-    while (below + 2 < to.size() && 256 * to[below + 1] <= place) { ++below; }
-    double const share = (place - 256 * to[below]) / (to[below + 1] - to[below]);
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      std::int32_t const size = to[below + (byte + 0.5 < share ? 1 : 0)];
-      std::int32_t const want = std::signbit(position) ? -size : size;
-      wrong.expect(quantizer.encode(position, 256.0f, byte), want, position, byte);
-    }
-  }
-  for (std::uint32_t const nan : {0x7fc00000u, 0xffc00000u, 0x7f812345u}) {
-    wrong.expect(quantizer.encode(std::bit_cast<float>(nan), 256.0f, 255), 0, nan);
-  }
-  CHECK(wrong.report() == "");
-}
-
 }  // namespace tersum::tests

@@ -74,7 +74,7 @@ class PyTorch(unittest.TestCase):
             self.assertIn("the exchange of gradients failed", printed[rank])
 
     def test_two_ranks(self):
-        self.of_world(2, ("allocated_2_ef", "powersgd_r4_sat8", "topk_b8_ef"), ("rotated_sat4_ef", "powersgd_r4"))
+        self.of_world(2, ("allocated_2_ef", "powersgd_r4_sat8", "topk_b2_ef"), ("rotated_sat4_ef", "powersgd_r4"))
 
     def test_four_ranks(self):
         self.of_world(4, ("rotated_sat4", "balanced_2", "topkc_b2_ef"), ("two_shot_4_ef",))

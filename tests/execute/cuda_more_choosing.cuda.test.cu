@@ -6,7 +6,6 @@
 
 #include "support/compare_executors.cuh"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -20,7 +19,6 @@ TEST_CASE("[cuda_executor] more codecs that choose equal the CPU executor")
   SUBCASE("topk_b05") { compare_one<float>(presets::topk_b05); }
   SUBCASE("topk_b2") { compare_one<float>(presets::topk_b2); }
   SUBCASE("topk_b8") { compare_one<float>(presets::topk_b8); }
-  SUBCASE("topk_sampled_b2") { compare_one<float>(presets::topk_sampled_b2); }
   SUBCASE("randomk_b2") { compare_one<float>(presets::randomk_b2); }
   SUBCASE("randomk_b2_ef") { compare_one<float>(presets::randomk_b2_ef); }
   SUBCASE("topkc_b05_ef") { compare_all<float>(presets::topkc_b05_ef); }

@@ -7,7 +7,6 @@
 
 #include "support/compare_executors.cuh"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -35,10 +34,5 @@ TEST_CASE("[cuda_executor] sums of older codecs equal the CPU executor")
   constexpr std::uint64_t few = 5003;
   SUBCASE("votes") { compare_one<float>(presets::sign_majority); }
   SUBCASE("three values") { compare_one<float>(presets::terngrad, few); }
-  SUBCASE("signs by the mean magnitude") { compare_one<float>(presets::sign_mean_ef, few); }
-  SUBCASE("levels by a norm") { compare_one<float>(presets::global_qsgd_4, few); }
-  SUBCASE("powers of two") { compare_one<float>(presets::global_natural_5, few); }
-  SUBCASE("a step that follows the mean") { compare_one<float>(presets::intsgd_8, few); }
   SUBCASE("table values in 16 bits") { compare_one<float>(presets::thc_lookup4_wide, few); }
-  SUBCASE("table values in 32 bits") { compare_one<float>(presets::thc_lookup4_widest, few); }
 }

@@ -6,7 +6,6 @@
 
 #include "support/compare_executors.cuh"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
 
@@ -38,13 +37,10 @@ TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
 TEST_CASE("[cuda_executor] two shots of older codecs equal the CPU executor")
 {
   SUBCASE("scales that may saturate") { compare_one<float>(presets::nvfp4); }
-  SUBCASE("a codebook that is not symmetric") { compare_one<float>(presets::nf4_rotated); }
   SUBCASE("two means") { compare_one<float>(presets::onebit_ef); }
   constexpr std::uint64_t few = 9001;
   SUBCASE("elements of 4 bits") { compare_one<float>(presets::mxfp4, few); }
   SUBCASE("elements of 8 bits") { compare_one<float>(presets::mxfp8, few); }
-  SUBCASE("NormalFloat without a rotation") { compare_one<float>(presets::nf4, few); }
   SUBCASE("levels by the largest of 128") { compare_one<float>(presets::qsgd_4, few); }
   SUBCASE("powers of two") { compare_one<float>(presets::natural_4, few); }
-  SUBCASE("affine codes") { compare_one<float>(presets::minmax_8, few); }
 }

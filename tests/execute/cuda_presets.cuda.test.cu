@@ -7,7 +7,6 @@
 #include "support/compare_executors.cuh"
 #include "support/served_sums.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
@@ -35,7 +34,7 @@ TEST_CASE("[cuda_executor] indices and sums of table values equal the CPU execut
            served.template run<host_buffer>(cpu_executor{})));
   };
   SUBCASE("in lanes of 8 bits") { compare(presets::thc_lookup4); }
-  SUBCASE("in lanes of 32 bits") { compare(presets::thc_lookup4_widest); }
+  SUBCASE("in lanes of 16 bits") { compare(presets::thc_lookup4_wide); }
 }
 
 TEST_CASE("[cuda_executor] presets that rotate equal the CPU executor")

@@ -68,7 +68,7 @@ TEST_CASE("[kernels] shards")
   SUBCASE("2048, 1 bit, of float in half") { compare_shards<float, half>(shards<2048, 1>{}); }
   SUBCASE("blocks with scales of their own")
   {
-    using quantizer = group_absmax<4, 32, linear_levels, byte_scale>;
+    using quantizer = group_absmax<4, 32, linear_levels, bfloat16_scale>;
     compare_shards<half, half>(
       sharded_codec<fixed_chunks<512>, no_rotation, quantizer, error_feedback>{});
   }

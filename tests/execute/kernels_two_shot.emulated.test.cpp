@@ -122,9 +122,9 @@ using blocks = two_shot_codec<fixed_chunks<Size>, no_rotation, Quantizer, Feedba
 
 TEST_CASE("[kernels] two shots of blocks with scales of their own")
 {
-  SUBCASE("256, 4 bits, geometric levels")
+  SUBCASE("256, 4 bits, levels of a float")
   {
-    compare_all<float>(blocks<256, group_absmax<4, 16, geometric_levels<23>, byte_scale>>{});
+    compare_all<float>(blocks<256, group_absmax<4, 16, e2m1_levels, bfloat16_scale>>{});
   }
   SUBCASE("2048, 3 bits, to nearest, with feedback")
   {

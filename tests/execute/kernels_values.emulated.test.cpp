@@ -74,7 +74,7 @@ TEST_CASE("[kernels] values")
   SUBCASE("halves of bfloat16 in float") { compare_values<bfloat16, float>(presets::values_half); }
   SUBCASE("blocks with scales of their own, differences")
   {
-    using quantizer = group_absmax<4, 32, linear_levels, byte_scale>;
+    using quantizer = group_absmax<4, 32, linear_levels, bfloat16_scale>;
     compare_values<half, half>(
       values_codec<fixed_chunks<512>, no_rotation, quantizer, difference_feedback>{});
   }

@@ -8,7 +8,6 @@
 #include "support/odd_matrices.hpp"
 #include "support/other_tuning.hpp"
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/device/select_chunks.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -49,10 +48,6 @@ TEST_CASE("[tuning] other numbers give the same bytes")
   SUBCASE("several widths") { compare<half>(presets::allocated_4, {.coordinates = several}); }
   SUBCASE("two shots") { compare<float>(presets::two_shot_4_ef, {.coordinates = several}); }
   SUBCASE("chosen coordinates") { compare<float>(presets::topk_b2, {.coordinates = 5003}); }
-  SUBCASE("coordinates by a sample")
-  {
-    compare<float>(presets::topk_sampled_b2, {.coordinates = 9001});
-  }
   SUBCASE("a rotation of all") { compare<float>(presets::thc_wide4, {.coordinates = 5003}); }
 }
 

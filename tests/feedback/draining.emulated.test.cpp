@@ -105,7 +105,7 @@ TEST_CASE("[feedback] kernels send and keep what the CPU does beyond the largest
   {
     compare(cast_codec<bfloat16, random_chunks<64>, error_feedback>{.chunker = {.bits = 8}});
   }
-  SUBCASE("coordinates") { compare(presets::topk_b8_ef); }
+  SUBCASE("coordinates") { compare(top_coordinates_codec<error_feedback>{.chunker = {.bits = 8}}); }
 }
 
 TEST_CASE("[feedback] factors in half of kernels have finite sums")

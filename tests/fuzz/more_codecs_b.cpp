@@ -13,7 +13,6 @@ namespace tersum::tests {
 
 TERSUM_TRY(topkc_b2_ef, half);
 TERSUM_TRY(topkc_b8, float);
-TERSUM_TRY(topk_b05_ef, half);
 TERSUM_TRY(thc_wide4, float);
 TERSUM_TRY(two_shot_1_ef, float);
 TERSUM_TRY(two_shot_2_ef, float);

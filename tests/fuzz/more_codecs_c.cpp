@@ -33,8 +33,6 @@ TERSUM_TRY(two_shot_4_ef, float);
 TERSUM_TRY(rotated_sat8, float);
 TERSUM_TRY(topkc_b05_ef, float);
 TERSUM_TRY(topkc_b8_ef, float);
-TERSUM_TRY(topk_b05_ef, float);
-TERSUM_TRY(topk_b8_ef, float);
 TERSUM_TRY(topkc_sat4, float);
 TERSUM_TRY(allocated_sat_2, float);
 TERSUM_TRY(allocated_sat_3, float);

@@ -17,9 +17,7 @@ TEST_CASE("[golden] exchanges of TopK and of blocks are what they were")
   TERSUM_DESCRIBE(golden, topk_b05);
   TERSUM_DESCRIBE(golden, topk_b2);
   TERSUM_DESCRIBE(golden, topk_b8);
-  TERSUM_DESCRIBE(golden, topk_b05_ef);
   TERSUM_DESCRIBE(golden, topk_b2_ef);
-  TERSUM_DESCRIBE(golden, topk_b8_ef);
   TERSUM_DESCRIBE(golden, blocks_4);
   TERSUM_DESCRIBE(golden, blocks_8);
   golden.check();

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/presets.hpp>
 #include <tersum/codec_kinds.hpp>
 #include <tersum/presets.hpp>
@@ -42,7 +41,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(two_shot_4)
   TERSUM_VISIT(metric_2)
   TERSUM_VISIT(mxfp4)
-  TERSUM_VISIT(global_qsgd_4)
   TERSUM_VISIT(gathered_2_ef)
   TERSUM_VISIT(entropy_1_ef)
   TERSUM_VISIT(entropy_two_shot_2)
@@ -73,9 +71,7 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(topkc_b8_ef)
   TERSUM_VISIT(topk_b05)
   TERSUM_VISIT(topk_b8)
-  TERSUM_VISIT(topk_b05_ef)
   TERSUM_VISIT(topk_b2_ef)
-  TERSUM_VISIT(topk_b8_ef)
   TERSUM_VISIT(randomkc_b2)
   TERSUM_VISIT(randomkc_b2_ef)
   TERSUM_VISIT(topkc_sat4)

@@ -6,7 +6,6 @@
 
 #include "conformance/quantizer_conformance.hpp"
 
-#include <tersum/baseline/natural_quantizer.hpp>
 #include <tersum/baseline/sign_quantizer.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/chunk/chunk_order.hpp>
@@ -58,8 +57,6 @@ struct three_magnitudes {
   static constexpr int max_level     = 7;
   static constexpr int fraction_bits = 8;
   static constexpr bool unbiased     = true;
-
-  static constexpr std::array<std::int32_t, 4> rounds_to = {0, 2, 3, 7};
 
   [[nodiscard]] TERSUM_HOST_DEVICE int encode(float value, float scale, std::uint32_t random) const
   {
@@ -188,13 +185,6 @@ TEST_CASE("[quantize] signs in vectors are those of the plain form")
   compare_codes<sign_quantizer, widening_sum<2, 8>, 128>();
 }
 
-TEST_CASE("[quantize] powers of two in vectors are those of the plain form")
-{
-  compare_codes<natural_quantizer<4>, widening_sum<5, 8>, 1024>();
-  compare_codes<natural_quantizer<2, stratified>, saturating_sum<4>, 256>();
-  compare_codes<natural_quantizer<7>, guard_lanes<16>, 512>();
-}
-
 TEST_CASE("[quantize] values of tables in vectors are those of the plain form")
 {
   compare_codes<lookup_quantizer<thc_table_42>, widening_sum<6, 16>, 1024>();
@@ -204,7 +194,6 @@ TEST_CASE("[quantize] values of tables in vectors are those of the plain form")
 
 TEST_CASE("[quantize] quantizers of one's own make the codes of their plain form in vectors")
 {
-  tests::check_rounds_to<three_magnitudes>();
   compare_codes<dead_zone, saturating_sum<4>, 512>();
   compare_codes<three_magnitudes, widening_sum<4, 8>, 256>();
 }

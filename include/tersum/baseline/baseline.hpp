@@ -7,15 +7,15 @@
 
 #pragma once
 
-#include <tersum/baseline/catalogue.hpp>
 #include <tersum/baseline/drawn_coordinates.hpp>
 #include <tersum/baseline/float_levels.hpp>
 #include <tersum/baseline/full_hadamard.hpp>
 #include <tersum/baseline/group_absmax.hpp>
-#include <tersum/baseline/normal_float.hpp>
+#include <tersum/baseline/group_two_means.hpp>
+#include <tersum/baseline/lookup_sum.hpp>
+#include <tersum/baseline/majority_lanes.hpp>
+#include <tersum/baseline/mean_magnitude_range.hpp>
 #include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/sampled_coordinates.hpp>
 #include <tersum/baseline/served_sum.hpp>
-#include <tersum/baseline/shared_ranges.hpp>
 #include <tersum/baseline/sign_quantizer.hpp>
 #include <tersum/baseline/top_coordinates.hpp>

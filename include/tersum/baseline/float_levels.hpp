@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Groups of small floats with shared scales: the formats MXFP4, MXFP6, MXFP8 and NVFP4 as levels and scales of
+//! Groups of small floats with shared scales: the formats MXFP4, MXFP8 and NVFP4 as levels and scales of
 //! `group_absmax`.
 //!
 //! These formats are defined for values of a tensor; here they hold values over the chunk's largest magnitude, which travels as
@@ -63,10 +63,7 @@ struct float_levels {
 //! @name The elements of MX formats
 //! @{
 using e2m1_levels = float_levels<2, 1>;     //!< FP4: up to 6
-using e2m3_levels = float_levels<2, 3>;     //!< FP6: up to 7.5
-using e3m2_levels = float_levels<3, 2>;     //!< FP6: up to 28
 using e4m3_levels = float_levels<4, 3, 1>;  //!< FP8: up to 448, one NaN
-using e5m2_levels = float_levels<5, 2, 4>;  //!< FP8: up to 57344, infinity and three NaNs
 //! @}
 
 //! @name Scales that may be below a group's largest magnitude, which then has the last level
@@ -83,8 +80,6 @@ template <class Levels>
 struct e8m0_scale {
   static constexpr int bits       = 8;
   static constexpr bool saturates = true;
-  //! Mean square of a scale over what it is chosen for: 3 / (8 log 2) of the significand's square.
-  static constexpr float excess = 0.541010640f * Levels::significand * Levels::significand;
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {
@@ -104,7 +99,6 @@ struct e8m0_scale {
 struct e4m3_scale {
   static constexpr int bits       = 8;
   static constexpr bool saturates = true;
-  static constexpr float excess   = 1.0f;
 
   [[nodiscard]] TERSUM_INLINE static std::uint32_t encode(float ratio) noexcept
   {
@@ -131,7 +125,7 @@ struct e4m3_scale {
 
 //! @name Quantizers of these formats, to the nearest level
 //! @{
-//! MXFP4, MXFP6 and MXFP8: groups of 32 with an E8M0 scale.
+//! MXFP4 and MXFP8: groups of 32 with an E8M0 scale.
 template <class Levels>
 using mx_quantizer = group_absmax<Levels::bits, 32, Levels, e8m0_scale<Levels>, no_dither>;
 //! NVFP4: groups of 16 with an E4M3 scale.

@@ -27,13 +27,11 @@ namespace tersum::inline v0 {
 //! under `lloyd_max`. Stochastic rounding is unbiased to 1/256 of the distance between two levels, but for what saturates;
 //! `no_dither` rounds to the nearest level.
 //!
-//! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023; `float_levels.hpp` has their elements and scales)
-//! and DynamiQ (SIGCOMM'26).
+//! The family of MX formats (Rouhani et al., Microscaling Data Formats, 2023; `float_levels.hpp` has their elements and scales).
 //! @tparam Bits    Width of a code, its sign included, 2 to 8.
 //! @tparam Block   Coordinates with one scale, 16 to 128; a chunk has 16 of them or a multiple.
-//! @tparam Levels  `linear_levels`, `geometric_levels<Hundredths>`, `natural_levels`, `dynamic_levels`, `normal_levels` or
-//!                 `float_levels<Exponent, Mantissa>`.
-//! @tparam Scale   `power_of_two_scale`, `byte_scale`, `bfloat16_scale`, `e8m0_scale<Levels>` or `e4m3_scale`.
+//! @tparam Levels  `linear_levels`, `natural_levels` or `float_levels<Exponent, Mantissa>`.
+//! @tparam Scale   `power_of_two_scale`, `bfloat16_scale`, `e8m0_scale<Levels>` or `e4m3_scale`.
 //! @tparam Dither  `stratified`, `independent` or `no_dither`.
 template <int Bits,
           int Block,
@@ -48,9 +46,6 @@ struct group_absmax {
   using dither      = Dither;
   using scale       = Scale;
   using levels_type = Levels;
-  template <int Other>
-  using with_bits =
-    group_absmax<Other, Block, Levels, Scale, Dither>;  //!< The same with other codes.
 
   static constexpr int bits       = Bits;             //!< Width of a code.
   static constexpr int block      = Block;            //!< Coordinates with one scale.
@@ -106,23 +101,6 @@ struct group_absmax {
       std::uint32_t const from = marks[number];
       return number + ((magnitude - from) * 512 > (marks[number + 1] - from) * threshold ? 1u : 0u);
     }
-  }
-
-  //! @brief About the error of normal values over their energy; it weighs widths against each other.
-  [[nodiscard]] static constexpr float distortion() noexcept
-  {
-    // The mean square of the largest of Block normal magnitudes, and how normal values lie below it.
-    constexpr float most = Block == 16 ? 4.55f : Block == 32 ? 5.71f : Block == 64 ? 6.91f : 8.15f;
-    constexpr float largest = most * Scale::excess;
-    float lost = 0, mass = 0;
-    for (unsigned i = 0; i + 1 < magnitudes; ++i) {
-      float const wide   = level[i + 1] - level[i];
-      float const middle = 0.5f * (level[i + 1] + level[i]);
-      float const weight = wide * detail::falling_exponential(0.5f * largest * middle * middle);
-      lost += weight * wide * wide;
-      mass += weight;
-    }
-    return largest * lost / (mass * (Dither::rounds > 0 ? 6.0f : 12.0f));
   }
 };
 

@@ -29,7 +29,7 @@ template <group_quantizer Quantizer>
 struct codebook_words<Quantizer> {
   static constexpr int half  = Quantizer::magnitudes;
   static constexpr int count = 2 * half + 1;
-  static constexpr int first = 3 * (half - 1);  //!< Where it lies among those of all widths.
+  static constexpr int first = 0;
 
   std::uint32_t word[extent(count)];
 
@@ -196,24 +196,21 @@ struct part_codes<Quantizer> {
                     context::bits(context::multiply(sound ? whole : said, share_of)));
     }
     std::uint64_t const draws = own.mine.chunk * (size / 16) + 2 * own.mine.thread;
-    at_level(own.args.codec, own.place.level, [&](auto const& codec) {
-      using quantizer = typename std::remove_cvref_t<decltype(codec)>::quantizer_type;
-      std::uint32_t words[quantizer::bits];
-      std::uint32_t scales[quantizer::scale::bits / 8];
-      code_blocks<quantizer, Dither>(
-        own.ctx, own.tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
+    std::uint32_t words[Quantizer::bits];
+    std::uint32_t scales[Quantizer::scale::bits / 8];
+    code_blocks<Quantizer, Dither>(
+      own.ctx, own.tables, key, draws, most, sound ? whole : 1.0f, v, words, scales);
+    TERSUM_UNROLL
+    for (int w = 0; w < Quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
+    std::uint32_t* const codes = part + own.place.word;
+    store_codes(own.ctx, codes + own.mine.thread * Quantizer::bits, words);
+    if (own.mine.thread % (Quantizer::block / 8) == 0) {
       TERSUM_UNROLL
-      for (int w = 0; w < quantizer::bits; ++w) { words[w] = sound ? words[w] : 0u; }
-      std::uint32_t* const codes = part + own.place.word;
-      store_codes(own.ctx, codes + own.mine.thread * quantizer::bits, words);
-      if (own.mine.thread % (quantizer::block / 8) == 0) {
-        TERSUM_UNROLL
-        for (int w = 0; w < quantizer::scale::bits / 8; ++w) {
-          own.ctx.store(codes + group_scale_word<quantizer>(size, own.mine.thread) + w,
-                        sound ? scales[w] : 0u);
-        }
+      for (int w = 0; w < Quantizer::scale::bits / 8; ++w) {
+        own.ctx.store(codes + group_scale_word<Quantizer>(size, own.mine.thread) + w,
+                      sound ? scales[w] : 0u);
       }
-    });
+    }
   }
 };
 

@@ -61,58 +61,20 @@ TERSUM_SIMD words round_lanes(integers magnitude, integers threshold)
   }
 }
 
-#if TERSUM_SIMD_WIDTH == 16
-//! @brief How many of `ups` a magnitude reaches, by `up_lines`.
+//! @brief How many of `ups` a magnitude reaches, one after the other: for few levels in short vectors.
 template <class Quantizer>
-TERSUM_SIMD words ups_by_lines(floats magnitude)
-{
-  using lines          = up_lines<Quantizer>;
-  constexpr int pairs  = lines::pairs;
-  integers const least = (integers)to_bits(broadcast(lines::least));
-  integers const most  = (integers)to_bits(broadcast(lines::most));
-  integers const bits  = (integers)to_bits(magnitude);
-  integers const above = bits > least ? bits : least;
-  words const clamped  = (words)(above < most ? above : most);
-  words const exponent = clamped >> 23;
-  floats const value   = from_bits(clamped);
-  integers height[2];
-  TERSUM_UNROLL
-  for (int i = 0; i < 2; ++i) {
-    floats const slope = look_up<pairs>(lines::table.slope[i], exponent);
-    height[i] =
-      (integers)to_bits(fma(value, slope, look_up<pairs>(lines::table.start[i], exponent)));
-  }
-  words const lower  = (words)(height[0] < height[1] ? height[0] : height[1]);
-  words const number = lower >> lines::fraction_bits & (lines::count - 1u);
-  return number + (words)(magnitude < look_up<lines::count>(lines::begins.at, number));
-}
-#endif
-
-//! @brief The same without dither, of magnitudes that may have a fraction: how many of `ups` they reach.
-template <class Quantizer, int Step = 1>
-TERSUM_SIMD words ups_below(floats magnitude, words number = words{})
+TERSUM_SIMD words ups_below(floats magnitude)
 {
   using tree = mark_tree<Quantizer>;
-#if TERSUM_SIMD_WIDTH == 16
-  if constexpr (tree::count > 32) {
-    if constexpr (up_lines<Quantizer>::serves) { return ups_by_lines<Quantizer>(magnitude); }
+  words number{};
+  TERSUM_UNROLL
+  for (unsigned i = 0; i + 1 < tree::count; ++i) {
+    number -= (words)(magnitude >= broadcast(static_cast<float>(tree::ups[i])));
   }
-#endif
-  if constexpr (width == 4 && tree::count <= 16) {
-    TERSUM_UNROLL
-    for (unsigned i = 0; i + 1 < tree::count; ++i) {
-      number -= (words)(magnitude >= broadcast(static_cast<float>(tree::ups[i])));
-    }
-    return number;
-  } else if constexpr (Step == tree::count) {
-    return number;
-  } else {
-    floats const up = look_up<Step>(tree::up_nodes.data() + Step, number);
-    return ups_below<Quantizer, 2 * Step>(magnitude, number + number - (words)(magnitude >= up));
-  }
+  return number;
 }
 
-//! @brief The same of levels that are small floats: a multiple of the magnitude is rounded to so many bits.
+//! @brief The numbers of levels that are small floats: a multiple of the magnitude is rounded to so many bits.
 template <class Quantizer>
 TERSUM_SIMD words nearest_float(floats magnitude)
 {
@@ -375,7 +337,7 @@ TERSUM_SIMD words number_of(floats size,
   floats const one = broadcast(static_cast<float>(block_one));
   if constexpr (rounds_floats<Quantizer> && (width > 4 || Quantizer::magnitudes > 16)) {
     return nearest_float<Quantizer>(size < one ? size : one);
-  } else if constexpr (counts_ups<Quantizer>) {
+  } else if constexpr (counts_ups<Quantizer> && width == 4 && Quantizer::magnitudes <= 16) {
     return ups_below<Quantizer>(size < one ? size : one);
   } else {
     integers const magnitude = __builtin_convertvector(size, integers);

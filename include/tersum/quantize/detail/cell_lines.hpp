@@ -9,7 +9,6 @@
 
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/quantize/detail/end_tree.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,41 +31,25 @@ struct split_table {
 
 //! @brief For stretches of equal length a line whose height, rounded down, is the number of a value's cell or one more.
 //!
-//! Cells are those between the ends of a codebook that has them, and those of magnitudes of one that has boundaries.
+//! Cells are those of magnitudes.
 template <class Quantizer>
 struct cell_lines {
-  static constexpr bool both_signs = by_ends<Quantizer>;
-  static constexpr std::size_t count =
-    extent(both_signs ? 1 << Quantizer::bits : 1 << (Quantizer::bits - 1));
+  static constexpr std::size_t count     = extent(1 << (Quantizer::bits - 1));
   static constexpr std::size_t stretches = 32;
   //! In units of 1 / fraction a height is an integer, in the low bits of a float around `lift`.
   static constexpr int fraction_bits = 8;
   static constexpr float lift        = 49152.0f;
 
   //! Where cell i ends.
-  static constexpr float end(std::size_t i) noexcept
-  {
-    if constexpr (both_signs) {
-      return Quantizer::ends()[i];
-    } else {
-      return Quantizer::boundaries()[i];
-    }
-  }
+  static constexpr float end(std::size_t i) noexcept { return Quantizer::boundaries()[i]; }
 
-  //! @name Values beyond these are taken for them: they lie in the same cell or in that beside it
-  //! @{
-  static constexpr float least = both_signs ? end(0) : 0.0f;
-  static constexpr float most  = end(count - 2);
-  //! @}
+  //! Values beyond it are taken for it: they lie in the same cell or in that beside it.
+  static constexpr float most = end(count - 2);
 
-  //! Stretch s has its middle at s / per_unit. The second half of the numbers stands for negative ones, if there are any.
-  static constexpr float per_unit =
-    both_signs ? (static_cast<float>(stretches / 2) - 0.75f) / maximum(most, -least)
-               : (static_cast<float>(stretches) - 0.75f) / most;
+  //! Stretch s has its middle at s / per_unit.
+  static constexpr float per_unit = (static_cast<float>(stretches) - 0.75f) / most;
 
-  //! Whether zero lies between these, as vectors need it, and all is finite.
-  static constexpr bool suits = (both_signs ? least < 0.0f : true) && most > 0.0f &&
-                                maximum(most, -least) < std::numeric_limits<float>::max();
+  static constexpr bool suits = most > 0.0f && most < std::numeric_limits<float>::max();
 
   //! @brief The number of a cell with its fraction, which is linear between ends.
   static constexpr double height(double at) noexcept
@@ -75,7 +58,7 @@ struct cell_lines {
     std::size_t cell = 0;
     while (cell < count - 2 && static_cast<double>(end(cell)) <= at) { ++cell; }
     std::size_t const from = cell > 0 ? cell - 1 : 0;
-    bool const at_zero     = !both_signs && cell == 0;
+    bool const at_zero     = cell == 0;
     double const low       = at_zero ? 0.0 : static_cast<double>(end(from));
     double const high      = static_cast<double>(end(at_zero ? 0 : from + 1));
     double const number    = at_zero ? 0.0 : static_cast<double>(from + 1);
@@ -84,7 +67,7 @@ struct cell_lines {
 
   static constexpr double within(double at) noexcept
   {
-    return minimum(maximum(at, static_cast<double>(least)), static_cast<double>(most));
+    return minimum(maximum(at, 0.0), static_cast<double>(most));
   }
 
   struct lines {
@@ -97,13 +80,11 @@ struct cell_lines {
     lines out{};
     if (!suits) { return out; }
     for (std::size_t s = 0; s < stretches; ++s) {
-      bool const negative = both_signs && s >= stretches / 2;
-      double const middle =
-        static_cast<double>(s) - (negative ? static_cast<double>(stretches) : 0.0);
-      double const left  = within((middle - 0.5) / static_cast<double>(per_unit));
-      double const right = within((middle + 0.5) / static_cast<double>(per_unit));
-      double const low   = height(left);
-      double const slope = right > left ? (height(right) - low) / (right - left) : 0.0;
+      double const middle = static_cast<double>(s);
+      double const left   = within((middle - 0.5) / static_cast<double>(per_unit));
+      double const right  = within((middle + 0.5) / static_cast<double>(per_unit));
+      double const low    = height(left);
+      double const slope  = right > left ? (height(right) - low) / (right - left) : 0.0;
       double above = 0, below = 0;
       for (std::size_t i = 0; i + 1 < count; ++i) {
         auto const at = static_cast<double>(end(i));

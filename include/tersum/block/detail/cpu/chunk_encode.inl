@@ -53,41 +53,6 @@ TERSUM_SIMD words round_row(Quantizer const& quantizer, floats v, float scale, w
     integers const code = low + (up & gap) - limit;
     integers const sign = (integers)to_bits(v) >> 31;
     return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
-  } else if constexpr (has_rounds_to<Quantizer>) {
-    // As natural_quantizer::encode.
-    constexpr auto& to  = Quantizer::rounds_to;
-    integers const size = (integers)(to_bits(v) & 0x7fffffffu);
-    integers const places =
-      (integers)(rounded_bits<0>(from_bits((words)size), scale) - 0x4b400000u);
-    integers const highest = (integers)broadcast(256u * limit);
-    integers const below   = places < highest ? places : highest;
-    integers const number  = below > 0 ? below : integers{};  // negative where zero meets infinity
-    integers const x       = size > 0x7f800000 ? integers{} : number;
-    integers code          = {};
-    if constexpr (powers_of_two<Quantizer>) {
-      // A float's exponent, which a fraction that reaches the random one raises by one. Below the first power it is that of the sum of both,
-      // less one, and what it stands for is less than 1.
-      constexpr std::uint32_t one = 1u << 23;
-      floats const fine           = __builtin_convertvector(x, floats);
-      integers const above        = (integers)to_bits(fine);
-      integers const below        = (integers)(to_bits(fine + 256.0f) - one);
-      words const place           = (words)(above > below ? above : below);
-      words const raised          = place + (one - 1u - (1u << 14)) - (random << 15);
-      code = __builtin_convertvector(from_bits(raised & 0xff800000u) * 0x1p-8f, integers);
-    } else {
-      integers low = {};
-      integers gap = (integers)broadcast(static_cast<std::uint32_t>(to[1]));
-      TERSUM_UNROLL
-      for (std::size_t k = 1; k + 1 < to.size(); ++k) {
-        auto const above = x >= 256 * to[k];
-        low              = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k])) : low;
-        gap = above ? (integers)broadcast(static_cast<std::uint32_t>(to[k + 1] - to[k])) : gap;
-      }
-      integers const up = ((integers)random * 2 + 1) * gap < 2 * x - 512 * low;
-      code              = low + (up & gap);
-    }
-    integers const sign = (integers)to_bits(v) >> 31;
-    return (words)((code ^ sign) - sign + limit) << code_shift<Quantizer>;
   } else {
     // Arrays, not elements of vectors, and no branch: so compilers make vectors of the loop again.
     float values[width];

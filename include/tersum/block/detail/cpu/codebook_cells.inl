@@ -33,36 +33,6 @@ TERSUM_SIMD words cell_of(floats magnitude)
   return cell;
 }
 
-//! @brief The results of the steps of a binary search from `Step` on, behind those of the steps before, which `code` holds.
-template <class Quantizer, int Step>
-TERSUM_SIMD words search_ends(floats value, words code)
-{
-  if constexpr (Step < Quantizer::bits) {
-    // The ends of a step lie together, so that long vectors permute them in registers.
-    constexpr int count = 1 << Step;
-    floats const end    = look_up<count>(end_tree<Quantizer>.data() + count, code);
-    return search_ends<Quantizer, Step + 1>(value, code + code - (words)(value >= end));
-  }
-  return code;
-}
-
-//! @brief The code of a value, in root mean squares: how many ends of cells it is not below.
-template <class Quantizer>
-TERSUM_SIMD words code_by_ends(floats value)
-{
-  constexpr int bits = Quantizer::bits;
-  words code{};
-  if constexpr (width == 4 && bits <= 4) {
-    TERSUM_UNROLL
-    for (int k = 0; k + 1 < 1 << bits; ++k) {
-      code -= (words)(value >= broadcast(Quantizer::ends()[k]));
-    }
-    return code;
-  }
-  code -= (words)(value >= broadcast(end_tree<Quantizer>[1]));
-  return search_ends<Quantizer, 1>(value, code);
-}
-
 #if TERSUM_SIMD_WIDTH == 16
 //! @brief 32 entries of a table of 16-bit words, which are permuted in registers. Numbers may have other bits above their own.
 template <int Count>
@@ -102,27 +72,16 @@ TERSUM_SIMD void look_up_two(split_table<Count> const& table, words numbers, flo
 template <class Lines>
 TERSUM_SIMD words height_of(floats value)
 {
-  // As integers: among these negative values are the least, and without a sign the largest, by their magnitudes.
   integers const most = (integers)to_bits(broadcast(Lines::most));
   integers const bits = (integers)to_bits(value);
-  words clamped       = (words)(bits < most ? bits : most);
-  if constexpr (Lines::both_signs) {
-    words const least = to_bits(broadcast(Lines::least));
-    clamped           = clamped < least ? clamped : least;
-  }
   constexpr int count = Lines::stretches;
-  floats const at     = from_bits(clamped);
+  floats const at     = from_bits((words)(bits < most ? bits : most));
   words const stretch = to_bits(fma(at, broadcast(Lines::per_unit), broadcast(12582912.0f)));
   floats const slope  = look_up<count>(Lines::table.slope, stretch);
   return to_bits(fma(at, slope, look_up<count>(Lines::table.start, stretch)));
 }
 
-//! @brief What is rounded of a value: itself, or its magnitude.
-template <class Lines>
-TERSUM_SIMD floats rounded_part(floats value)
-{
-  return Lines::both_signs ? value : from_bits(to_bits(value) & 0x7fffffffu);
-}
+TERSUM_SIMD floats magnitude_of(floats value) { return from_bits(to_bits(value) & 0x7fffffffu); }
 
 //! @brief The codes of 32 rows, which are a byte each. Four rows make a vector of words, of which two vectors of 16-bit
 //! numbers have the first and third, and the second and fourth. All rows take each step together, because its instructions
@@ -142,16 +101,16 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
   for (int k = 0; k < 16; ++k) {
     float const* const first = rows + (k / 2 * 4 + k % 2) * stride;
     fetch_beyond<true>(to + k * (width / 2));  // each line twice instead of a branch
-    words const low  = height_of<lines>(rounded_part<lines>(load(first)) * scale);
-    words const high = height_of<lines>(rounded_part<lines>(load(first + 2 * stride)) * scale);
+    words const low  = height_of<lines>(magnitude_of(load(first)) * scale);
+    words const high = height_of<lines>(magnitude_of(load(first + 2 * stride)) * scale);
     cells[k]         = join_shorts(low >> fraction, high << (16 - fraction)) & all;
   }
   for (int k = 0; k < 16; ++k) {
     float const* const first = rows + (k / 2 * 4 + k % 2) * stride;
     floats begins[2];
     look_up_two(lines::begins, cells[k], begins);
-    auto const low  = (words)(rounded_part<lines>(load(first)) * scale < begins[0]);
-    auto const high = (words)(rounded_part<lines>(load(first + 2 * stride)) * scale < begins[1]);
+    auto const low  = (words)(magnitude_of(load(first)) * scale < begins[0]);
+    auto const high = (words)(magnitude_of(load(first + 2 * stride)) * scale < begins[1]);
     cells[k]        = (words)_mm512_add_epi16((__m512i)cells[k], (__m512i)join_shorts(low, high));
   }
   for (int w = 0; w < 8; ++w) {
@@ -159,12 +118,10 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
     TERSUM_UNROLL
     for (int i = 0; i < 4; ++i) { value[i] = load(rows + (4 * w + i) * stride); }
     packed[w] = cells[2 * w] | cells[2 * w + 1] << 8;
-    if constexpr (!lines::both_signs) {
-      // Two signs in the highest bits of both halves.
-      words const even = join_shorts(to_bits(value[0]) >> 16, to_bits(value[2]));
-      words const odd  = join_shorts(to_bits(value[1]) >> 16, to_bits(value[3]));
-      packed[w] |= (even >> 8 & 0x00800080u) | (odd & 0x80008000u);
-    }
+    // Two signs in the highest bits of both halves.
+    words const even = join_shorts(to_bits(value[0]) >> 16, to_bits(value[2]));
+    words const odd  = join_shorts(to_bits(value[1]) >> 16, to_bits(value[3]));
+    packed[w] |= (even >> 8 & 0x00800080u) | (odd & 0x80008000u);
     TERSUM_UNROLL
     for (int i = 0; i < 2; ++i) {
       floats levels[2];
@@ -173,7 +130,7 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
       level[i + 2] = levels[1];
     }
     TERSUM_UNROLL
-    for (int i = 0; i < 4; ++i) { product = fma(rounded_part<lines>(value[i]), level[i], product); }
+    for (int i = 0; i < 4; ++i) { product = fma(magnitude_of(value[i]), level[i], product); }
   }
 }
 #endif
@@ -181,8 +138,7 @@ TERSUM_SIMD void codes_by_lines(float const* rows,
 //! @brief Whether cells are found by lines.
 template <class Quantizer>
 inline constexpr bool by_lines = [] {
-  if constexpr (width == 16 && Quantizer::bits == 8 &&
-                (by_ends<Quantizer> || table_codebook<Quantizer>)) {
+  if constexpr (width == 16 && Quantizer::bits == 8 && table_codebook<Quantizer>) {
     return cell_lines<Quantizer>::serves;
   }
   return false;

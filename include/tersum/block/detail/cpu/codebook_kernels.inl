@@ -52,28 +52,21 @@ TERSUM_SIMD floats level_on_lines(floats place)
 template <class Quantizer>
 TERSUM_SIMD words code_row(floats value, floats scale, floats& product)
 {
-  constexpr int bits = Quantizer::bits;
-  if constexpr (by_ends<Quantizer>) {
-    words const code = code_by_ends<Quantizer>(value * scale);
-    product          = fma(value, look_up<1 << bits>(Quantizer::levels(), code), product);
-    return code;
+  words const v          = to_bits(value);
+  floats const magnitude = from_bits(v & 0x7fffffffu);
+  words number;
+  floats level;
+  if constexpr (has_lines<Quantizer>) {
+    using lines        = typename Quantizer::lines;
+    floats const place = place_on_lines<lines>(magnitude * scale);
+    number             = to_bits(place) - lines::first_place;
+    level              = level_on_lines<lines>(place);
   } else {
-    words const v          = to_bits(value);
-    floats const magnitude = from_bits(v & 0x7fffffffu);
-    words number;
-    floats level;
-    if constexpr (has_lines<Quantizer>) {
-      using lines        = typename Quantizer::lines;
-      floats const place = place_on_lines<lines>(magnitude * scale);
-      number             = to_bits(place) - lines::first_place;
-      level              = level_on_lines<lines>(place);
-    } else {
-      number = cell_of<Quantizer>(magnitude * scale);
-      level  = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
-    }
-    product = fma(magnitude, level, product);
-    return number | (v >> 31) << (bits - 1);
+    number = cell_of<Quantizer>(magnitude * scale);
+    level  = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
   }
+  product = fma(magnitude, level, product);
+  return number | (v >> 31) << (Quantizer::bits - 1);
 }
 
 //! @brief The levels of codes, which lie in the low bits.
@@ -81,20 +74,16 @@ template <class Quantizer>
 TERSUM_SIMD floats level_row(words code)
 {
   constexpr int bits = Quantizer::bits;
-  if constexpr (by_ends<Quantizer>) {
-    return look_up<1 << bits>(Quantizer::levels(), code & ((1u << bits) - 1u));
+  words const number = code & ((1u << (bits - 1)) - 1u);
+  floats level;
+  if constexpr (has_lines<Quantizer>) {
+    using lines = typename Quantizer::lines;
+    level       = level_on_lines<lines>(from_bits(number + lines::first_place));
   } else {
-    words const number = code & ((1u << (bits - 1)) - 1u);
-    floats level;
-    if constexpr (has_lines<Quantizer>) {
-      using lines = typename Quantizer::lines;
-      level       = level_on_lines<lines>(from_bits(number + lines::first_place));
-    } else {
-      level = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
-    }
-    words const sign = code >> (bits - 1) << 31;
-    return from_bits(to_bits(level) ^ sign);
+    level = look_up<Quantizer::magnitudes>(Quantizer::levels(), number);
   }
+  words const sign = code >> (bits - 1) << 31;
+  return from_bits(to_bits(level) ^ sign);
 }
 
 //! @brief Encodes rows. Returns the chunk's scale, |v|^2 / <v, levels>, with which the estimate is unbiased. If the energy

@@ -16,7 +16,6 @@
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/quantize/detail/cell_grid.hpp>
 #include <tersum/quantize/detail/cell_lines.hpp>
-#include <tersum/quantize/detail/end_tree.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/sign_bits.hpp>
 #include <tersum/range/chunk_step.hpp>
@@ -50,16 +49,6 @@ template <class Quantizer>
   auto const wide              = static_cast<std::int64_t>(code);
   return -limit <= wide && wide <= limit;
 }
-
-//! @brief Whether the magnitudes that a quantizer rounds to are 0, 1, 2, 4 and so on.
-template <class Quantizer>
-inline constexpr bool powers_of_two = [] {
-  bool out = Quantizer::rounds_to[0] == 0 && Quantizer::rounds_to[1] == 1;
-  for (std::size_t i = 2; i < Quantizer::rounds_to.size(); ++i) {
-    out = out && Quantizer::rounds_to[i] == 2 * Quantizer::rounds_to[i - 1];
-  }
-  return out;
-}();
 
 //! @brief For each step of the grid from the middle of a table on the value below it and, in the upper half of the bits, the
 //! distance to the next value, as vectors look them up.

@@ -34,8 +34,7 @@ struct chunk_codes {
 
 //! @brief Whether a codebook has, beside its plain form or in its place, one that vectors compute.
 template <class Quantizer>
-inline constexpr bool has_vectors =
-  table_codebook<Quantizer> || has_lines<Quantizer> || has_ends<Quantizer>;
+inline constexpr bool has_vectors = table_codebook<Quantizer> || has_lines<Quantizer>;
 
 //! @brief The plain form: one value after the other, in the order of the wire.
 template <codebook Quantizer, int Size>
