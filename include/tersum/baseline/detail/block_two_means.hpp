@@ -9,7 +9,6 @@
 
 #pragma once
 
-#include <tersum/baseline/group_two_means.hpp>
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/config.hpp>
@@ -20,6 +19,13 @@
 
 #include <cmath>
 #include <cstdint>
+
+namespace tersum::inline v0 {
+
+template <int Block>
+struct group_two_means;
+
+}  // namespace tersum::inline v0
 
 namespace tersum::inline v0::detail {
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <tersum/baseline/detail/cpu_group_absmax.hpp>
-#include <tersum/baseline/group_two_means.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/detail/bits.hpp>
@@ -16,6 +15,13 @@
 #include <tersum/quantize/dither.hpp>
 
 #include <cstdint>
+
+namespace tersum::inline v0 {
+
+template <int Block>
+struct group_two_means;
+
+}  // namespace tersum::inline v0
 
 namespace tersum::inline v0::detail {
 
