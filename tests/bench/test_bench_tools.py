@@ -255,5 +255,29 @@ class Validate(unittest.TestCase):
             self.assertIn("1 setups: 100 % within 10 %, median 5.0 % off", out.getvalue())
 
 
+class Network(unittest.TestCase):
+    """bench/network/run.sh where a namespace can be made, but nothing can be run in it, as in a chroot."""
+
+    def test_it_says_that_it_skips_and_leaves_no_namespace(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = pathlib.Path(folder, "made")
+            stand_in = pathlib.Path(folder, "ip")
+            stand_in.write_text(f"""#!/bin/sh
+case "$1 $2" in
+  "netns add") echo "$3" >>{made} ;;
+  "netns list") cat {made} ;;
+  "netns del") sed -i "/^$3$/d" {made} ;;
+  "netns exec") echo "mount --make-rslave / failed: Invalid argument" >&2; exit 255 ;;
+esac
+""")
+            pathlib.Path(folder, "tc").write_text("#!/bin/sh\n")
+            for name in ("ip", "tc"):
+                pathlib.Path(folder, name).chmod(0o755)
+            done = subprocess.run(["bash", ROOT / "bench/network/run.sh", "2", "1000", "1", "10"], capture_output=True, text=True, check=False,
+                                  env=dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", TRANSPORT="mpi"))
+            self.assertEqual((done.returncode, done.stdout), (77, "skipped: network namespaces are not allowed here\n"), done.stderr)
+            self.assertEqual(made.read_text(), "")
+
+
 if __name__ == "__main__":
     unittest.main()
