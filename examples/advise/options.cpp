@@ -56,7 +56,6 @@ constexpr std::string_view usual[] = {"fp16",
                                       "rotated_sat4",
                                       "two_shot_4",
                                       "allocated_4",
-                                      "balanced_3",
                                       "allocated_2",
                                       "topkc_b2",
                                       "powersgd_r4"};

@@ -36,10 +36,10 @@ OTHER = ("other", "#777777")
 FAMILIES = (
     (r"(fp32|fp16|bf16)$", "plain floats", "#000000"),
     (r"(thc|rotated|summed_shards)_", "one width for all, summed on the way", "#0072b2"),
-    (r"(allocated_sat|balanced_sat)_", "a width for each chunk, summed on the way", "#009e73"),
+    (r"allocated_sat_", "a width for each chunk, summed on the way", "#009e73"),
     (r"(topk|topkc|randomk|randomkc)_", "some chunks or coordinates only", "#dd8800"),
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
-    (r"(two_shot|metric|allocated|wider|balanced|floored|blocks|entropy_two_shot)_", "two shots: decoded, added in float", "#cc3377"),
+    (r"(two_shot|metric|allocated|blocks|entropy_two_shot)_", "two shots: decoded, added in float", "#cc3377"),
     (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|qsgd|natural_|terngrad|sign_|onebit)", "older codecs", "#9e9ac8"),
 )

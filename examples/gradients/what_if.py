@@ -16,7 +16,6 @@ import numpy as np
 HEADER = pathlib.Path(__file__).parents[2] / "include/tersum/quantize/detail/lloyd_max_levels.hpp"
 LEVELS = [float(x) for x in re.findall(r"(\d*\.\d+)f", HEADER.read_text().split("= {")[1])]
 LOSS = {1: 0.5708, 2: 0.1331, 3: 0.03578, 4: 0.009592, 5: 0.002511, 6: 6.447e-4, 8: 4.119e-5}  # of lloyd_max
-ALL_LOSSES = {0: 1.0, **LOSS, 7: 1.635e-4}
 
 
 def chunks(values, size):
@@ -99,38 +98,6 @@ def second_widths(ranks, bits, rng, size=512):
     )
 
 
-def wider_down(ranks, bits, rng, shares, size=512):
-    """Errors of two shots whose mean has a bit more in each chunk that travels: if both ways have one budget, then if they have these
-    shares up and the rest down. And the coordinates that travel with one budget."""
-    signs = rng.choice([-1.0, 1.0], chunks(ranks[0], size).shape)
-    hadamard = np.ones((1, 1))
-    while len(hadamard) < size:
-        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
-    v = [(chunks(x, size) * signs) @ (hadamard / np.sqrt(size)) for x in ranks]
-    total = sum(v)
-    own = sum((x * x).sum(1) for x in v)
-    rho = min(1, 3 / len(v))
-    room = 2 * (bits * len(ranks[0]) - 16 * len(own))
-    cost = {q: q * size + 32 for q in range(1, 9)} | {0: 0}
-    # Steps from 0/0 to 1/2, 2/3 and so on: worth per bit, bits up, bits down.
-    loss = [1.0] + [rho * ALL_LOSSES[q] + ALL_LOSSES[q + 1] for q in range(1, 8)]
-    up = np.array([cost[q] - cost[q - 1] for q in range(1, 8)])
-    down = np.array([cost[2]] + [cost[q + 1] - cost[q] for q in range(2, 8)])
-    worth = np.concatenate([own * (loss[q - 1] - loss[q]) / (up[q - 1] + down[q - 1]) for q in range(1, 8)])
-    order = np.argsort(-worth, kind="stable")
-    step = order // len(own)
-
-    def choose(limit_up, limit_down, limit):
-        used_up, used_down = np.cumsum(up[step]), np.cumsum(down[step])
-        fits = order[(used_up <= limit_up) & (used_down <= limit_down) & (used_up + used_down <= limit)]
-        widths = np.bincount(fits % len(own), minlength=len(own))
-        sent = lloyd_max(sum(lloyd_max(x, widths) for x in v), widths + (widths > 0))
-        return ((total - sent) ** 2).sum() / (total**2).sum(), (widths > 0).mean()
-
-    alone, travel = choose(np.inf, np.inf, room)
-    return [alone, *(choose(share * room, (1 - share) * room, np.inf)[0] for share in shares), travel]
-
-
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
@@ -144,10 +111,6 @@ def main():
                 f"{name}, {bits} bits: equal widths {got[0]:.5f}, second anew {got[1]:.5f}, weighed {got[2]:.5f}, "
                 f"wider down {got[3]:.5f}, joint {got[4]:.5f}"
             )
-            shares = (0.38, 0.4, 0.42, 0.44, 0.46)
-            got = np.mean([wider_down(ranks, bits, np.random.default_rng(k), shares) for k in range(draws)], 0)
-            line = ", ".join(f"{share} {error:.5f}" for share, error in zip(shares, got[1:]))
-            print(f"{name}, {bits} bits, a bit wider down: {got[0]:.5f}, {got[-1]:.2f} travel; with a share up of {line}")
 
 
 if __name__ == "__main__":

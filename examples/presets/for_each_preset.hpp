@@ -70,13 +70,9 @@ void for_each_choosing_preset(Visitor visit)
   visit("allocated_sat_3", "the same, 3 bits", p::allocated_sat_3);
   visit("allocated_sat_4", "the same, 4 bits", p::allocated_sat_4);
   visit("allocated_sat_8", "the same, chunks of 1024, 8 bits", p::allocated_sat_8);
-  visit("balanced_sat_2", "allocated_sat_2, energies weighted by 1/4", p::balanced_sat_2);
-  visit("balanced_sat_4", "allocated_sat_4, energies weighted by 1/4", p::balanced_sat_4);
   visit("allocated_sat_2_ef", "allocated_sat_2, to nearest, with feedback", p::allocated_sat_2_ef);
   visit("allocated_sat_3_ef", "allocated_sat_3, to nearest, with feedback", p::allocated_sat_3_ef);
   visit("allocated_sat_4_ef", "allocated_sat_4, to nearest, with feedback", p::allocated_sat_4_ef);
-  visit("balanced_sat_2_ef", "balanced_sat_2, to nearest, with feedback", p::balanced_sat_2_ef);
-  visit("balanced_sat_4_ef", "balanced_sat_4, to nearest, with feedback", p::balanced_sat_4_ef);
 }
 
 //! Codecs that send factors of matrices.
@@ -134,14 +130,6 @@ void for_each_two_shot_preset(Visitor visit)
   visit("allocated_4", "the same, 4 bits", p::allocated_4);
   visit("allocated_6", "the same, up to 14 bits for a chunk, 6 bits", p::allocated_6);
   visit("allocated_8", "the same, 8 bits", p::allocated_8);
-  visit("balanced_1", "allocated, energies weighted by 1/4, 1 bit", p::balanced_1);
-  visit("balanced_2", "the same, 2 bits", p::balanced_2);
-  visit("balanced_3", "the same, 3 bits", p::balanced_3);
-  visit("floored_2", "allocated_2 with at least 1 bit for each chunk", p::floored_2);
-  visit("floored_3", "the same, 3 bits", p::floored_3);
-  visit("wider_2", "allocated_2 with a bit more for the mean of each chunk", p::wider_2);
-  visit("wider_3", "the same, 3 bits", p::wider_3);
-  visit("wider_4", "the same, 4 bits", p::wider_4);
   visit("allocated_2_ef", "allocated_2 with error feedback on the ranks", p::allocated_2_ef);
   visit("blocks_4", "4 bits in blocks of 32 with scales of their own, as MX formats", p::blocks_4);
   visit("blocks_8", "the same, 8 bits", p::blocks_8);

@@ -567,14 +567,6 @@ template <class Codec>
               "options.weighting is set, but the preset does not give chunks widths of their own"};
     }
   }
-  if (options.by_tensor != 0) {
-    if constexpr (requires { codec.chunker.by_tensor = true; }) {
-      codec.chunker.by_tensor = true;
-    } else {
-      return {error_code::unsupported,
-              "options.by_tensor is set, but the preset does not give chunks widths of their own"};
-    }
-  }
   if (options.clip >= 0) {
     if constexpr (requires { codec.range.clip = 1.0f; }) {
       codec.range.clip = options.clip;

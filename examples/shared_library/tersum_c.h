@@ -128,7 +128,6 @@ typedef struct tersum_options {
   float bits;            /**< The budget per coordinate of presets that choose chunks; 0: the preset's. */
   float weighting;       /**< The exponent of their energies; negative (default): the preset's. */
   float clip;            /**< Of presets with a range: where it ends; negative (default): the preset's. */
-  int by_tensor;         /**< Whether they count in units of each tensor's; 0 (default): the preset's. */
 } tersum_options;
 
 /** One entry of an exchange. Offsets are bytes from the begin of the workspace; of presets of shards they depend on the rank. */

@@ -58,9 +58,7 @@ class Ranks:
         for rank in range(world):
             options, codec = library.Options(), ctypes.c_void_p()
             lib.tersum_default_options(options)
-            name, _, option = preset.partition("+")
-            options.preset, options.coordinates = name.encode(), at
-            options.by_tensor = ("", "by_tensor").index(option)
+            options.preset, options.coordinates = preset.encode(), at
             options.tensors, options.tensor_count = records, len(records)
             options.element, options.world, options.rank, options.threads = library.FLOAT, world, rank, 1
             lib.tersum_open(options, codec)
@@ -232,7 +230,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--task", default="transformer", choices=list(TASKS))
     parser.add_argument("--codecs", nargs="+", required=True,
-                        help=f"presets, also as PRESET+by_tensor; SHARDED,GATHERED, which go one way each; PRESET>PRESET, the second "
+                        help=f"presets; SHARDED,GATHERED, which go one way each; PRESET>PRESET, the second "
                              f"one in the last {LAST_PHASE} of the steps; {', '.join(MOMENTA)}; {BASELINE} is always there")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--ranks", type=int, default=4)

@@ -24,7 +24,7 @@ from tasks import TASKS
 
 HERE = pathlib.Path(__file__).resolve().parent
 CODECS = ["fp16", "fp32", "bf16", "torch_fp16", "torch_powersgd", "rotated_sat8", "rotated_sat4", "allocated_sat_4",
-          "two_shot_4", "two_shot_2", "metric_2", "metric_3", "allocated_2", "floored_2", "balanced_1", "topkc_b2_ef",
+          "two_shot_4", "two_shot_2", "metric_2", "metric_3", "allocated_2", "topkc_b2_ef",
           "topk_b2_ef", "powersgd_r4"]
 # Steps of training at most; steps between two validations.
 LENGTHS = {"transformer": (3000, 50), "transformer_lans": (3000, 50), "transformer_lamb": (3000, 50), "cnn": (1500, 25),

@@ -85,8 +85,6 @@ template <class T> concept has_several_bits  = requires { typename std::bool_con
 template <class T> concept has_widths        = requires(T const c) {
   { T::widths[0] } -> std::convertible_to<int>;               //!< Bits of a code on each of the `level_count` levels, ascending.
   { c.weighting } -> std::convertible_to<float>; };           //!< Exponent of a chunk's energy where gains are compared: 0 to 1.
-template <class T> concept has_least_bits    = requires(T const c) { { c.least_bits } -> std::convertible_to<int>; };   //!< Optional: bits that each chunk with energy gets before any chunk gets more, one of the widths, or 0.
-template <class T> concept has_by_tensor     = requires(T const c) { { c.by_tensor } -> std::convertible_to<bool>; };     //!< Optional: whether energies count in units of the geometric mean of their tensor's.
 template <class T> concept has_budget        = requires(T const c) { { c.bits } -> std::convertible_to<float>; }; //!< The budget: most bits per coordinate that does not bypass, norms included.
 template <class T> concept has_rotation_size = requires { typename std::integral_constant<int, T::rotation_size>; }; //!< Coordinates of the chunks that it takes; 1: chunks of any size; 0: it rotates whole tensors.
 template <class T, int Size = detail::probed_size<T>> concept has_forward = requires(T const r, detail::any_group const& g, float (&x)[Size], rotation_key const& key) {

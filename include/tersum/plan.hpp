@@ -189,10 +189,6 @@ class plan : public Codec::counts_type {
   [[nodiscard]] constexpr std::size_t table_offset() const noexcept { return kept(name::table); }
   [[nodiscard]] constexpr std::size_t scales_offset() const noexcept { return kept(name::scales); }
   [[nodiscard]] constexpr std::size_t gain_offset() const noexcept { return kept(name::gain); }
-  [[nodiscard]] constexpr std::size_t agreement_offset() const noexcept
-  {
-    return kept(name::agreement);
-  }
   [[nodiscard]] constexpr std::size_t warm_offset() const noexcept { return kept(name::warm); }
   [[nodiscard]] constexpr std::size_t owner_residual_offset() const noexcept
   {

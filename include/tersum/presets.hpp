@@ -93,9 +93,7 @@ inline constexpr top_saturating<nearest_quantizer<4>, error_feedback> topkc_sat4
 //! @}
 
 //! @name A width of 0, 2, 4 or 8 bits for every chunk, summed in saturating lanes; bits per coordinate in the name
-//! `allocated` has the least error. `balanced` weighs energies by their fourth root, so that small chunks, whose errors
-//! adaptive optimizers amplify, are not starved. At 8 bits, the widest there is, hardly anything is left to choose:
-//! longer chunks then save norms.
+//! At 8 bits, the widest there is, hardly anything is left to choose: longer chunks then save norms.
 //! @{
 template <quantizer Quantizer, feedback Feedback = no_feedback>
 using allocated_saturating = codec<allocated_chunks<256, 2, 4, 8>, partial_hadamard<256>, rms_range<tracked_correlation, bfloat16>, Quantizer, saturating_sum<8>, Feedback>;
@@ -103,13 +101,9 @@ inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_2{.
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_3{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<stochastic_quantizer<8>> allocated_sat_4{.chunker = {.bits = 4}};
 inline constexpr codec<allocated_chunks<1024, 2, 4, 8>, partial_hadamard<1024>, rms_range<tracked_correlation, bfloat16>, stochastic_quantizer<8>, saturating_sum<8>> allocated_sat_8{.chunker = {.bits = 8}};
-inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_2{.chunker = {.bits = 2, .weighting = 0.25f}};
-inline constexpr allocated_saturating<stochastic_quantizer<8>> balanced_sat_4{.chunker = {.bits = 4, .weighting = 0.25f}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_2_ef{.chunker = {.bits = 2}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_3_ef{.chunker = {.bits = 3}};
 inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> allocated_sat_4_ef{.chunker = {.bits = 4}};
-inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_2_ef{.chunker = {.bits = 2, .weighting = 0.25f}};
-inline constexpr allocated_saturating<nearest_quantizer<8>, error_feedback> balanced_sat_4_ef{.chunker = {.bits = 4, .weighting = 0.25f}};
 //! @}
 
 //! @name Low-rank factors of matrices, with feedback: PowerSGD, and its form of one round (ACP-SGD)
@@ -167,8 +161,7 @@ inline constexpr metric_two_shot<4> metric_4{};
 //! @}
 
 //! @name Two shots with a width for every chunk, from none to 8 bits or, for 6 and 8 bits, to 14; bits per coordinate, norms and scales included, in the name
-//! `allocated` has the least error; `balanced` weighs energies by their fourth root, as above; `floored` gives every chunk a bit before
-//! any gets more, so that none starves; `wider` has a bit more for the mean of each chunk that travels, where 8 or more ranks resemble each other. Feedback (`_ef`) keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
+//! Feedback (`_ef`) keeps what a rank's own codes lost. Owners keep nothing, because chunks change owners from step to step.
 //! @{
 template <feedback Feedback = no_feedback>
 using allocated_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 8>, partial_hadamard<512>, lloyd_max<8>, Feedback>;
@@ -179,16 +172,7 @@ inline constexpr allocated_two_shot<> allocated_4{.chunker = {.bits = 4}};
 using wide_two_shot = two_shot_codec<allocated_chunks<512, 2, 4, 6, 7, 8, 10, 14>, partial_hadamard<512>, lloyd_max<8>>;
 inline constexpr wide_two_shot allocated_6{.chunker = {.bits = 6}};
 inline constexpr wide_two_shot allocated_8{.chunker = {.bits = 8}};
-inline constexpr allocated_two_shot<> balanced_1{.chunker = {.bits = 1, .weighting = 0.25f}};
-inline constexpr allocated_two_shot<> balanced_2{.chunker = {.bits = 2, .weighting = 0.25f}};
-inline constexpr allocated_two_shot<> balanced_3{.chunker = {.bits = 3, .weighting = 0.25f}};
-inline constexpr allocated_two_shot<> floored_2{.chunker = {.bits = 2, .least_bits = 1}};
-inline constexpr allocated_two_shot<> floored_3{.chunker = {.bits = 3, .least_bits = 1}};
 inline constexpr allocated_two_shot<error_feedback> allocated_2_ef{.chunker = {.bits = 2}};
-using wider_two_shot = two_shot_codec<allocated_chunks<512, 1, 2, 3, 4, 5, 6, 7>, partial_hadamard<512>, ways<lloyd_max<7>, lloyd_max<8>>>;
-inline constexpr wider_two_shot wider_2{.chunker = {.bits = 2, .by_agreement = true}};
-inline constexpr wider_two_shot wider_3{.chunker = {.bits = 3, .by_agreement = true}};
-inline constexpr wider_two_shot wider_4{.chunker = {.bits = 4, .by_agreement = true}};
 //! @}
 
 //! @name All ranks' codes, gathered: one round and one encoding, for 2 or 3 ranks or where latency rules

@@ -42,7 +42,6 @@ struct encode         : of_part<exchange_part::encode> {};      //!< Makes the p
 struct recompress     : of_part<exchange_part::recompress> {};  //!< Decodes and adds the ranks' codes of this rank's part, and encodes the mean.
 struct return_bypass  : of_part<exchange_part::decode> {};      //!< Writes the means of the coordinates that bypassed to the gradient.
 struct decode         : of_part<exchange_part::decode> {};      //!< Makes the mean of the payload, in place of the gradient.
-struct keep_agreement : of_part<exchange_part::decode> {};      //!< Where chunks count for it: keeps how much the ranks agree on each.
 struct finish         : of_part<exchange_part::decode> {};      //!< Measures the correlation of the ranks, counts saturated lanes, and numbers the next step.
 // clang-format on
 

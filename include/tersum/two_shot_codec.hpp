@@ -36,7 +36,7 @@ namespace tersum::inline v0 {
 //! the ranks a little unevenly, although each encoding by itself is unbiased.
 //!
 //! With `ways` the codes of the mean have another width than those that the owners are sent. The traffic is then that of a ring
-//! all-reduce of the mean of both. Under `allocated_chunks` those of the mean are wider, by as many bits in every chunk that travels.
+//! all-reduce of the mean of both.
 //!
 //! Feedback keeps what a rank's own codes lost; under `fixed_chunks`, where the owner of a chunk does not change, the
 //! owner also keeps what its second encoding lost, if the feedback adds what was lost as it is (`adds_lost`); `kept_by_ranks` and
@@ -45,7 +45,7 @@ namespace tersum::inline v0 {
 //! @tparam Chunker    `fixed_chunks<C>` or `allocated_chunks<C, Widths...>` of up to 16 bits, C from 256.
 //! @tparam Rotator    `partial_hadamard<C>` for a codebook, `no_rotation` for blocks and casts.
 //! @tparam Quantizer  `lloyd_max<q>`, `group_absmax<q, B>` or `cast<T>`; under `allocated_chunks` any width of it. Under
-//!                    `fixed_chunks` also `ways<Up, Down>`, and under `allocated_chunks` if `Down` is wider.
+//!                    `fixed_chunks` also `ways<Up, Down>`.
 //! @tparam Feedback   `no_feedback` or `error_feedback`.
 //! @tparam Metric     `plain_metric`, `given_diagonal` or `kept_diagonal`.
 template <chunker Chunker,
@@ -87,7 +87,6 @@ requires(part_quantizer<Quantizer> || detail::are_ways<Quantizer>) struct two_sh
                 rounds::gather_parts,
                 stage::return_bypass,
                 stage::decode,
-                stages_if<detail::tells_agreement<Chunker, quantizer_type>, stage::keep_agreement>,
                 stage::finish>;
 
   static_assert(detail::suits_codebook_codec<Chunker, Rotator, quantizer_type>());

@@ -35,9 +35,8 @@ struct found {
 
 found select(detail::selection_rule const& rule,
              std::vector<std::uint32_t> const& energies,
-             int threads                    = 1,
-             std::uint64_t turn             = 0,
-             detail::mean_costs const* mean = nullptr)
+             int threads        = 1,
+             std::uint64_t turn = 0)
 {
   found result;
   result.places.resize(energies.size());
@@ -47,24 +46,22 @@ found select(detail::selection_rule const& rule,
                           energies.size(),
                           histogram.data(),
                           result.places.data(),
-                          tuning{}.cpu.least_selected,
-                          mean}
+                          tuning{}.cpu.least_selected}
     .run([&](std::uint64_t chunk) { return energies[chunk]; }, result.header, turn);
   return result;
 }
 
 // The same by sorting: all steps by descending key, then ascending chunk; those with the last key only as long as they
-// fit, from the one on to which the golden ratio points. They must fit both ways if steps have costs of both.
+// fit, from the one on to which the golden ratio points.
 std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
                                          std::vector<std::uint32_t> const& energies,
-                                         std::uint64_t turn,
-                                         detail::mean_costs const* mean = nullptr)
+                                         std::uint64_t turn)
 {
   double const turned = static_cast<double>(turn) * (std::sqrt(5.0) - 1) / 2;
   struct step {
     std::uint32_t key;
     std::size_t chunk;
-    std::uint32_t level, cost, mean_cost;
+    std::uint32_t level, cost;
   };
   std::vector<step> steps;
   for (std::size_t c = 0; c < energies.size(); ++c) {
@@ -74,23 +71,18 @@ std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
       steps.push_back({detail::selection_key(rule, s, detail::selection_value(rule, energies[c])),
                        c,
                        rule.level[s],
-                       rule.cost[s],
-                       mean == nullptr ? 0 : mean->cost[s]});
+                       rule.cost[s]});
     }
   }
   std::stable_sort(
     steps.begin(), steps.end(), [](step const& a, step const& b) { return a.key > b.key; });
   std::vector<std::uint32_t> levels(energies.size());
-  std::uint64_t const mean_capacity = mean == nullptr ? 0 : mean->capacity;
-  std::uint64_t spent = 0, mean_spent = 0;
+  std::uint64_t spent = 0;
   for (std::size_t i = 0; i < steps.size();) {
     std::size_t end    = i;
-    std::uint64_t cost = 0, mean_cost = 0;
-    while (end < steps.size() && steps[end].key == steps[i].key) {
-      cost += steps[end].cost;
-      mean_cost += steps[end++].mean_cost;
-    }
-    bool const all = spent + cost <= rule.capacity && mean_spent + mean_cost <= mean_capacity;
+    std::uint64_t cost = 0;
+    while (end < steps.size() && steps[end].key == steps[i].key) { cost += steps[end++].cost; }
+    bool const all = spent + cost <= rule.capacity;
     if (!all) {
       // All of them are the same step.
       for (std::size_t tie = i; tie < end; ++tie) { REQUIRE(steps[tie].level == steps[i].level); }
@@ -102,8 +94,7 @@ std::vector<std::uint32_t> sorted_levels(detail::selection_rule const& rule,
     }
     for (; i < end; ++i) {
       spent += steps[i].cost;
-      mean_spent += steps[i].mean_cost;
-      if (!all && (spent > rule.capacity || mean_spent > mean_capacity)) { return levels; }
+      if (!all && spent > rule.capacity) { return levels; }
       levels[steps[i].chunk] = steps[i].level;
     }
   }
@@ -179,92 +170,9 @@ TEST_CASE("[selection] the largest energies win, ties take turns")
 TEST_CASE("[selection] widths are those of the sorted steps")
 {
   check_against_sorting(presets::allocated_sat_4);
-  check_against_sorting(presets::balanced_sat_2);
-  for (int const least : {2, 4, 8}) {
-    auto floored               = presets::allocated_sat_4;
-    floored.chunker.least_bits = least;
-    check_against_sorting(floored);
-    floored.chunker.weighting = 0.25f;
-    check_against_sorting(floored);
-  }
-}
-
-TEST_CASE(
-  "[selection] steps that cost other words on the way down are taken as long as both ways pay")
-{
-  constexpr std::size_t chunks = 997;
-  for (auto const kind : kinds) {
-    auto const energies = energies_of(kind, chunks, 7);
-    auto const plan     = presets::wider_3.plan(layout{chunks * 512}, {16, 0});
-    auto rule           = plan.selection_rule();
-    auto mean           = plan.mean_costs();
-    // The first width has a bit more on the way down, 16 words, and all steps from one to the next have as many as up.
-    for (std::uint32_t step = 0; step < rule.steps; ++step) {
-      REQUIRE(mean.cost[step] == rule.cost[step] + (step == 0 ? 16 : 0));
-    }
-    for (double const share : {.1, .5, .9}) {
-      rule.capacity = static_cast<std::uint32_t>(share * chunks * 113);
-      // The way down pays for less, for about as much, and for more.
-      for (double const of_travelling : {0.0, .3, .6, 1.0}) {
-        mean.capacity = rule.capacity + static_cast<std::uint32_t>(of_travelling * chunks * 16);
-        CAPTURE(kind);
-        CAPTURE(share);
-        CAPTURE(of_travelling);
-        auto const got  = select(rule, energies, 1, 3, &mean);
-        auto const want = sorted_levels(rule, energies, 3, &mean);
-        for (std::size_t c = 0; c < chunks; ++c) { REQUIRE(got.level(c) == want[c]); }
-      }
-    }
-  }
-}
-
-TEST_CASE("[selection] each chunk with energy gets the least width before any chunk gets more")
-{
-  std::size_t const chunks = 1000;
-  auto energies            = energies_of("spread", chunks, 3);
-  energies[1]              = 0x7f800000u;  // of a chunk that is not finite
-  energies[2]              = 1;            // the least there is
-  for (std::size_t c = 10; c < chunks; c += 10) { energies[c] = 0; }
-  auto const check = [&](auto codec, int least, std::uint32_t level) {
-    codec.chunker.least_bits = least;
-    for (float const weighting : {0.0f, 0.25f, 1.0f}) {
-      CAPTURE(least);
-      CAPTURE(weighting);
-      codec.chunker.weighting = weighting;
-      auto rule = codec.plan(layout{chunks * codec.chunk_size}, {4, 0}).selection_rule();
-      REQUIRE(rule.level[0] == level);
-      REQUIRE(rule.steps > 1);
-      std::uint32_t const with_energy = 901;
-      rule.capacity                   = with_energy * rule.cost[0];
-      auto const all                  = select(rule, energies);
-      for (std::size_t c = 0; c < chunks; ++c) {
-        REQUIRE(all.level(c) == (energies[c] == 0 ? 0 : level));
-      }
-      rule.capacity += 100 * rule.cost[1];
-      auto const more = select(rule, energies);
-      for (std::size_t c = 0; c < chunks; ++c) {
-        REQUIRE((energies[c] == 0 ? more.level(c) == 0 : more.level(c) >= level));
-      }
-      CHECK(more.header.count[level] < with_energy);
-      // Too little for all: those of most energy.
-      rule.capacity          = 400 * rule.cost[0];
-      auto const some        = select(rule, energies);
-      std::uint32_t least_in = 0xffffffffu, most_out = 0;
-      for (std::size_t c = 0; c < chunks; ++c) {
-        REQUIRE((some.level(c) == 0 || some.level(c) == level));
-        (some.level(c) == 0 ? most_out : least_in) =
-          some.level(c) == 0 ? std::max(most_out, energies[c]) : std::min(least_in, energies[c]);
-      }
-      CHECK(some.header.count[level] == 400);
-      // A weighting of 1 / 4 halved leaves an eighth of an energy's bits, of which three number the step: up to 63 of its
-      // last units are equal.
-      if (weighting > 0) { CHECK(most_out <= least_in + 63); }
-    }
-  };
-  check(presets::allocated_sat_4, 2, 1);
-  check(presets::allocated_sat_4, 4, 2);
-  check(presets::allocated_2, 1, 1);
-  check(presets::allocated_2, 2, 2);
+  auto weighted              = presets::allocated_sat_4;
+  weighted.chunker.weighting = 0.25f;
+  check_against_sorting(weighted);
 }
 
 TEST_CASE("[selection] the number of threads is without effect")
@@ -366,16 +274,15 @@ TEST_CASE("[selection] equal chunks take turns wherever they lie")
   }
 }
 
-// least: bits that every chunk gets first.
-void check_worth(int least)
+TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum")
 {
   // Of two sets of steps with the same cost ours has the larger keys. A key is the logarithm of a step's gain for each bit
   // up to .0861 octaves (the error of a float's bits as its logarithm), so that no step that was left out is worth more
   // than 2^.0861 times one that was taken; the rule's own rounding of worths adds 2^-15. Compared with the greedy optimum
   // of the same cost: steps in the true order until that cost is reached.
-  auto codec               = presets::allocated_sat_3;
-  codec.chunker.least_bits = least;
-  auto const rule          = codec.plan(layout{1500 * 256}, {4, 0}).selection_rule();
+  auto codec         = presets::allocated_sat_2;
+  codec.chunker.bits = 3;
+  auto const rule    = codec.plan(layout{1500 * 256}, {4, 0}).selection_rule();
   std::mt19937 random(9);
   std::normal_distribution<double> normal;
   std::vector<double> energy(1500);
@@ -393,7 +300,6 @@ void check_worth(int least)
   struct step {
     double gain;
     std::uint32_t cost;
-    bool first;  // to the least width
   };
   std::vector<step> steps;
   double ours        = 0;
@@ -402,14 +308,13 @@ void check_worth(int least)
     ours += energy[c] * (1 - lost[got.level(c)]);
     std::uint32_t before = 0;
     for (std::uint32_t s = 0; s < rule.steps; ++s) {
-      steps.push_back(
-        {energy[c] * (lost[before] - lost[rule.level[s]]), rule.cost[s], least > 0 && s == 0});
+      steps.push_back({energy[c] * (lost[before] - lost[rule.level[s]]), rule.cost[s]});
       before = rule.level[s];
       if (rule.level[s] <= got.level(c)) { spent += rule.cost[s]; }
     }
   }
   std::sort(steps.begin(), steps.end(), [](step const& a, step const& b) {
-    return a.first != b.first ? a.first : a.gain / a.cost > b.gain / b.cost;
+    return a.gain / a.cost > b.gain / b.cost;
   });
   double best = 0;
   for (step const& s : steps) {
@@ -421,12 +326,6 @@ void check_worth(int least)
   CHECK(ours >= best / std::exp2(.0861 + .0001));
   // Without the logarithm's error next to nothing is lost: the bound is far from what happens.
   CHECK(ours >= .999 * best);
-}
-
-TEST_CASE("[selection] what is allocated is worth nearly as much as the optimum")
-{
-  check_worth(0);
-  check_worth(2);
 }
 
 TEST_CASE("[selection] a width that does not pay is left out")

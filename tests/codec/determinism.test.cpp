@@ -113,7 +113,6 @@ void for_each_kind(Check const& check)
   check("rotated_sat4", presets::rotated_sat4);
   check("rotated_sat8_ef", presets::rotated_sat8_ef);
   check("topk_b2_ef", presets::topk_b2_ef);
-  check("balanced_sat_2", presets::balanced_sat_2);
 #if !defined(TERSUM_FEW_CODECS)
   check("fp32", presets::fp32);
   check("bf16", presets::bf16);

@@ -101,7 +101,6 @@ void for_each_preset(Check const& check)
   check("randomkc_b2", presets::randomkc_b2);
   check("topkc_sat4", presets::topkc_sat4);
   check("allocated_sat_4", presets::allocated_sat_4);
-  check("balanced_sat_2_ef", presets::balanced_sat_2_ef);
 }
 
 // What can be asked of every plan, whatever its codec, for a log for instance.
@@ -203,16 +202,14 @@ static_assert(are_consistent(topkc_b05, topkc_b2, topkc_b8, topkc_b05_ef, topkc_
                              topkc_b8_ef, randomkc_b2, randomkc_b2_ef, topkc_sat4, topkc_sat4_ef));
 static_assert(are_consistent(topk_b05, topk_b2, topk_b8, topk_b2_ef));
 static_assert(are_consistent(allocated_sat_2, allocated_sat_3, allocated_sat_4, allocated_sat_8,
-                             balanced_sat_2, balanced_sat_4, allocated_sat_2_ef,
-                             allocated_sat_3_ef, allocated_sat_4_ef, balanced_sat_2_ef,
-                             balanced_sat_4_ef));
+                             allocated_sat_2_ef,
+                             allocated_sat_3_ef, allocated_sat_4_ef));
 static_assert(are_consistent(powersgd_r1, powersgd_r4, powersgd_r16, powersgd_r64, acp_r1, acp_r4,
                              acp_r16, acp_r64, powersgd_r4_sat8, powersgd_r16_sat8, acp_r16_sat8,
                              powersgd_r16_two_shot_8));
 static_assert(are_consistent(two_shot_1, two_shot_2, two_shot_3, two_shot_4, two_shot_8,
                              two_shot_1_ef, two_shot_2_ef, two_shot_4_ef, two_shot_1_3, two_shot_4_8));
-static_assert(are_consistent(allocated_1, allocated_2, allocated_3, allocated_4, allocated_6, allocated_8, balanced_1, balanced_2,
-                             balanced_3, floored_2, floored_3, allocated_2_ef, wider_2, wider_3, wider_4));
+static_assert(are_consistent(allocated_1, allocated_2, allocated_3, allocated_4, allocated_6, allocated_8, allocated_2_ef));
 static_assert(are_consistent(blocks_4, blocks_8));
 }  // namespace every_preset
 // clang-format on
@@ -263,7 +260,6 @@ TEST_CASE("[plan] codecs that choose send what their bits pay for once the norms
   // 40 chunks of 256: norms 20 words, a chunk of four bits 32: 18 of 605. A unit of two bits is 16 words: 37 of 605.
   check_bytes("topkc_sat4", presets::topkc_sat4, {80, 18 * 128, state(40)});
   check_bytes("allocated_sat_2", presets::allocated_sat_2, {80, 37 * 64, state(40)});
-  check_bytes("balanced_sat_2_ef", presets::balanced_sat_2_ef, {80, 37 * 64, state(40) + 40000});
   check_bytes("allocated_sat_4", presets::allocated_sat_4, {80, 76 * 64, state(40)});
 }
 
@@ -416,7 +412,6 @@ TEST_CASE("[plan] a budget pays from so many coordinates on")
   };
   from(presets::allocated_4, 1116, 7548, 67604);
   from(presets::allocated_2, 2248, 15216, 136280);
-  from(presets::balanced_1, 4560, 30928, 276944);
   from(presets::allocated_sat_2, 272, 272, 272);
   from(presets::topkc_b05, 5472, 5472, 5472);
 }

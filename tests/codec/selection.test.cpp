@@ -97,14 +97,6 @@ void check_budget(Codec const& codec)
           }
         }
         CHECK(words * 4 <= plan.payload_bytes());
-        if constexpr (detail::allots_both_ways<Codec>) {
-          auto const mean          = plan.mean_costs();
-          std::uint64_t mean_words = 0;
-          for (std::uint64_t chunk = 0; chunk < plan.chunks(); ++chunk) {
-            mean_words += mean.words[level_of(run, chunk)];
-          }
-          CHECK(mean_words * 4 <= plan.mean_bytes());
-        }
         if (!plan.travels()) { continue; }
         for (int rank = 1; rank < world; ++rank) {
           REQUIRE((d == 0 || std::memcmp(out[static_cast<std::size_t>(rank)].data(),
@@ -138,14 +130,6 @@ TEST_CASE("[selection] the wire never exceeds the budget, and all ranks choose a
   SUBCASE("topkc_sat4_ef") { check_budget(presets::topkc_sat4_ef); }
   SUBCASE("allocated_sat_2") { check_budget(presets::allocated_sat_2); }
   SUBCASE("allocated_sat_4_ef") { check_budget(presets::allocated_sat_4_ef); }
-  SUBCASE("balanced_sat_4") { check_budget(presets::balanced_sat_4); }
-  SUBCASE("wider_3") { check_budget(presets::wider_3); }
-  SUBCASE("allocated_sat_3 of at least 2")
-  {
-    auto codec               = presets::allocated_sat_3;
-    codec.chunker.least_bits = 2;
-    check_budget(codec);
-  }
 }
 
 // Exchanges that follow one another send each chunk once at least in any 2 / share of them, on all ranks alike.
@@ -233,11 +217,6 @@ TEST_CASE("[selection] plans name what cannot be")
   auto heavy              = presets::allocated_sat_2;
   heavy.chunker.weighting = 2;
   CHECK(problem(heavy, 2) == "the chunker's weighting must be between 0 and 1");
-  for (int const least : {-1, 1, 3, 16}) {
-    auto odd               = presets::allocated_sat_2;
-    odd.chunker.least_bits = least;
-    CHECK(problem(odd, 2) == "the chunker's least_bits must be one of its widths, or 0");
-  }
   CHECK(problem(top_with<half, norm_log>(4), 65) ==
         "world.size is above 64, too large for norm_log: use bfloat16 or float");
   CHECK(problem(top_with<half, norm_log>(4), 64).empty());
@@ -300,7 +279,9 @@ TEST_CASE("[selection] a tensor's weight counts like energy, and 0 leaves the bi
     }
   };
   check(presets::allocated_sat_3);
-  check(presets::balanced_sat_2);
+  auto weighted              = presets::allocated_sat_2;
+  weighted.chunker.weighting = 0.25f;
+  check(weighted);
   check(presets::topkc_b2);
 
   bucket[1].weight = -1;

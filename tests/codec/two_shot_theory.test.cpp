@@ -183,69 +183,6 @@ TEST_CASE("[two_shot] where ranks agree 1 bit up loses little, but for errors in
 
 namespace {
 
-// `gradients_alike` in blocks of 512 whose magnitudes are e^(1.5 x) with normal x.
-tests::gradients spread_alike(int world, std::size_t blocks, double noise)
-{
-  auto out = gradients_alike(world, 512 * blocks, noise);
-  std::mt19937 random{5};
-  std::normal_distribution<float> normal;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    float const factor = std::exp(1.5f * normal(random));
-    for (auto& gradient : out) {
-      for (std::size_t i = 512 * b; i < 512 * (b + 1); ++i) { gradient[i] *= factor; }
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
-TEST_CASE(
-  "[two_shot] with a width for every chunk and a bit more in its mean both encodings lose what they lose")
-{
-  // 16 ranks whose correlation in pairs is 1/15, so small that their errors have nothing in common: see below.
-  constexpr int world          = 16;
-  constexpr std::size_t blocks = 300;
-  auto const in                = spread_alike(world, blocks, 14);
-  using codec                  = std::remove_const_t<decltype(presets::wider_3)>;
-  tests::loopback_run<codec> run{presets::wider_3, layout{in[0].size()}, world, 5};
-  auto const& out = run.exchange(in);
-  auto const* places =
-    reinterpret_cast<std::uint32_t const*>(run.workspace(0).data() + run.plan(0).places_offset());
-  double const d[] = {
-    .5707963, .1331212, .0357840, .0095921, .0025110, 6.4465e-4, 1.6350e-4, 4.1187e-5};
-  double energy = 0, lost = 0, squares = 0;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    double own = 0, mean = 0;
-    for (std::size_t i = 512 * b; i < 512 * (b + 1); ++i) {
-      double sum = 0;
-      for (auto const& gradient : in) {
-        own += std::pow(static_cast<double>(gradient[i]) / world, 2);
-        sum += static_cast<double>(gradient[i]) / world;
-      }
-      mean += sum * sum;
-    }
-    std::uint32_t const bits = places[b] & 7u;  // what ranks send; the mean has one more
-    double const here = bits == 0 ? mean : d[bits - 1] * own + d[bits] * (mean + d[bits - 1] * own);
-    energy += mean;
-    lost += here;
-    squares += bits == 0 ? 0 : here * here;
-  }
-  // Of a chunk 2 / sqrt(512) at most deviates, of all the root of the sum of the squares.
-  double const deviation = 2 / std::sqrt(512.0) * std::sqrt(squares) / lost;
-  REQUIRE(deviation < .02);
-  CHECK(tests::nmse(in, out[0]) == doctest::Approx(lost / energy).epsilon(5 * deviation).scale(0));
-}
-
-TEST_CASE("[two_shot] a bit more in the mean loses less where many ranks resemble each other")
-{
-  // 16 ranks, rho 1/8. At equal traffic.
-  auto const in = spread_alike(16, 300, 15.0 / 7 * 16 / 15);
-  CHECK(error_on(presets::wider_3, in) < .85 * error_on(presets::allocated_3, in));
-}
-
-namespace {
-
 template <int Bits>
 using shot_of_256 =
   two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<Bits>, no_feedback>;

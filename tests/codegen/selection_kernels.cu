@@ -58,9 +58,6 @@ void compile_selection()
   compile(&detail::exchange_kernel<detail::cast_kernel<true>, in_blocks, float>);
   compile_codes<codec_of<presets::topkc_sat4>, float>();
   compile_codes<codec_of<presets::allocated_sat_4>, float>();
-  compile(&detail::exchange_kernel<detail::mean_energies_kernel,
-                                   codec_of<presets::allocated_sat_4>,
-                                   float>);
   compile_coordinates<codec_of<presets::topk_b2>, float>();
   using drawn = codec_of<presets::randomk_b2>;
   compile(

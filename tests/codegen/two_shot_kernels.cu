@@ -47,7 +47,5 @@ void compile_two_shot()
   compile_feedback<codec_of<presets::two_shot_4_ef>, tersum::half>();
   compile_rounds<codec_of<presets::allocated_4>, float>();
   compile_rounds<codec_of<presets::allocated_8>, float>();
-  compile_rounds<codec_of<presets::wider_3>, float>();
-  compile(&detail::exchange_kernel<detail::select_kernel, codec_of<presets::wider_3>, float>);
   compile_rounds<codec_of<presets::blocks_4>, float>();
 }

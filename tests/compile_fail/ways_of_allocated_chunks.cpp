@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Chunks that have widths of their own, and narrower ones in the mean.
-// expected: tersum: under allocated_chunks ways<Up, Down> needs a Down with more bits
+//! Chunks that have widths of their own, and others in the mean.
+// expected: tersum: ways<Up, Down> takes fixed_chunks
 
 #include <tersum/chunk/allocated_chunks.hpp>
 #include <tersum/quantize/lloyd_max.hpp>

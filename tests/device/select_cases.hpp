@@ -141,8 +141,7 @@ void check_choice_as_cpu(Placement const& on, std::size_t count)
     rule_of(top_chunks<64>{}, static_cast<std::uint32_t>(count / 2)),
     rule_of(several, saturating_sum<8>{}, 4, words),
     rule_of(several, saturating_sum<8>{}, 4, words * 2 - 40),
-    presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule(),
-    presets::floored_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
+    presets::allocated_3.plan(layout{count * 512}, world{.size = 4, .rank = 0}).selection_rule()};
   std::uint64_t turn = 0;
   for (auto const& norms : {sample_norms<float>(count), within, equal, few}) {
     typename Placement::template array<float> const from{norms};
@@ -256,9 +255,6 @@ void check_select_arguments(Placement const& on)
   weighted.weighted                 = 1;
   refuses("places has not", rule, from, work, to.first(15));
   refuses("rule has weights", weighted, from, work, to);
-  auto by_tensor      = rule;
-  by_tensor.by_tensor = 1;
-  refuses("rule counts energies by tensor", by_tensor, from, work, to);
   refuses("workspace is smaller", rule, from, work.first(100), to);
   refuses("workspace is a null pointer, or not aligned", rule, from, work.subspan(4), to);
   refuses("norms is a null", rule, {static_cast<float const*>(nullptr), 16}, work, to);

@@ -67,25 +67,6 @@ std::uint32_t selection_energy(Context const& ctx, counted_norms const& args, st
 
 std::uint64_t selection_turn(counted_norms const&) { return 1; }
 
-// The same with costs of both ways.
-struct counted_both_ways {
-  std::uint64_t chunks;
-  bfloat16 const* norms;
-  std::uint32_t* reads;
-  detail::two_way_selection_args selection;
-};
-
-template <class Context>
-std::uint32_t selection_energy(Context const& ctx,
-                               counted_both_ways const& args,
-                               std::uint64_t chunk)
-{
-  ++args.reads[chunk];
-  return detail::energy_bits(ctx.load(args.norms + chunk), 1);
-}
-
-std::uint64_t selection_turn(counted_both_ways const&) { return 1; }
-
 template <class Args, unsigned Levels>
 struct counting_kernel {
   static constexpr auto threads = &cuda_tuning::select_threads;
@@ -114,10 +95,8 @@ TEST_CASE("[device] a choice reads each norm once, and lists chunks by their lev
     CAPTURE(blocks);
     std::fill(reads.begin(), reads.end(), 0u);
     std::memset(scratch.data(), 0xa5, sizeof(scratch[0]));
-    counted_norms const args{chunks,
-                             norms.data(),
-                             reads.data(),
-                             {{rule, scratch.data(), places.data()}, order.data(), nullptr}};
+    counted_norms const args{
+      chunks, norms.data(), reads.data(), {{rule, scratch.data(), places.data()}, order.data()}};
     REQUIRE(detail::run_together(exec, counting_kernel<counted_norms, 3>{args}, blocks) ==
             status{});
     CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 1; }));
@@ -129,44 +108,6 @@ TEST_CASE("[device] a choice reads each norm once, and lists chunks by their lev
     });
     CHECK(order == sorted);
     std::fill(order.begin(), order.end(), 0u);
-  }
-}
-
-TEST_CASE("[device] a choice that both ways pay for is that of the CPU, and reads each norm once")
-{
-  constexpr std::size_t chunks = 5003;
-  auto const norms             = sample_norms<bfloat16>(chunks);
-  std::vector<std::uint32_t> reads(chunks), places(chunks), order(chunks), want(chunks);
-  std::vector<std::uint32_t> histogram(detail::digit_count);
-  std::vector<detail::two_way_scratch> scratch(1);
-  auto const plan = presets::wider_3.plan(layout{chunks * 512}, {16, 0});
-  auto const rule = plan.selection_rule();
-  auto mean       = plan.mean_costs();
-  emulated_executor const exec;
-  // The way up pays for less, and the way down.
-  for (std::uint32_t const more : {std::uint32_t{chunks} * 16, 0u}) {
-    mean.capacity = rule.capacity + more;
-    detail::selection_header found;
-    detail::chunk_selection{
-      1, rule, chunks, histogram.data(), want.data(), tuning{}.cpu.least_selected, &mean}
-      .run([&](std::uint64_t c) { return detail::energy_bits(norms[c], 1); }, found, 1);
-    for (std::uint64_t const blocks : {1u, 3u, 10u}) {
-      CAPTURE(blocks);
-      CAPTURE(more);
-      std::fill(reads.begin(), reads.end(), 0u);
-      std::memset(scratch.data(), 0xa5, sizeof(scratch[0]));
-      counted_both_ways const args{
-        chunks,
-        norms.data(),
-        reads.data(),
-        {{{rule, scratch.data(), places.data()}, order.data(), nullptr}, mean}};
-      REQUIRE(detail::run_together(exec, counting_kernel<counted_both_ways, 7>{args}, blocks) ==
-              status{});
-      CHECK(std::all_of(reads.begin(), reads.end(), [](std::uint32_t n) { return n == 1; }));
-      CHECK(places == want);
-      CHECK(scratch[0].header.threshold == found.threshold);
-      CHECK(scratch[0].header.ties == found.ties);
-    }
   }
 }
 

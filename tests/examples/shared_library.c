@@ -407,9 +407,6 @@ static void check_refusals(void)
   o.weighting = .5f;
   check_refusal(&o, TERSUM_UNSUPPORTED, "weighting");
   o.weighting = -1;
-  o.by_tensor = 1;
-  check_refusal(&o, TERSUM_UNSUPPORTED, "by_tensor");
-  o.by_tensor = 0;
   o.clip      = 2;
   check_refusal(&o, TERSUM_UNSUPPORTED, "clip");
   o         = options_of("fp16", 0);

@@ -77,7 +77,7 @@ class PyTorch(unittest.TestCase):
         self.of_world(2, ("allocated_2_ef", "powersgd_r4_sat8", "topk_b2_ef"), ("rotated_sat4_ef", "powersgd_r4"))
 
     def test_four_ranks(self):
-        self.of_world(4, ("rotated_sat4", "balanced_2", "topkc_b2_ef"), ("two_shot_4_ef",))
+        self.of_world(4, ("rotated_sat4", "allocated_2", "topkc_b2_ef"), ("two_shot_4_ef",))
 
     def test_the_ten_lines(self):
         """The program of the README, as it stands there."""

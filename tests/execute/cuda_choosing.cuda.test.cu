@@ -29,10 +29,6 @@ TEST_CASE("[cuda_executor] codecs that choose equal the CPU executor")
   SUBCASE("allocated_sat_4") { compare_all<float>(presets::allocated_sat_4); }
   SUBCASE("allocated_sat_2") { compare_one<float>(presets::allocated_sat_2); }
   SUBCASE("allocated_sat_3") { compare_one<float>(presets::allocated_sat_3); }
-  SUBCASE("balanced_sat_2") { compare_one<float>(presets::balanced_sat_2); }
-  SUBCASE("balanced_sat_4") { compare_one<float>(presets::balanced_sat_4); }
-  SUBCASE("balanced_sat_2_ef of half") { compare_all<tersum::half>(presets::balanced_sat_2_ef); }
-  SUBCASE("balanced_sat_4_ef of half") { compare_one<tersum::half>(presets::balanced_sat_4_ef); }
   SUBCASE("allocated_sat_2_ef of half") { compare_one<tersum::half>(presets::allocated_sat_2_ef); }
   SUBCASE("allocated_sat_3_ef of half") { compare_one<tersum::half>(presets::allocated_sat_3_ef); }
   SUBCASE("allocated_sat_4_ef of half") { compare_one<tersum::half>(presets::allocated_sat_4_ef); }

@@ -26,9 +26,6 @@ TEST_CASE("[cuda_executor] more two shots equal the CPU executor")
   SUBCASE("two_shot_4_ef") { compare_all<float>(presets::two_shot_4_ef); }
   SUBCASE("two_shot_1_3") { compare_all<float>(presets::two_shot_1_3); }
   SUBCASE("two_shot_4_8") { compare_one<float>(presets::two_shot_4_8); }
-  SUBCASE("wider_2") { compare_all<float>(presets::wider_2); }
-  SUBCASE("wider_3") { compare_one<float>(presets::wider_3); }
-  SUBCASE("wider_4") { compare_one<float>(presets::wider_4); }
   SUBCASE("metric_3") { compare_all<float>(presets::metric_3); }
   SUBCASE("metric_4") { compare_all<float>(presets::metric_4); }
   SUBCASE("blocks_8") { compare_all<float>(presets::blocks_8); }

@@ -27,18 +27,6 @@ TEST_CASE("[cuda_executor] two shots equal the CPU executor")
   SUBCASE("allocated_1") { compare_one<float>(presets::allocated_1); }
   SUBCASE("allocated_6") { compare_one<float>(presets::allocated_6); }
   SUBCASE("allocated_8") { compare_one<float>(presets::allocated_8); }
-  SUBCASE("balanced_1") { compare_one<float>(presets::balanced_1); }
-  SUBCASE("balanced_2") { compare_one<float>(presets::balanced_2); }
-  SUBCASE("balanced_3") { compare_one<float>(presets::balanced_3); }
-  SUBCASE("floored_2") { compare_one<float>(presets::floored_2); }
-  SUBCASE("floored_3") { compare_one<float>(presets::floored_3); }
-  SUBCASE("floored_2 by tensor")
-  {
-    auto codec              = presets::floored_2;
-    codec.chunker.by_tensor = true;
-    compare_executors<std::remove_cvref_t<decltype(codec)>, float>(
-      {.codec = codec, .gradient = odd_bucket().weighted(), .world = 2, .steps = 2});
-  }
   SUBCASE("allocated_2_ef")
   {
     compare_all<float>(presets::allocated_2_ef);

@@ -27,31 +27,17 @@ TEST_CASE("[kernels] a width for every chunk")
 {
   SUBCASE("2 bits") { compare_places<float>(presets::allocated_sat_2); }
   SUBCASE("4 bits with feedback") { compare_all<float>(presets::allocated_sat_4_ef); }
-  SUBCASE("balanced")
-  {
-    compare_places<bfloat16>(presets::balanced_sat_2);
-    compare_offsets<bfloat16>(presets::balanced_sat_2);
-  }
-  SUBCASE("at least 2 bits")
-  {
-    auto codec               = presets::allocated_sat_4;
-    codec.chunker.least_bits = 2;
-    compare_places<float>(codec);
-  }
-  SUBCASE("by tensor")
+  SUBCASE("energies that count by their fourth root")
   {
     auto codec              = presets::allocated_sat_2;
-    codec.chunker.by_tensor = true;
-    compare_buckets<float>(codec);
-    compare_kernels<std::remove_cvref_t<decltype(codec)>, float>(
-      {.codec = codec, .gradient = odd_bucket().weighted(), .world = 3, .steps = 2});
-    compare_kernels<std::remove_cvref_t<decltype(codec)>, float>(
-      {.codec = codec, .gradient = deep_bucket<256>().weighted(), .world = 1, .steps = 1});
+    codec.chunker.weighting = 0.25f;
+    compare_places<bfloat16>(codec);
+    compare_offsets<bfloat16>(codec);
   }
   SUBCASE("of tensors with weights")
   {
-    compare_kernels<std::remove_cvref_t<decltype(presets::balanced_sat_2)>, bfloat16>(
-      {.codec = presets::balanced_sat_2, .gradient = odd_bucket().weighted(), .steps = 2});
+    compare_kernels<std::remove_cvref_t<decltype(presets::allocated_sat_2)>, bfloat16>(
+      {.codec = presets::allocated_sat_2, .gradient = odd_bucket().weighted(), .steps = 2});
   }
 }
 

@@ -73,21 +73,6 @@ TEST_CASE("[kernels] two shots with a width for every chunk")
     compare_all<float>(presets::allocated_2_ef);
     compare_offsets<float>(presets::allocated_2_ef);
   }
-  SUBCASE("2 bits, those of the mean wider")
-  {
-    compare_all<float>(presets::wider_2);
-    compare_offsets<float>(presets::wider_2);
-  }
-  SUBCASE("up to 10 bits, 3 more in the mean, with feedback")
-  {
-    using chunker   = allocated_chunks<256, 1, 4, 10>;
-    using quantizer = ways<lloyd_max<1>, lloyd_max<4>>;
-    compare_orders<half>(
-      two_shot_codec<chunker, partial_hadamard<256>, quantizer, error_feedback>{
-        .chunker = {.bits = 4}},
-      3,
-      true);
-  }
   SUBCASE("up to 16 bits, with feedback")
   {
     using chunker = allocated_chunks<256, 2, 8, 10, 13, 16>;
@@ -110,7 +95,6 @@ TEST_CASE("[kernels] two shots in pieces")
   SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
   SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_shot_1_3); }
   SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
-  SUBCASE("those of the mean wider") { compare_pieces(presets::wider_3); }
   SUBCASE("codes of unlike lengths")
   {
     compare_pieces(entropy_two_shot_codec<error_feedback>{.bits = 2});

@@ -23,7 +23,6 @@ TERSUM_TRY(rotated_sat8_ef, float);
 TERSUM_TRY(topkc_sat4_ef, float);
 TERSUM_TRY(allocated_sat_2_ef, float);
 TERSUM_TRY(allocated_sat_8, float);
-TERSUM_TRY(balanced_sat_4_ef, float);
 TERSUM_TRY(thc_sat4, float);
 
 }  // namespace tersum::tests

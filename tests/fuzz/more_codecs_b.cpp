@@ -18,8 +18,6 @@ TERSUM_TRY(two_shot_1_ef, float);
 TERSUM_TRY(two_shot_2_ef, float);
 TERSUM_TRY(two_shot_4_ef, half);
 TERSUM_TRY(allocated_4, bfloat16);
-TERSUM_TRY(balanced_2, float);
-TERSUM_TRY(floored_2, float);
 TERSUM_TRY(blocks_4, float);
 TERSUM_TRY(powersgd_r4, float);
 TERSUM_TRY(acp_r4, float);

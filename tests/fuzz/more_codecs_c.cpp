@@ -37,10 +37,7 @@ TERSUM_TRY(topkc_sat4, float);
 TERSUM_TRY(allocated_sat_2, float);
 TERSUM_TRY(allocated_sat_3, float);
 TERSUM_TRY(allocated_sat_4, float);
-TERSUM_TRY(balanced_sat_2, float);
-TERSUM_TRY(balanced_sat_4, float);
 TERSUM_TRY(allocated_sat_3_ef, float);
 TERSUM_TRY(allocated_sat_4_ef, float);
-TERSUM_TRY(balanced_sat_2_ef, float);
 
 }  // namespace tersum::tests

@@ -129,7 +129,10 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   using scaled = cast_codec<tersum::half, top_chunks<128>, error_feedback, kept_diagonal>;
   describe("halves in a metric", scaled{.chunker = {.bits = 4}}, got);
   describe("allocated_sat_3", presets::allocated_sat_3, got);
-  describe("balanced_sat_2_ef", presets::balanced_sat_2_ef, got);
+  using summed_widths = presets::allocated_saturating<nearest_quantizer<8>, error_feedback>;
+  describe("summed widths by fourth roots of energies",
+           summed_widths{.chunker = {.bits = 2, .weighting = 0.25f}},
+           got);
   describe("topk_b2", presets::topk_b2, got);
   using guarded = codec<fixed_chunks<128>,
                         partial_hadamard<128>,
@@ -154,7 +157,9 @@ std::map<std::string, std::string> describe_codecs(cpu_executor const& exec)
   describe("two_shot_3", presets::two_shot_3, got);
   describe("two_shot_4_ef", presets::two_shot_4_ef, got);
   describe("allocated_4", presets::allocated_4, got);
-  describe("balanced_2", presets::balanced_2, got);
+  describe("widths by fourth roots of energies",
+           presets::allocated_two_shot<>{.chunker = {.bits = 2, .weighting = 0.25f}},
+           got);
   describe("blocks_4", presets::blocks_4, got);
   return got.of;
 }

@@ -28,12 +28,8 @@ TEST_CASE("[golden] exchanges of chosen chunks are what they were")
   TERSUM_DESCRIBE(golden, allocated_sat_3);
   TERSUM_DESCRIBE(golden, allocated_sat_4);
   TERSUM_DESCRIBE(golden, allocated_sat_8);
-  TERSUM_DESCRIBE(golden, balanced_sat_2);
-  TERSUM_DESCRIBE(golden, balanced_sat_4);
   TERSUM_DESCRIBE(golden, allocated_sat_2_ef);
   TERSUM_DESCRIBE(golden, allocated_sat_3_ef);
   TERSUM_DESCRIBE_FULLY(golden, allocated_sat_4_ef);
-  TERSUM_DESCRIBE(golden, balanced_sat_2_ef);
-  TERSUM_DESCRIBE(golden, balanced_sat_4_ef);
   golden.check();
 }

@@ -42,14 +42,9 @@ TEST_CASE("[golden] exchanges in two shots are what they were")
   TERSUM_DESCRIBE(golden, allocated_4);
   golden.describe("widths of 10, 12 and 16 bits", wide_widths);
   // The budget pays for the norms of five ranks' parts only where they are longer than usual.
-  golden.describe("balanced_1", presets::balanced_1, 529);
-  TERSUM_DESCRIBE(golden, balanced_2);
-  TERSUM_DESCRIBE(golden, balanced_3);
-  TERSUM_DESCRIBE(golden, floored_2);
-  TERSUM_DESCRIBE(golden, floored_3);
+  golden.describe("widths by fourth roots of energies",
+                  presets::allocated_two_shot<>{.chunker = {.bits = 1, .weighting = 0.25f}},
+                  529);
   TERSUM_DESCRIBE_FULLY(golden, allocated_2_ef);
-  TERSUM_DESCRIBE_FULLY(golden, wider_2);
-  TERSUM_DESCRIBE(golden, wider_3);
-  TERSUM_DESCRIBE(golden, wider_4);
   golden.check();
 }

@@ -264,7 +264,6 @@ TEST_CASE("[interop] fingerprints tell plans apart by all that the ranks must sh
   add(presets::randomkc_b2, vector, four);
   add(presets::topk_b2, vector, four);
   add(presets::allocated_sat_2, vector, four);
-  add(presets::balanced_sat_2, vector, four);
   add(presets::two_shot_4, vector, four);
   add(presets::two_shot_4_ef, vector, four);
   add(presets::allocated_4, vector, four);

@@ -29,8 +29,7 @@ class Options(ctypes.Structure):
     _fields_ = [("struct_bytes", c_size_t), ("preset", c_char_p), ("coordinates", c_uint64),
                 ("tensors", ctypes.POINTER(Tensor)), ("tensor_count", c_size_t), ("bypass_below", c_uint64),
                 ("bypass_vectors", c_int), ("boundaries", ctypes.POINTER(c_uint64)), ("element", c_int),
-                ("world", c_int), ("rank", c_int), ("device", c_int), ("threads", c_int), ("bits", c_float), ("weighting", c_float), ("clip", c_float),
-                ("by_tensor", c_int)]
+                ("world", c_int), ("rank", c_int), ("device", c_int), ("threads", c_int), ("bits", c_float), ("weighting", c_float), ("clip", c_float)]
 
 
 class Step(ctypes.Structure):

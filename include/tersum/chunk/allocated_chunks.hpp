@@ -63,17 +63,6 @@ struct allocated_chunks {
   float bits = 4;  //!< Bits per coordinate that does not bypass, norms included: never exceeded.
   float weighting =
     1;  //!< Exponent of the energy, 0 to 1: 1 for least error; less is kinder to small chunks.
-  //! Bits that each chunk with energy gets before any chunk gets more: one of the widths, or 0 for none. Where the budget
-  //! does not pay for all of them, chunks of more energy come first.
-  int least_bits = 0;
-  //! Whether the energy of a chunk counts in units of its own tensor's: of the geometric mean of the chunks that have any. So a
-  //! tensor of large gradients does not take the bits of the others. Without effect in a gradient that is one vector.
-  bool by_tensor = false;
-  //! Under `two_shot_codec` with a codebook: whether a chunk also counts for how much the ranks agreed on it in the exchanges before
-  //! this one. Two shots lose D S of what the ranks send, S being their energy, and D M of the sum, M being its energy; M / S lies
-  //! between 1, where gradients are independent, and the number of ranks, where they are equal. The ranks know M of a chunk from the
-  //! scale of its mean. The state keeps a float for each chunk.
-  bool by_agreement = false;
 
   //! @brief What is compared: the energy.
   [[nodiscard]] TERSUM_HOST_DEVICE std::uint32_t score(std::uint32_t energy,

@@ -82,22 +82,6 @@ class chunk_counts : public plan_counts<Codec> {
         if (!(this->codec_.chunker.weighting >= 0 && this->codec_.chunker.weighting <= 1)) {
           return {error_code::invalid_argument, "the chunker's weighting must be between 0 and 1"};
         }
-        if (least_level(this->codec_.chunker) < 0) {
-          return {error_code::invalid_argument,
-                  "the chunker's least_bits must be one of its widths, or 0"};
-        }
-        if (std::is_same_v<typename Codec::norm_scalar, norm_log> && by_tensor()) {
-          return {
-            error_code::unsupported,
-            "the chunker's by_tensor is set, which norm_log cannot take: use bfloat16 or float"};
-        }
-      }
-      if constexpr (has_by_agreement<typename Codec::chunker_type> &&
-                    !may_choose_by_agreement<Codec>) {
-        if (this->codec_.chunker.by_agreement) {
-          return {error_code::unsupported,
-                  "the chunker's by_agreement is set, which is for two shots of a codebook"};
-        }
       }
       if (most_units() > std::numeric_limits<std::uint32_t>::max()) {
         return {error_code::invalid_argument,
@@ -184,7 +168,6 @@ class chunk_counts : public plan_counts<Codec> {
   {
     detail::selection_rule rule{};
     rule.weighted   = weighted_ ? 1 : 0;
-    rule.by_tensor  = by_tensor() ? 1 : 0;
     rule.capacity   = capacity_;
     rule.unit_words = selection_unit<Codec>();
     if constexpr (several_bits<Codec>) {
@@ -199,13 +182,6 @@ class chunk_counts : public plan_counts<Codec> {
     return rule;
   }
 
-  //! @brief What its steps cost on the way down, where codes of the mean are wider.
-  [[nodiscard]] constexpr detail::mean_costs mean_costs() const noexcept
-    requires(allots_both_ways<Codec>)
-  {
-    return mean_costs_of<Codec>(selection_rule(), mean_capacity_);
-  }
-
   [[nodiscard]] constexpr auto state_sections() const noexcept
   {
     return section_list{holds<state_header>(section::header, 1),
@@ -214,22 +190,6 @@ class chunk_counts : public plan_counts<Codec> {
                         section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
                         holds<residual_element<Codec>>(section::residual, residuals())};
-  }
-
-  //! Whether the energy of a chunk counts in units of its tensor's.
-  [[nodiscard]] constexpr bool by_tensor() const noexcept
-  {
-    if constexpr (may_choose_by_tensor<Codec>) {
-      return this->codec_.chunker.by_tensor && !this->layout_.tensors.empty();
-    }
-    return false;
-  }
-
-  //! Whether a chunk counts for how much the ranks agreed on it.
-  [[nodiscard]] constexpr bool by_agreement() const noexcept
-  {
-    if constexpr (may_choose_by_agreement<Codec>) { return this->codec_.chunker.by_agreement; }
-    return false;
   }
 
   //! The scalars that are measured, whether the budget lets them travel or not.
@@ -277,7 +237,7 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t places() const noexcept
   {
     if constexpr (!selects<Codec>) { return 0; }
-    return round_up(this->chunks(), 4) + (by_tensor() ? round_up(this->tensors(), 4) : 0);
+    return round_up(this->chunks(), 4);
   }
   [[nodiscard]] constexpr std::uint64_t ordered() const noexcept
   {
@@ -291,11 +251,6 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t capacity_words() const noexcept
   {
     return std::uint64_t{capacity_} * selection_unit<Codec>();
-  }
-  //! The same of their mean, where its codes are wider.
-  [[nodiscard]] constexpr std::uint64_t mean_capacity_words() const noexcept
-  {
-    return mean_capacity_;
   }
   //! Words of a chunk on the highest level.
   [[nodiscard]] static constexpr std::uint64_t widest_words() noexcept
@@ -324,9 +279,6 @@ class chunk_counts : public plan_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t most_units() const noexcept
   {
     constexpr auto each = [] {
-      if constexpr (allots_both_ways<Codec>) {
-        return std::uint64_t{mean_level_words<Codec>(Codec::chunker_type::level_count)};
-      }
       if constexpr (several_bits<Codec>) { return widest_words() / selection_unit<Codec>(); }
       return std::uint64_t{1};
     }();
@@ -346,24 +298,7 @@ class chunk_counts : public plan_counts<Codec> {
     if (!check_budget(bits).ok()) { return; }
     double const words = static_cast<double>(bits) * static_cast<double>(this->compressed_) / 32 -
                          static_cast<double>(agreed_size(this->chunks_)) / 4;
-    if constexpr (allots_both_ways<Codec>) {
-      // The mean has `wider` bits more of the coordinates that travel, which are about u / (u + 1) of all, u being the bits per
-      // coordinate that can be used. Half of these bits move from the way up to the way down: at most so many as do where all
-      // chunks have the narrowest width.
-      constexpr double wider  = mean_level<Codec, 1>::wider;
-      constexpr double narrow = Codec::chunker_type::widths[0];
-      double const usable     = Codec::counts_type::usable_words(words, this->world_);
-      double const all        = static_cast<double>(this->compressed_) / 32;
-      if (!(usable >= 1)) { return; }
-      double const moved =
-        usable * minimum(wider / 2 / (usable / all + 1), wider / (2 * narrow + wider));
-      capacity_ = paid_units(Codec::counts_type::usable_words(words - moved, this->world_));
-      mean_capacity_ =
-        paid_units(Codec::counts_type::usable_mean_words(words + moved, this->world_));
-      if (capacity_ == 0 || mean_capacity_ == 0) { capacity_ = mean_capacity_ = 0; }
-    } else {
-      capacity_ = paid_units(Codec::counts_type::usable_words(words, this->world_));
-    }
+    capacity_ = paid_units(Codec::counts_type::usable_words(words, this->world_));
   }
   [[nodiscard]] constexpr std::uint32_t paid_units(double words) const noexcept
   {
@@ -373,10 +308,9 @@ class chunk_counts : public plan_counts<Codec> {
       minimum(most_units(), static_cast<std::uint64_t>(minimum(units, 4e9))));
   }
 
-  std::uint32_t capacity_      = 0;
-  std::uint32_t mean_capacity_ = 0;
-  bool weighted_               = false;  // tensors have weights other than 1
-  bool all_bypass_             = false;  // because the budget pays for no chunk
+  std::uint32_t capacity_ = 0;
+  bool weighted_          = false;  // tensors have weights other than 1
+  bool all_bypass_        = false;  // because the budget pays for no chunk
 };
 
 }  // namespace tersum::inline v0::detail

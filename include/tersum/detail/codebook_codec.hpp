@@ -60,13 +60,10 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
 template <chunker Chunker, part_quantizer Up, part_quantizer Down>
 [[nodiscard]] constexpr bool suits_ways() noexcept
 {
-  if constexpr (has_several_bits<Chunker>() && !std::is_same_v<Up, Down>) {
-    static_assert(
-      Down::bits > Up::bits,
-      "tersum: under allocated_chunks ways<Up, Down> needs a Down with more bits: the difference is that of every chunk");
-    static_assert(Chunker::widths[Chunker::level_count - 1] + Down::bits - Up::bits <= 16,
-                  "tersum: the widest chunks of the mean would have more than 16 bits");
-  }
+  static_assert(
+    !has_several_bits<Chunker>() || std::is_same_v<Up, Down>,
+    "tersum: ways<Up, Down> takes fixed_chunks: under allocated_chunks codes of the mean have the widths of those "
+    "that ranks send");
   return true;
 }
 

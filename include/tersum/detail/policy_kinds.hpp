@@ -21,8 +21,6 @@ namespace tersum::inline v0 {
 template <class T> concept has_energy         = requires(T const r) {
   { r.energy(1.0f, 1.0f) } -> std::same_as<float>; };  //!< Optional: energy(agreed scalar, coordinates measured): what it says of the chunk's squared norm, or anything that grows with it. Chunks are chosen by it.
 
-template <class T> concept has_by_agreement   = requires(T const c) { { c.by_agreement } -> std::convertible_to<bool>; };  //!< Optional: whether a chunk also counts for how much the ranks agreed on it.
-
 // clang-format on
 
 }  // namespace tersum::inline v0

@@ -39,13 +39,12 @@ enum class section {
   stream_bits,      //!< A word for each chunk of each part.
   stream_searches,  //!< A `stream_search` per stream.
   // State
-  header,     //!< The `state_header`.
-  records,    //!< A `tensor_record` per tensor.
-  shards,     //!< Codecs of shards: a `shard_record` per rank.
-  table,      //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
-  scales,     //!< In a metric: a float32 or bfloat16 per coordinate.
-  gain,       //!< Feedback whose weight depends on the step: four times the same float.
-  agreement,  //!< Two shots whose chunks count for how much the ranks agreed on them: a float32 per chunk, by how much more it counts.
+  header,          //!< The `state_header`.
+  records,         //!< A `tensor_record` per tensor.
+  shards,          //!< Codecs of shards: a `shard_record` per rank.
+  table,           //!< A `chunk_entry` per chunk; of low rank a `matrix_record` per matrix.
+  scales,          //!< In a metric: a float32 or bfloat16 per coordinate.
+  gain,            //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual,  //!< Two shots with feedback: what the owner of chunks keeps.
   warm,            //!< Low rank: what the next exchange starts from.
   residual,  //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.

@@ -26,7 +26,6 @@ struct two_shot_counts : chunk_counts<Codec> {
   constexpr two_shot_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : chunk_counts<Codec>(codec, gradient, ranks)
   {
-    if (this->by_agreement()) { this->fingerprint_ = mix(this->fingerprint_, 7); }
     if constexpr (owner_feeds_back<Codec>) {
       for (int const value : {ranks.size, ranks.rank}) {
         this->fingerprint_ = mix(this->fingerprint_, static_cast<std::uint64_t>(value));
@@ -49,12 +48,6 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t mean_part_bytes() const noexcept
   {
     if constexpr (!ways_differ<Codec>) { return part_bytes(); }
-    if constexpr (allots_both_ways<Codec>) {
-      // Dealt widest first, too.
-      std::uint64_t const most = this->mean_capacity_words() + mean_chunk_words() * (size() - 1);
-      return round_up((this->travels() ? of_a_rank(most) : 0) * sizeof(std::uint32_t),
-                      this->alignment);
-    }
     return round_up(owned_chunks() * (mean_chunk_words() + 1) * sizeof(std::uint32_t),
                     this->alignment);
   }
@@ -71,11 +64,6 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] constexpr std::uint64_t owned_residuals() const noexcept
   {
     return keeps_blocks<Codec> ? owned_chunks() : owned_chunks() * Codec::chunk_size;
-  }
-  //! Floats of what the ranks agreed on: as many as keep what follows aligned.
-  [[nodiscard]] constexpr std::uint64_t agreements() const noexcept
-  {
-    return this->by_agreement() ? round_up(this->chunks(), 4) : 0;
   }
   //! With fixed chunks: the most chunks that a rank owns.
   [[nodiscard]] constexpr std::uint64_t owned_chunks() const noexcept
@@ -94,9 +82,6 @@ struct two_shot_counts : chunk_counts<Codec> {
   [[nodiscard]] static constexpr std::uint64_t mean_chunk_words() noexcept
   {
     if constexpr (!ways_differ<Codec>) { return chunk_words(); }
-    if constexpr (allots_both_ways<Codec>) {
-      return mean_level_words<Codec>(Codec::chunker_type::level_count);
-    }
     return code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
   }
   //! What parts of equal size may leave free: see `part_bytes`.
@@ -104,18 +89,10 @@ struct two_shot_counts : chunk_counts<Codec> {
   {
     return words - free_words(chunk_words(), ranks);
   }
-  //! The same of the mean.
-  [[nodiscard]] static constexpr double usable_mean_words(double words, world const& ranks) noexcept
-  {
-    return words - free_words(mean_chunk_words(), ranks);
-  }
-
   [[nodiscard]] constexpr auto workspace_sections() const noexcept
   {
     std::uint64_t const words = payload_bytes() / sizeof(std::uint32_t);
-    using selection_type =
-      std::conditional_t<allots_both_ways<Codec>, two_way_scratch, selection_scratch>;
-    return section_list{holds<selection_type>(section::selection, selects<Codec> ? 1 : 0),
+    return section_list{holds<selection_scratch>(section::selection, selects<Codec> ? 1 : 0),
                         holds<std::uint32_t>(section::places, this->places()),
                         holds<std::uint32_t>(section::order, this->ordered()),
                         holds<std::uint32_t>(section::payload, words),
@@ -134,7 +111,6 @@ struct two_shot_counts : chunk_counts<Codec> {
                         holds<chunk_entry>(section::table, this->chunks()),
                         this->section_of_scales(),
                         holds<float>(section::gain, gains_of<Codec>),
-                        holds<float>(section::agreement, agreements()),
                         holds<residual_element<Codec>>(section::owner_residual, owned),
                         holds<residual_element<Codec>>(section::residual, this->residuals())};
   }

@@ -36,15 +36,13 @@ class chunk_selection {
   //! @param histogram  `digit_count` words of scratch memory.
   //! @param places     Out: each chunk's level and number, see `place_shift`.
   //! @param least      Chunks that a further thread must have.
-  //! @param mean       What steps cost on the way down, if that differs.
   chunk_selection(int threads,
                   selection_rule const& rule,
                   std::uint64_t count,
                   std::uint32_t* histogram,
                   std::uint32_t* places,
-                  std::uint64_t least    = tuning{}.cpu.least_selected,
-                  mean_costs const* mean = nullptr)
-    : rule_(rule), mean_(mean), count_(count), histogram_(histogram), places_(places)
+                  std::uint64_t least = tuning{}.cpu.least_selected)
+    : rule_(rule), count_(count), histogram_(histogram), places_(places)
   {
     auto const wanted = static_cast<std::uint64_t>(minimum(threads, max_shares));
     shares_           = static_cast<int>(maximum<std::uint64_t>(1, minimum(wanted, count / least)));
@@ -54,10 +52,7 @@ class chunk_selection {
   template <class Energy>
   void run(Energy const& energy, selection_header& header, std::uint64_t turn = 0)
   {
-    paid_steps paid = find_threshold(energy, rule_.cost, rule_.capacity);
-    if (mean_ != nullptr) {
-      paid = paid_by_both(paid, find_threshold(energy, mean_->cost, mean_->capacity));
-    }
+    paid_steps const paid      = find_threshold(energy);
     std::uint32_t const prefix = paid.threshold;
     tie_step_                  = tie_step(rule_, prefix);
     for (std::uint32_t step = 0; step < rule_.steps; ++step) {
@@ -73,15 +68,12 @@ class chunk_selection {
   }
 
  private:
-  //! Which steps a budget pays for, if each costs as much.
+  //! Which steps the budget pays for.
   template <class Energy>
-  [[nodiscard]] paid_steps find_threshold(Energy const& energy,
-                                          std::uint32_t const (&cost)[max_levels],
-                                          std::uint32_t capacity)
+  [[nodiscard]] paid_steps find_threshold(Energy const& energy)
   {
-    cost_                   = cost;
     std::uint32_t prefix    = 0;
-    std::uint32_t remaining = capacity;
+    std::uint32_t remaining = rule_.capacity;
     for (int pass = 0; pass < digit_passes; ++pass) {
       add_histograms([&](std::uint64_t begin, std::uint64_t end, std::uint32_t* histogram) {
         if (pass == 0) {
@@ -94,7 +86,7 @@ class chunk_selection {
       while (digit > 0 && histogram_[digit] <= remaining) { remaining -= histogram_[digit--]; }
       prefix |= digit << digit_shift(pass);
     }
-    return {prefix, remaining / maximum(cost[tie_step(rule_, prefix)], 1u)};
+    return {prefix, paid_ties(rule_, prefix, remaining)};
   }
 
   //! Calls body(share, first chunk, end) for all shares, each on a thread.
@@ -139,7 +131,7 @@ class chunk_selection {
       if (value == 0) { continue; }
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
         std::uint32_t const key = value + (rule_.offset[step] - 1);
-        histogram[key >> digit_shift(0)] += cost_[step];
+        histogram[key >> digit_shift(0)] += rule_.cost[step];
       }
     }
   }
@@ -162,7 +154,7 @@ class chunk_selection {
       for (std::uint32_t step = 0; step < rule_.steps; ++step) {
         if (value - first[step] < width[step]) {
           std::uint32_t const key = value + (rule_.offset[step] - 1);
-          histogram[(key - prefix) >> digit_shift(pass)] += cost_[step];
+          histogram[(key - prefix) >> digit_shift(pass)] += rule_.cost[step];
         }
       }
     }
@@ -274,8 +266,6 @@ class chunk_selection {
   }
 
   selection_rule const& rule_;
-  mean_costs const* mean_;
-  std::uint32_t const* cost_ = nullptr;  // of each step, of the way that is looked at
   std::uint64_t count_;
   std::uint32_t* histogram_;
   std::uint32_t* places_;

@@ -32,18 +32,9 @@ struct selection_rule {
   std::uint32_t offset[max_levels];  //!< Its worth: added to the logarithm of the energy.
   std::uint32_t exponent;            //!< Of the energy, in 1 / 65536.
   std::uint8_t weighted;             //!< Whether tensors have weights other than 1.
-  std::uint8_t by_tensor;            //!< Whether energies are relative to the mean of their tensor.
   std::uint16_t step_bits;           //!< Low bits of keys that number the step: 7, or 0 for none.
   std::uint32_t capacity;            //!< Units that all steps of all chunks may cost.
   std::uint32_t unit_words;          //!< Words of the payload in a unit.
-  std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
-};
-
-//! @brief What the steps of a rule cost on the way down, where its own costs are those of the way up: a selection that is given
-//! both takes the steps that both pay for.
-struct mean_costs {
-  std::uint32_t cost[max_levels];       //!< Of each step, in units.
-  std::uint32_t capacity;               //!< Units that all steps of all chunks may cost.
   std::uint32_t words[max_levels + 1];  //!< Words of a chunk on each level.
 };
 
@@ -90,14 +81,6 @@ struct paid_steps {
   std::uint32_t ties;
 };
 
-//! @brief What two budgets pay for: what the smaller one of them does. The steps that a budget pays for are those of all higher
-//! thresholds, so that one of two budgets pays for no more than the other does.
-[[nodiscard]] TERSUM_INLINE paid_steps paid_by_both(paid_steps const& a, paid_steps const& b)
-{
-  if (a.threshold == b.threshold) { return {a.threshold, minimum(a.ties, b.ties)}; }
-  return a.threshold > b.threshold ? a : b;
-}
-
 //! @brief The number of the tie that comes first: that part of all ties by which `turn` times the golden ratio exceeds an
 //! integer.
 //!
@@ -125,33 +108,6 @@ struct paid_steps {
                                                         std::uint32_t value)
 {
   return value == 0 ? 0u : value + (rule.offset[step] - 1u);
-}
-
-//! @brief The mean logarithm of the energies of a tensor: of those that are above zero and finite. The bits of a float are its
-//! logarithm, so that it is a sum of integers, the same in any order. Sums over all chunks are below 2^52, exact in a double too.
-struct energy_mean {
-  std::uint64_t sum   = 0;
-  std::uint64_t count = 0;
-
-  TERSUM_INLINE void add(std::uint32_t energy)
-  {
-    if (energy == 0 || energy >= 0x7f800000u) { return; }
-    sum += energy >> 8;
-    ++count;
-  }
-  //! As the bits of a float, which is the geometric mean within .086 octaves; those of 1 if there is no energy.
-  [[nodiscard]] TERSUM_INLINE std::uint32_t bits() const
-  {
-    return count == 0 ? float_bits(1.0f) : static_cast<std::uint32_t>(sum / count) << 8;
-  }
-};
-
-//! @brief An energy in units of a mean, as the bits of a float. One that is zero or not finite stays so.
-[[nodiscard]] TERSUM_INLINE std::uint32_t relative_energy(std::uint32_t energy, std::uint32_t mean)
-{
-  if (energy == 0 || energy >= 0x7f800000u) { return energy; }
-  std::uint32_t const raised = energy + float_bits(1.0f);
-  return raised <= mean ? 1u : minimum(raised - mean, 0x7f7fffffu);
 }
 
 //! @brief The energy of one coordinate: its magnitude.
@@ -203,11 +159,6 @@ struct selection_scratch {
 };
 static_assert(sizeof(selection_scratch) % 16 == 0);
 
-//! @brief The same where steps have costs of both ways.
-struct two_way_scratch : selection_scratch {
-  std::uint32_t mean_histogram[digit_passes][digit_count];
-};
-
 //! @brief What a selection works with, in memory of the executor but for the rule.
 struct selection_args {
   selection_rule rule;
@@ -218,13 +169,7 @@ struct selection_args {
 //! @brief The same where the chunks are also listed by their levels, for kernels that take them in that order.
 struct ordered_selection_args : selection_args {
   std::uint32_t*
-    order;           // one a chunk: the highest level first, then those on none; ascending on each
-  float* agreement;  // one a chunk: by how much more it counts; or null
-};
-
-//! @brief The same where steps have costs of both ways. The scratch memory is a `two_way_scratch`.
-struct two_way_selection_args : ordered_selection_args {
-  mean_costs mean;
+    order;  // one a chunk: the highest level first, then those on none; ascending on each
 };
 
 //! A chunk's place: its level in the low bits, above them its number among the chunks of that level.

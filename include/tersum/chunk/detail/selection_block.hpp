@@ -58,8 +58,6 @@ struct selection_block {
   static constexpr unsigned threads = select_threads<Context>;
   //! Whether chunks are listed by their levels.
   static constexpr bool orders = requires(Args const& a) { a.selection.order; };
-  //! Whether steps have costs of both ways. Both are searched for the steps that they pay for.
-  static constexpr bool both_ways = requires(Args const& a) { a.selection.mean; };
   static_assert(digit_count % threads == 0 && threads % 32 == 0 && threads <= 1024,
                 "tersum: cuda_tuning.select_threads must be a power of two from 32 to 1024");
 
@@ -132,28 +130,6 @@ struct selection_block {
   {
     return ctx.template block_scan<threads>(value, total, scan_room);
   }
-
-  //! @name Of one way, or of the other where steps have costs of both
-  //! @{
-  [[nodiscard]] TERSUM_BODY std::uint32_t cost_of(std::uint32_t step,
-                                                  [[maybe_unused]] bool mean) const
-  {
-    if constexpr (both_ways) {
-      if (mean) { return args.selection.mean.cost[step]; }
-    }
-    return args.selection.rule.cost[step];
-  }
-  //! The histogram of all blocks.
-  [[nodiscard]] TERSUM_BODY std::uint32_t* histogram_of(int pass, [[maybe_unused]] bool mean) const
-  {
-    if constexpr (both_ways) {
-      if (mean) {
-        return static_cast<two_way_scratch*>(args.selection.scratch)->mean_histogram[pass];
-      }
-    }
-    return args.selection.scratch->histogram[pass];
-  }
-  //! @}
 };
 
 }  // namespace tersum::inline v0::detail

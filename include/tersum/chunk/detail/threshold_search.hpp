@@ -23,10 +23,7 @@ struct threshold_search : selection_block<Args, Context> {
   using base::alone;
   using base::args;
   using base::arrive;
-  using base::both_ways;
-  using base::cost_of;
   using base::ctx;
-  using base::histogram_of;
   using base::kept_value;
   using base::own_run;
   using base::read_value;
@@ -47,74 +44,55 @@ struct threshold_search : selection_block<Args, Context> {
     }
     if (ctx.thread_rank() == 0) { shown[3] = 0; }
     if (!alone()) {
-      auto* const all      = reinterpret_cast<word4*>(histogram_of(0, false));
+      auto* const all      = reinterpret_cast<word4*>(args.selection.scratch->histogram[0]);
       unsigned const first = ctx.block_rank() * threads + ctx.thread_rank();
       for (unsigned i = first; i < digit_passes * digit_count / 4;
            i += ctx.grid_blocks() * threads) {
         ctx.store_global(all + i, word4{});
-        if constexpr (both_ways) {
-          ctx.store_global(reinterpret_cast<word4*>(histogram_of(0, true)) + i, word4{});
-        }
       }
     }
     // Norms are read while others still clear their parts of the histograms.
     std::uint32_t const cleared = arrive();
-    if constexpr (!both_ways) {
-      search(cleared, false);
-      remaining = paid_ties(args.selection.rule, threshold, remaining);
-    } else {
-      paid_steps paid{};
-      TERSUM_NO_UNROLL
-      for (int way = 0; way < 2; ++way) {
-        bool const mean = way != 0;
-        if (mean) { remaining = args.selection.mean.capacity; }
-        threshold = 0;
-        search(cleared, mean);
-        std::uint32_t const cost = cost_of(tie_step(args.selection.rule, threshold), mean);
-        paid_steps const here{threshold, remaining / maximum(cost, 1u)};
-        paid = mean ? paid_by_both(paid, here) : here;
-      }
-      threshold = paid.threshold;
-      remaining = paid.ties;
-    }
+    search(cleared);
+    remaining = paid_ties(args.selection.rule, threshold, remaining);
   }
 
   //! Finds the digits, where `remaining` is the capacity.
-  TERSUM_BODY void search([[maybe_unused]] std::uint32_t cleared, [[maybe_unused]] bool mean)
+  TERSUM_BODY void search([[maybe_unused]] std::uint32_t cleared)
   {
     TERSUM_NO_UNROLL
     for (int pass = 0; pass < digit_passes; ++pass) {
-      count_digits(pass, mean);
-      if (pass == 0 && !mean) {
+      count_digits(pass);
+      if (pass == 0) {
         wait(cleared);
       } else {
         ctx.sync_block();
       }
       if (!alone()) {
-        add_to_all(pass, mean);
+        add_to_all(pass);
         wait(arrive());
       }
-      find_digit(pass, mean);
+      find_digit(pass);
       if (pass == 1 && shown[2] != 0) { break; }
     }
   }
 
   //! Counts the digits of a pass, of the steps that the passes before leave open, by their costs. Chunks without energy need not
   //! be counted: nobody asks what keys of 0 cost.
-  TERSUM_BODY void count_digits(int pass, bool mean)
+  TERSUM_BODY void count_digits(int pass)
   {
     selection_rule const& rule = args.selection.rule;
     run const mine             = own_run();
     bool fine                  = false;
     for (std::uint32_t at = ctx.thread_rank(); at < mine.count; at += threads) {
-      std::uint32_t const value = !mean && pass == 0 ? read_value(mine, at) : kept_value(mine, at);
+      std::uint32_t const value = pass == 0 ? read_value(mine, at) : kept_value(mine, at);
       if (value == 0) { continue; }
       fine = fine || ((value - 1) & (coarseness() - 1)) != 0;
       TERSUM_UNROLL_TWICE
       for (std::uint32_t step = 0; step < rule.steps; ++step) {
         std::uint32_t const key = selection_key(rule, step, value);
         if (begins_with(key, threshold, pass)) {
-          ctx.atomic_add(shared + digit_of(key, pass), cost_of(step, mean));
+          ctx.atomic_add(shared + digit_of(key, pass), rule.cost[step]);
         }
       }
     }
@@ -131,9 +109,9 @@ struct threshold_search : selection_block<Args, Context> {
   }
 
   //! Where all blocks count whether a value is none: the third histogram has half as many digits.
-  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks(bool mean) const
+  [[nodiscard]] TERSUM_BODY std::uint32_t* fine_blocks() const
   {
-    return histogram_of(2, mean) + digit_count - 1;
+    return args.selection.scratch->histogram[2] + digit_count - 1;
   }
 
   //! Whether at most one step has keys that begin with two digits; `end` becomes its third.
@@ -155,12 +133,10 @@ struct threshold_search : selection_block<Args, Context> {
   //! @}
 
   //! Adds this block's histogram to that of all blocks, and clears it.
-  TERSUM_BODY void add_to_all(int pass, bool mean) const
+  TERSUM_BODY void add_to_all(int pass) const
   {
-    std::uint32_t* const all = histogram_of(pass, mean);
-    if (pass == 0 && ctx.thread_rank() == 0 && shown[3] != 0) {
-      ctx.atomic_add(fine_blocks(mean), 1u);
-    }
+    std::uint32_t* const all = args.selection.scratch->histogram[pass];
+    if (pass == 0 && ctx.thread_rank() == 0 && shown[3] != 0) { ctx.atomic_add(fine_blocks(), 1u); }
     for (unsigned i = 4 * ctx.thread_rank(); i < digit_count; i += 4 * threads) {
       auto* const own   = reinterpret_cast<word4*>(shared + i);
       word4 const costs = ctx.load(own);
@@ -174,10 +150,10 @@ struct threshold_search : selection_block<Args, Context> {
   }
 
   //! Finds the digit of a pass from its histogram, and the third with the second if it can. Every block finds the same.
-  TERSUM_BODY void find_digit(int pass, bool mean)
+  TERSUM_BODY void find_digit(int pass)
   {
     unsigned const t               = ctx.thread_rank();
-    std::uint32_t* const histogram = alone() ? shared : histogram_of(pass, mean);
+    std::uint32_t* const histogram = alone() ? shared : args.selection.scratch->histogram[pass];
     std::uint32_t const top        = pass == 2 ? 1023u : 2047u;
     // Each thread has some digits next to each other, the first thread those at the top; it loads up to four of them at once.
     constexpr unsigned each = digit_count / threads, at_once = minimum(each, 4u);
@@ -186,7 +162,7 @@ struct threshold_search : selection_block<Args, Context> {
     };
     std::uint32_t costs[each] = {};
     std::uint32_t own         = 0;
-    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks(mean));
+    std::uint32_t const fine  = pass != 1 ? 1u : alone() ? shown[3] : ctx.load(fine_blocks());
     if (each * t <= top) {
       TERSUM_UNROLL
       for (unsigned i = 0; i < each; i += at_once) {

@@ -148,8 +148,6 @@ status select_chunks(Executor const& exec,
       .require(places.size() == norms.size(), "places has not one element for each norm")
       .require(norms.size() < std::size_t{1} << 29, "norms has 2^29 chunks or more")
       .require(rule.weighted == 0, "rule has weights of tensors, which an array of norms has not")
-      .require(rule.by_tensor == 0,
-               "rule counts energies by tensor, which an array of norms has not")
       .require(workspace.size() >= bytes,
                "workspace is smaller than select_chunks_workspace_bytes()")
       .address(norms, alignof(Norm), "norms is a null pointer, or not aligned to its elements")

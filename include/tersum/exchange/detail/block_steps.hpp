@@ -231,32 +231,6 @@ TERSUM_BODY void tensor_norms(Context const& ctx, exchange_args<Codec, Element> 
   }
 }
 
-//! @brief The mean energy of every tensor, in whose units a choice counts those of its chunks. One block a subtree.
-template <class Codec, class Element, class Context>
-TERSUM_BODY void mean_energies(Context const& ctx, exchange_args<Codec, Element> const& args)
-{
-  using scalar               = typename Codec::norm_scalar;
-  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
-  tensor_subtree const mine  = find_subtree(ctx, args);
-  if (mine.subtrees == 0) { return; }
-  double sums[2]  = {};  // integers below 2^53
-  auto const term = [&](double(&sum)[2], std::uint64_t chunk) {
-    energy_mean one;
-    one.add(energy_bits(agreed[chunk], args.world));
-    sum[0] = sum[0] + static_cast<double>(one.sum);
-    sum[1] = sum[1] + static_cast<double>(one.count);
-  };
-  // The places of chunks are written after this.
-  auto const keep = [&](std::uint64_t chunk) {
-    return reinterpret_cast<std::uint64_t*>(args.selection.places + (chunk + 1) / 2 * 2);
-  };
-  if (add_over_tensor(ctx, args, mine, sums, term, keep)) {
-    energy_mean const mean      = {static_cast<std::uint64_t>(sums[0]),
-                                   static_cast<std::uint64_t>(sums[1])};
-    means_of(args)[mine.tensor] = mean.bits();
-  }
-}
-
 //! @brief Whether the end of an exchange has anything to add up.
 template <class Codec>
 inline constexpr bool adds_up_at_end = has_steps<Codec> && (saturates<Codec> || tracks<Codec>);

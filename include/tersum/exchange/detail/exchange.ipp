@@ -78,11 +78,7 @@ template <class Codec, class Element>
   }
   if constexpr (orders_chunks<Codec>) {
     args.selection.order = place_in<std::uint32_t>(workspace, plan.order_offset());
-    if (plan.by_agreement()) {
-      args.selection.agreement = place_in<float>(state, plan.agreement_offset());
-    }
   }
-  if constexpr (allots_both_ways<Codec>) { args.selection.mean = plan.mean_costs(); }
   if constexpr (sharding<Codec>) {
     args.parts = {.received = place_in<std::uint32_t>(workspace, plan.received_offset()),
                   .records  = place_in<shard_record>(state, plan.shards_offset()),

@@ -120,12 +120,9 @@ struct exchange_args {
   int world;
   std::uint32_t rank;
   std::uint32_t dither_mask;  // of this rank
-  std::conditional_t<
-    allots_both_ways<Codec>,
-    two_way_selection_args,
-    std::conditional_t<orders_chunks<Codec>,
-                       ordered_selection_args,
-                       std::conditional_t<selects<Codec>, selection_args, nothing>>>
+  std::conditional_t<orders_chunks<Codec>,
+                     ordered_selection_args,
+                     std::conditional_t<selects<Codec>, selection_args, nothing>>
     selection;
   std::conditional_t<
     sharding<Codec>,

@@ -22,13 +22,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief Where energies count in units of their tensor's: the bits of an `energy_mean` a tensor, behind the places.
-template <class Codec, class Element>
-[[nodiscard]] TERSUM_INLINE std::uint32_t* means_of(exchange_args<Codec, Element> const& args)
-{
-  return args.selection.places + (args.chunks + 3) / 4 * 4;
-}
-
 //! @brief What an agreed scalar says of a chunk's energy: it is the reduced norm, or the range tells.
 template <class Codec, class Element, class Scalar>
 [[nodiscard]] TERSUM_INLINE auto agreed_energy(exchange_args<Codec, Element> const& args,
@@ -41,8 +34,7 @@ template <class Codec, class Element, class Scalar>
   }
 }
 
-//! @brief The energy of a chunk whose agreed scalar is `agreed`: times the weight of its tensor, in units of its tensor's mean if the
-//! rule says so.
+//! @brief The energy of a chunk whose agreed scalar is `agreed`, times the weight of its tensor.
 template <class Codec, class Element, class Scalar>
 [[nodiscard]] TERSUM_INLINE std::uint32_t weighted_energy(exchange_args<Codec, Element> const& args,
                                                           std::uint64_t chunk,
@@ -50,26 +42,10 @@ template <class Codec, class Element, class Scalar>
 {
   auto const agreed = agreed_energy(args, scalar);
   if constexpr (!std::is_same_v<Scalar, norm_log>) {
-    auto const bits_of = [&](float energy) {
-      if constexpr (may_choose_by_agreement<Codec>) {
-        if (args.selection.agreement != nullptr) {
-          energy = ::fmaf(energy, args.selection.agreement[chunk], energy);
-        }
-      }
-      return energy_bits(energy, args.world);
-    };
-    if constexpr (may_choose_by_tensor<Codec>) {
-      if (args.selection.rule.by_tensor != 0) {
-        std::uint32_t const tensor = args.table[chunk].tensor;
-        float const weight         = args.records[tensor].weight;
-        return relative_energy(bits_of(to_float(agreed) * weight), means_of(args)[tensor]);
-      }
-    }
     if (args.selection.rule.weighted != 0) {
       float const weight = args.records[args.table[chunk].tensor].weight;
-      return bits_of(to_float(agreed) * weight);
+      return energy_bits(to_float(agreed) * weight, args.world);
     }
-    if constexpr (may_choose_by_agreement<Codec>) { return bits_of(to_float(agreed)); }
   }
   return energy_bits(agreed, args.world);
 }

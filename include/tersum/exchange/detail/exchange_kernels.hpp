@@ -258,23 +258,13 @@ struct tensor_norms_kernel : kernel_of_threads<tensor_threads> {
   TERSUM_RUNS(tensor_norms(ctx, args))
 };
 
-//! `tensor_blocks` blocks.
-struct mean_energies_kernel : kernel_of_threads<tensor_threads> {
-  template <class Codec>
-  static constexpr int shared = tensor_shared(2);
-  TERSUM_RUNS(mean_energies(ctx, args))
-};
-
 //! Several blocks of it wait for each other.
 struct select_kernel : kernel_of_threads<&cuda_tuning::select_threads> {
   static constexpr bool overlaps = true;
   template <class Codec, tuning Tuning = tuning{}>
-  static constexpr int blocks = [] {
-    if (Codec::chunker_type::level_count == 1) { return Tuning.cuda.select_blocks; }
-    // One less where what the way up pays for is kept in registers besides.
-    int const of_widths = Tuning.cuda.select_blocks_of_widths;
-    return allots_both_ways<Codec> ? maximum(of_widths - 1, 1) : of_widths;
-  }();
+  static constexpr int blocks =
+    Codec::chunker_type::level_count == 1 ? Tuning.cuda.select_blocks
+                                          : Tuning.cuda.select_blocks_of_widths;
   template <class Codec>
   static constexpr int shared = select_shared;
   TERSUM_RUNS(select_of<Codec::chunker_type::level_count>(ctx, args))

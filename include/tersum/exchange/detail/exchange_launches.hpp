@@ -12,7 +12,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/detail/bits.hpp>
-#include <tersum/exchange/detail/agreement_items.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_kernels.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
@@ -32,9 +31,6 @@ namespace tersum::inline v0::detail {
   auto const& args = launches.args();
   if constexpr (adds_kept<codec>) { launches.clear(args.residual, residuals_in(plan)); }
   if constexpr (in_metric<codec>) { launches.clear(kept_scales_of(args), plan.scales()); }
-  if constexpr (may_choose_by_agreement<codec>) {
-    if (plan.by_agreement()) { launches.clear(args.selection.agreement, plan.agreements()); }
-  }
   if constexpr (scattering<codec>) {
     if (owner_feeds_back<codec>) {
       launches.clear(args.parts.owner_residual, plan.owned_residuals());
@@ -175,15 +171,6 @@ namespace tersum::inline v0::detail {
     launches.template chunks<decode_kernel>();
   } else {
     launches.template cast<false>();
-  }
-  return launches.result();
-}
-
-[[nodiscard]] status run_stage(stage::keep_agreement, launching auto& launches)
-{
-  auto const& plan = launches.plan();
-  if (plan.by_agreement() && plan.travels()) {
-    launches.items(agreement_of(plan, launches.args()), plan.chunks());
   }
   return launches.result();
 }

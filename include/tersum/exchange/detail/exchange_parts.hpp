@@ -57,14 +57,7 @@ template <class Codec, class Element>
   if constexpr (ways_differ<Codec>) {
     mean_map map{make_part_map(args)};
     map.part_words = args.parts.mean_words;
-    if constexpr (allots_both_ways<Codec>) {
-      TERSUM_UNROLL
-      for (int level = 1; level <= max_levels; ++level) {
-        map.words[level] = args.selection.mean.words[level];
-      }
-    } else {
-      map.words[1] = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
-    }
+    map.words[1]   = code_words<typename Codec::mean_quantizer_type>(Codec::chunk_size);
     return map;
   } else {
     return make_part_map(args);
@@ -72,23 +65,10 @@ template <class Codec, class Element>
 }
 
 //! @brief What says of which codes the mean is, where the ways differ.
-template <class Codec, int Level = 1>
+template <class Codec>
 struct mean_codes {
-  using quantizer_type = typename mean_level<Codec, Level>::type;
+  using quantizer_type = typename Codec::mean_quantizer_type;
 };
-
-//! @brief Calls body(what says of which codes the mean of a chunk is on its level).
-TERSUM_EXEC_CHECK_DISABLE
-template <class Codec, int Level = 1, class Body>
-TERSUM_INLINE void at_mean_level([[maybe_unused]] std::uint32_t level, Body const& body)
-{
-  if constexpr (several_bits<Codec>) {
-    if constexpr (Level < Codec::chunker_type::level_count) {
-      if (level > Level) { return at_mean_level<Codec, Level + 1>(level, body); }
-    }
-  }
-  body(mean_codes<Codec, Level>{});
-}
 
 //! @brief What says of which codes the chunks of a map are: the codec, but for `mean_map`.
 template <class Codec, class Map>
@@ -103,7 +83,7 @@ TERSUM_INLINE void at_level_of(Map const&,
                                Body const& body)
 {
   if constexpr (std::is_same_v<Map, mean_map>) {
-    at_mean_level<Codec>(level, body);
+    body(mean_codes<Codec>{});
   } else {
     at_level(codec, level, body);
   }

@@ -262,13 +262,7 @@ class launch_list {
   //! @param blocks  As many at most.
   void select(std::uint64_t blocks) { together(select_kernel{}, blocks); }
 
-  void select()
-  {
-    if constexpr (may_choose_by_tensor<Codec>) {
-      if (plan_.by_tensor()) { tensors(mean_energies_kernel{}); }
-    }
-    select(select_blocks(plan_.chunks(), numbers));
-  }
+  void select() { select(select_blocks(plan_.chunks(), numbers)); }
 
   void encode_parts()
   {

@@ -271,15 +271,6 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(first_tie(1, 0xffffffffu));  // ranks of version 0.1.0 break ties in another way
       if constexpr (several_bits<Codec>) {
         hash.add(codec.chunker.weighting);
-        if constexpr (has_least_bits<typename Codec::chunker_type>) {
-          hash.add(codec.chunker.least_bits);
-        }
-        if constexpr (has_by_tensor<typename Codec::chunker_type>) {
-          hash.add(codec.chunker.by_tensor);
-        }
-        if constexpr (has_by_agreement<typename Codec::chunker_type>) {
-          if (codec.chunker.by_agreement) { hash.add(true); }
-        }
         for (int const width : Codec::chunker_type::widths) { hash.add(width); }
       }
     }

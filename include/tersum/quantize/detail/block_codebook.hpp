@@ -87,29 +87,14 @@ template <class Codec, class Quantizer>
   return 0;
 }
 
-//! @brief The same of the codes of the mean, of all levels.
-template <class Codec, int Level = 1>
-[[nodiscard]] constexpr int mean_codebook_room() noexcept
-{
-  constexpr int room = end_of_tables<Codec, typename mean_level<Codec, Level>::type>();
-  if constexpr (Level < Codec::chunker_type::level_count) {
-    return maximum(room, mean_codebook_room<Codec, Level + 1>());
-  }
-  return room;
-}
-
 //! @brief Words of shared memory for the codebooks of a codec: as many as the widest level with tables needs, or the wider
 //! of two ways.
 template <class Codec, int Level = 0>
 [[nodiscard]] constexpr int codebook_room() noexcept
 {
-  if constexpr (ways_differ<Codec> && !several_bits<Codec>) {
+  if constexpr (ways_differ<Codec>) {
     return maximum(end_of_tables<Codec, typename Codec::quantizer_type>(),
                    end_of_tables<Codec, typename Codec::mean_quantizer_type>());
-  }
-  if constexpr (allots_both_ways<Codec> && Level == 0) {
-    return maximum(codebook_room<Codec, Codec::chunker_type::level_count>(),
-                   mean_codebook_room<Codec>());
   }
   constexpr int level = [] {
     if constexpr (Level > 0) { return Level; }
@@ -165,7 +150,7 @@ TERSUM_BODY void fill_codebooks(Context const& ctx, std::uint32_t* tables)
   if constexpr (has_codebooks<Codec>) {
     fill_codebook<Codec, quantizer>(ctx, tables);
     if constexpr (ways_differ<Codec>) {
-      using mean = typename mean_level<Codec, Level>::type;
+      using mean = typename Codec::mean_quantizer_type;
       if constexpr (!sends_in<Codec, mean::bits>) { fill_codebook<Codec, mean>(ctx, tables); }
     }
     if constexpr (several_bits<Codec>) {

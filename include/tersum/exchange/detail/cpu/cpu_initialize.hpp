@@ -49,9 +49,6 @@ void initialize_state(exchange_args<Codec, Element> const& args,
     plan.for_each_shard(
       [to = args.parts.records](shard_record const& record) mutable { *to++ = record; });
   }
-  if constexpr (may_choose_by_agreement<Codec>) {
-    if (plan.by_agreement()) { std::fill_n(args.selection.agreement, plan.agreements(), 0.0f); }
-  }
   if constexpr (scattering<Codec>) {
     if (owner_feeds_back<Codec>) {
       std::fill_n(args.parts.owner_residual, plan.owned_residuals(), residual_element<Codec>{});

@@ -20,31 +20,6 @@
 
 namespace tersum::inline v0::detail {
 
-//! @brief The mean energy of every tensor, in whose units a choice counts those of its chunks.
-template <class Codec, class Element>
-void find_mean_energies(int threads, exchange_args<Codec, Element> const& args)
-{
-  using scalar               = typename Codec::norm_scalar;
-  scalar const* const agreed = static_cast<scalar const*>(args.agreed);
-  parallel_for(threads, args.tensors, [&](std::uint64_t tensor) {
-    tensor_record const& record = args.records[tensor];
-    energy_mean mean;
-    for (std::uint64_t i = 0; i < record.chunks; ++i) {
-      mean.add(energy_bits(agreed[record.first_chunk + i], args.world));
-    }
-    means_of(args)[tensor] = mean.bits();
-  });
-}
-
-//! What steps cost on the way down, if that differs.
-template <class Codec, class Element>
-[[nodiscard]] mean_costs const* mean_costs_in(
-  [[maybe_unused]] exchange_args<Codec, Element> const& args)
-{
-  if constexpr (allots_both_ways<Codec>) { return &args.selection.mean; }
-  return nullptr;
-}
-
 //! @brief Which chunks travel, from the agreed norms or at random; clears what the payload leaves free.
 template <class Codec, class Element>
 void choose_chunks(int threads,
@@ -52,10 +27,7 @@ void choose_chunks(int threads,
                    cpu_tuning const& numbers)
 {
   selection_args const& selection = args.selection;
-  if constexpr (may_choose_by_tensor<Codec>) {
-    if (selection.rule.by_tensor != 0) { find_mean_energies(threads, args); }
-  }
-  auto const energy = [&](std::uint64_t chunk) {
+  auto const energy               = [&](std::uint64_t chunk) {
     std::uint32_t energy_of = 0;
     if constexpr (Codec::chunker_type::by_norm) {
       using scalar = typename Codec::norm_scalar;
@@ -68,8 +40,7 @@ void choose_chunks(int threads,
                   args.chunks,
                   selection.scratch->histogram[0],
                   selection.places,
-                  numbers.least_selected,
-                  mean_costs_in(args)}
+                  numbers.least_selected}
     .run(energy, selection.scratch->header, selection_turn(args));
   if constexpr (!has_parts<Codec>) {
     std::uint64_t const words =

@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <tersum/exchange/detail/agreement_items.hpp>
 #include <tersum/exchange/detail/cpu/cpu_bypass.hpp>
 #include <tersum/exchange/detail/cpu/cpu_casts.hpp>
 #include <tersum/exchange/detail/cpu/cpu_codes.hpp>
@@ -240,14 +239,6 @@ concept working_on_cpu = is_cpu_work<T>;
 [[nodiscard]] status run_stage(stage::decode, working_on_cpu auto const& work)
 {
   work.stages().decode();
-  return {};
-}
-
-[[nodiscard]] status run_stage(stage::keep_agreement, working_on_cpu auto const& work)
-{
-  if (work.plan.by_agreement() && work.plan.travels()) {
-    on_threads(work, 256)(agreement_of(work.plan, work.args), work.plan.chunks());
-  }
   return {};
 }
 
