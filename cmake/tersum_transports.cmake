@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The libraries whose adapters are in include/tersum/interop. Each is optional: TERSUM_HAVE_MPI, TERSUM_HAVE_GLOO,
-# TERSUM_HAVE_ZSTD and TERSUM_HAVE_NCCL say which are here, the targets tersum.mpi, tersum.gloo, tersum.zstd and tersum.nccl use them.
+# The libraries whose adapters are in include/tersum/interop. Each is optional: TERSUM_HAVE_MPI, TERSUM_HAVE_GLOO
+# and TERSUM_HAVE_NCCL say which are here, the targets tersum.mpi, tersum.gloo and tersum.nccl use them.
 
-option(TERSUM_TRANSPORTS "Look for MPI, Gloo, Zstandard and NCCL" ON)
+option(TERSUM_TRANSPORTS "Look for MPI, Gloo and NCCL" ON)
 set(TERSUM_HAVE_MPI OFF)
 set(TERSUM_HAVE_GLOO OFF)
-set(TERSUM_HAVE_ZSTD OFF)
 set(TERSUM_HAVE_NCCL OFF)
 find_package(Threads REQUIRED)
 if(NOT TERSUM_TRANSPORTS)
@@ -28,16 +27,6 @@ if(TARGET gloo)
   set(TERSUM_HAVE_GLOO ON)
   add_library(tersum.gloo INTERFACE)
   target_link_libraries(tersum.gloo INTERFACE gloo Threads::Threads)
-endif()
-
-find_path(TERSUM_ZSTD_INCLUDE zstd.h DOC "Folder of zstd.h")
-find_library(TERSUM_ZSTD_LIBRARY zstd DOC "The Zstandard library")
-mark_as_advanced(TERSUM_ZSTD_INCLUDE TERSUM_ZSTD_LIBRARY)
-if(TERSUM_ZSTD_INCLUDE AND TERSUM_ZSTD_LIBRARY)
-  set(TERSUM_HAVE_ZSTD ON)
-  add_library(tersum.zstd INTERFACE)
-  target_include_directories(tersum.zstd SYSTEM INTERFACE "${TERSUM_ZSTD_INCLUDE}")
-  target_link_libraries(tersum.zstd INTERFACE "${TERSUM_ZSTD_LIBRARY}" Threads::Threads)
 endif()
 
 if(TERSUM_HAVE_CUDA)

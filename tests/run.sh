@@ -23,8 +23,7 @@ presets=("$@")
 
 install_missing g++:g++ cmake:cmake ninja:ninja-build python3:python3 \
   /usr/include/doctest/doctest.h:doctest-dev /usr/include/benchmark/benchmark.h:libbenchmark-dev || exit 1
-install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev \
-  /usr/include/zstd.h:libzstd-dev ip:iproute2 ||
+install_missing mpirun:openmpi-bin mpicxx:libopenmpi-dev /usr/include/gloo/allreduce.h:libgloo-dev ip:iproute2 ||
   echo "tests of transports that are missing will be skipped"
 install_missing qemu-aarch64:qemu-user aarch64-linux-gnu-g++:g++-aarch64-linux-gnu ||
   echo "equal bits on another architecture will not be checked"

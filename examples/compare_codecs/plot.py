@@ -39,14 +39,14 @@ FAMILIES = (
     (r"allocated_sat_", "a width for each chunk, summed on the way", "#009e73"),
     (r"(topk|topkc|randomk|randomkc)_", "some chunks or coordinates only", "#dd8800"),
     (r"(powersgd|acp)_", "low rank", "#8c510a"),
-    (r"(two_shot|metric|allocated|blocks|entropy_two_shot)_", "two shots: decoded, added in float", "#cc3377"),
-    (r"(sharded|gathered|entropy|values|differences)_", "encoded once, added in float", "#e6ab02"),
+    (r"(two_shot|metric|allocated|blocks)_", "two shots: decoded, added in float", "#cc3377"),
+    (r"(sharded|gathered|values|differences)_", "encoded once, added in float", "#e6ab02"),
     (r"(mxfp|nvfp|qsgd|natural_|terngrad|sign_|onebit)", "older codecs", "#9e9ac8"),
 )
 # One encoding of a mean that is there already; and forms whose bits are not those of one collective.
 NOT_DRAWN = r"(values|differences|hosts\d+|served)_"
 # Their payloads go to every other rank, that of an all-reduce 2 (n - 1) / n times.
-GATHERS = r"(topk|gathered|entropy(?!_two_shot))_"
+GATHERS = r"(topk|gathered)_"
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": "DejaVu Sans",

@@ -119,11 +119,6 @@ void for_each_two_shot_preset(Visitor visit)
   visit("gathered_3", "the same, 3 bits", p::gathered_3);
   visit("gathered_4", "the same, 4 bits", p::gathered_4);
   visit("gathered_2_ef", "gathered_2 with error feedback", p::gathered_2_ef);
-  visit("entropy_1", "codes of unlike lengths, gathered, traffic of 1 bit", p::entropy_1);
-  visit("entropy_2", "the same, 2 bits", p::entropy_2);
-  visit("entropy_1_ef", "entropy_1 with error feedback", p::entropy_1_ef);
-  visit("entropy_two_shot_1", "codes of unlike lengths in two shots, 1 bit", p::entropy_two_shot_1);
-  visit("entropy_two_shot_2", "the same, 2 bits", p::entropy_two_shot_2);
   visit("allocated_1", "two-shot, 0 to 8 bits for each chunk by its norm, 1 bit", p::allocated_1);
   visit("allocated_2", "the same, 2 bits", p::allocated_2);
   visit("allocated_3", "the same, 3 bits", p::allocated_3);

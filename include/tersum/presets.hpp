@@ -12,7 +12,6 @@
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/codec_kinds.hpp>
-#include <tersum/entropy_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
@@ -185,16 +184,6 @@ inline constexpr gathered<2> gathered_2{};
 inline constexpr gathered<3> gathered_3{};
 inline constexpr gathered<4> gathered_4{};
 inline constexpr gathered<2, error_feedback> gathered_2_ef{};
-//! @}
-
-//! @name Codes of unlike lengths under one step, gathered or in two shots, for gradients with many zeros
-//! In the name the bits per coordinate of a ring all-reduce with as much traffic.
-//! @{
-inline constexpr entropy_codec<> entropy_1{.bits = 1};
-inline constexpr entropy_codec<> entropy_2{.bits = 2};
-inline constexpr entropy_codec<error_feedback> entropy_1_ef{.bits = 1};
-inline constexpr entropy_two_shot_codec<> entropy_two_shot_1{.bits = 1};
-inline constexpr entropy_two_shot_codec<> entropy_two_shot_2{.bits = 2};
 //! @}
 
 //! @name Low-rank factors in codes of 8 bits, a quarter of their bits: of `rotated_sat8`, or of `two_shot_8`, which loses less

@@ -14,7 +14,6 @@
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/device/device.hpp>
-#include <tersum/entropy_codec.hpp>
 #include <tersum/exchange/all_gather_values.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/exchange/check_state.hpp>

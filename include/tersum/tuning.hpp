@@ -43,7 +43,6 @@ struct cuda_tuning {
   int part_threads       = 256;  //!< A chunk or a word a thread: the parts of two shots.
   int pass_threads       = 256;  //!< 32 coordinates a thread: a pass of `full_hadamard`.
   int coordinate_threads = 256;  //!< A coordinate a thread: `top_coordinates`.
-  int stream_threads     = 128;  //!< A chunk, or four coordinates, a thread: `entropy_codec`.
   int item_threads       = 256;  //!< An item a thread.
   int record_threads     = 256;  //!< A chunk a thread: the first state.
   int bypass_threads     = 256;  //!< A coordinate a thread: tensors that bypass a codec.

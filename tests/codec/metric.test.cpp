@@ -47,11 +47,6 @@ using halves = cast_codec<tersum::half, top_chunks<128>, Feedback, Metric>;
 template <metric Metric>
 using casts_of_16 = cast_codec<bfloat16, top_chunks<128>, no_feedback, Metric>;
 
-template <metric Metric, feedback Feedback = no_feedback>
-using streams = entropy_codec<Feedback, 256, Metric>;
-template <metric Metric, feedback Feedback = no_feedback>
-using dealt_streams = entropy_two_shot_codec<Feedback, 128, Metric>;
-
 // Tensors of which one bypasses and none ends with a chunk.
 tensor const tensors[] = {{.name = "matrix", .rows = 3001},
                           {.name = "bias", .rows = 70, .offset = 3001},
@@ -143,9 +138,6 @@ TEST_CASE("[metric] what is decoded in a metric is a multiple of what is decoded
   // Halves could not hold some of these quotients.
   compare_to_divided(casts_of_16<plain_metric>{.chunker = {.bits = 5}},
                      casts_of_16<given_diagonal>{.chunker = {.bits = 5}});
-  compare_to_divided(streams<plain_metric>{}, streams<given_diagonal>{});
-  compare_to_divided(dealt_streams<plain_metric>{.bits = 3},
-                     dealt_streams<given_diagonal>{.bits = 3});
 }
 
 template <class Plain, class Given, class Kept>
@@ -166,9 +158,6 @@ void compare_without_scales(Plain const& codec, Given const& in_given, Kept cons
 TEST_CASE("[metric] without scales a codec in a metric has the bytes of one without")
 {
   compare_without_scales(shot<plain_metric>{}, shot<given_diagonal>{}, shot<kept_diagonal>{});
-  compare_without_scales(streams<plain_metric, error_feedback>{},
-                         streams<given_diagonal, error_feedback>{},
-                         streams<kept_diagonal, error_feedback>{});
   compare_without_scales(halves<plain_metric, error_feedback>{},
                          halves<given_diagonal, error_feedback>{},
                          halves<kept_diagonal, error_feedback>{});
@@ -316,7 +305,6 @@ void check_kept_scales(Codec codec)
 TEST_CASE("[metric] the library keeps the root of the mean square of what it decoded")
 {
   check_kept_scales(shot<kept_diagonal>{});
-  check_kept_scales(streams<kept_diagonal>{.bits = 4});
 }
 
 // The errors of coordinates are of the size of the chunk without a metric, and of their own size in it.
@@ -437,36 +425,6 @@ void check_not_finite(Codec const& codec)
 TEST_CASE("[metric] what is not finite changes no scale")
 {
   check_not_finite(shot<kept_diagonal>{});
-  check_not_finite(streams<kept_diagonal>{});
-}
-
-// Values that are rounded up to a multiple of their step may be beyond what a float holds; what feedback keeps of them is finite.
-TEST_CASE("[metric] means beyond the largest float are the largest float")
-{
-  constexpr float most = std::numeric_limits<float>::max();
-  int beyond           = 0;
-  for (float const scale : {3e3f, 3.3e3f, 3.7e3f, 4e3f, 5e3f, 5.7e3f}) {
-    tests::loopback_run<streams<given_diagonal, error_feedback>> run{
-      {.bits = 8}, layout{200}, 2, seed};
-    for (int rank = 0; rank < 2; ++rank) {
-      auto const scales = metric_scales(run.plan(), run.state(rank));
-      std::fill(scales.begin(), scales.end(), scale);
-    }
-    std::vector<std::vector<float>> in(2, std::vector<float>(200));
-    for (auto& gradient : in) {
-      for (std::size_t i = 0; i < 200; ++i) {
-        gradient[i] = -most * (1 - 0.002f * static_cast<float>(i));
-      }
-    }
-    auto const& out = run.exchange(in);
-    for (std::size_t i = 0; i < 200; ++i) {
-      beyond += out[1][i] == -most ? 1 : 0;
-      CHECK(std::isfinite(out[1][i]));
-      CHECK(std::isfinite(run.residual(0)[i]));
-    }
-    CHECK(!run.header(1).last_was_non_finite());
-  }
-  CHECK(beyond > 0);
 }
 
 // A coordinate that had been zero for long has a scale of the floor, so what it gets is at most 1 / floor of what it had without a
@@ -510,26 +468,6 @@ TEST_CASE("[metric] residuals are in units of the gradient")
   CHECK(drains(widths<kept_diagonal, error_feedback>{.chunker = {.bits = 6}}) < 1e-3);
   CHECK(drains(in_lanes<kept_diagonal, error_feedback>{}) < 1e-3);
   CHECK(drains(halves<kept_diagonal, error_feedback>{.chunker = {.bits = 4}}) < 1e-3);
-  CHECK(drains(streams<kept_diagonal, error_feedback>{}) < 1e-3);
-
-  // What the ranks gave is what they have got and what they keep.
-  tests::loopback_run<streams<kept_diagonal, error_feedback>> run{{}, bucket, 2, seed};
-  std::vector<double> missing(bucket.coordinates);
-  double largest = 0;
-  for (unsigned step = 0; step < 3; ++step) {
-    auto const in   = make_gradients(2, bucket.coordinates, step);
-    auto const& out = run.exchange(in);
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      missing[i] += (static_cast<double>(in[0][i]) + static_cast<double>(in[1][i])) / 2 -
-                    static_cast<double>(out[0][i]);
-      largest = std::max(largest, std::abs(static_cast<double>(in[0][i])));
-    }
-  }
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    double const kept =
-      (static_cast<double>(run.residual(0)[i]) + static_cast<double>(run.residual(1)[i])) / 2;
-    REQUIRE(std::abs(missing[i] - kept) <= 30 * 0x1p-24 * largest);
-  }
 }
 
 }  // namespace

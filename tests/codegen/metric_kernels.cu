@@ -38,19 +38,6 @@ using factors =
 
 }  // namespace
 
-void compile_streams_in_metric()
-{
-  using kept   = entropy_codec<error_feedback, 512, kept_diagonal>;
-  using blocks = entropy_codec<kept_in<byte_blocks>, 512, kept_diagonal>;
-  compile(&detail::exchange_kernel<detail::fill_in_metric_kernel<blocks, false>, blocks, float>,
-          &detail::exchange_kernel<detail::keep_in_metric_kernel<blocks, false>, blocks, float>,
-          &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, false>, kept, float>,
-          &detail::exchange_kernel<detail::fill_in_metric_kernel<kept, true>, kept, float>,
-          &detail::exchange_kernel<detail::keep_in_metric_kernel<kept, false>, kept, float>,
-          &detail::exchange_kernel<detail::return_in_metric_kernel<kept, false>, kept, float>,
-          &detail::exchange_kernel<detail::return_in_metric_kernel<kept, true>, kept, float>);
-}
-
 void compile_values_in_metric()
 {
   using kept       = values_codec<fixed_chunks<1024>,

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! The kernel instances of sharded, values and entropy codecs, whose machine code budgets_rest.json limits.
+//! The kernel instances of sharded and values codecs, whose machine code budgets_rest.json limits.
 
 #include "compile.hpp"
 
 #include <tersum/exchange/detail/exchange_kernels.hpp>
-#include <tersum/exchange/detail/stream_launches.hpp>
 #include <tersum/execute/detail/cuda_kernels.cuh>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/presets.hpp>
@@ -47,28 +46,4 @@ void compile_values()
   using in_halves = codec_of<presets::values_half>;
   compile(&detail::exchange_kernel<detail::publish_kernel<false>, in_halves, float>,
           &detail::chunk_kernel<detail::decode_parts_kernel<false>, in_halves, float>);
-}
-
-void compile_streams()
-{
-  using codec = codec_of<presets::entropy_1_ef>;
-  compile(&detail::exchange_kernel<detail::fill_streams_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::stream_peaks_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::count_bits_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::size_streams_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::take_finer_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::write_streams_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::inspect_streams_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::keep_streams_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::add_streams_kernel<codec>, codec, float>,
-          &detail::exchange_kernel<detail::return_streams_kernel<codec>, codec, float>);
-  using blocks = entropy_codec<kept_in<byte_blocks>>;
-  compile(&detail::exchange_kernel<detail::fill_streams_kernel<blocks>, blocks, float>,
-          &detail::exchange_kernel<detail::keep_streams_kernel<blocks>, blocks, float>);
-  using owners = entropy_two_shot_codec<error_feedback>;
-  compile(&detail::exchange_kernel<detail::add_kept_by_owner_kernel<owners>, owners, float>,
-          &detail::exchange_kernel<detail::keep_at_owner_kernel<owners>, owners, float>);
-  using in_blocks = entropy_two_shot_codec<kept_in<byte_blocks>>;
-  compile(&detail::exchange_kernel<detail::add_kept_by_owner_kernel<in_blocks>, in_blocks, float>,
-          &detail::exchange_kernel<detail::keep_at_owner_kernel<in_blocks>, in_blocks, float>);
 }

@@ -85,23 +85,6 @@ TEST_CASE("[cuda_executor] gathered codes equal the CPU executor")
   SUBCASE("gathered_2_ef of half") { compare_one<tersum::half>(presets::gathered_2_ef); }
 }
 
-TEST_CASE("[cuda_executor] codes of unlike lengths equal the CPU executor's")
-{
-  SUBCASE("entropy_1") { compare_all<float>(presets::entropy_1); }
-  SUBCASE("entropy_2") { compare_one<float>(presets::entropy_2); }
-  SUBCASE("entropy_two_shot_1") { compare_one<float>(presets::entropy_two_shot_1); }
-  SUBCASE("entropy_two_shot_2") { compare_one<float>(presets::entropy_two_shot_2); }
-  SUBCASE("entropy_1_ef of half") { compare_one<tersum::half>(presets::entropy_1_ef); }
-  SUBCASE("feedback in blocks of bytes")
-  {
-    compare_one<float>(entropy_codec<kept_in<byte_blocks>>{.bits = 1});
-  }
-  SUBCASE("feedback of owners")
-  {
-    compare_one<float>(entropy_two_shot_codec<error_feedback>{.bits = 1});
-  }
-}
-
 TEST_CASE("[cuda_executor] residuals in bfloat16 equal the CPU executor's")
 {
   using kept = kept_in<tersum::bfloat16>;

@@ -92,11 +92,3 @@ TEST_CASE("[cuda_executor] gathered codes in a metric equal the CPU executor")
                                       .misaligned      = true,
                                       .non_finite_step = 1});
 }
-
-TEST_CASE("[cuda_executor] codes of unlike lengths in a metric equal the CPU executor's")
-{
-  using streams = entropy_two_shot_codec<kept_by_ranks<>, 512, kept_diagonal>;
-  for (layout const& gradient : {layout{.coordinates = 3 * 512}, odd_bucket().gradient()}) {
-    compare_executors<streams, float>({.codec = {}, .gradient = gradient, .world = 2, .steps = 3});
-  }
-}

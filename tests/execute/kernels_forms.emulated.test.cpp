@@ -9,8 +9,6 @@
 #include "support/shard_run.hpp"
 
 #include <tersum/baseline/group_absmax.hpp>
-#include <tersum/feedback/decayed_feedback.hpp>
-#include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
@@ -134,44 +132,6 @@ TEST_CASE("[kernels] gathered codes")
     using codec =
       gathered_codec<allocated_chunks<256, 1, 2, 4>, partial_hadamard<256>, lloyd_max<4>>;
     compare_all<bfloat16>(codec{.chunker = {.bits = 2}});
-  }
-}
-
-TEST_CASE("[kernels] codes of unlike lengths")
-{
-  SUBCASE("1 bit") { compare_all<float>(presets::entropy_1); }
-  SUBCASE("chunks of 128, 3 bits, with feedback")
-  {
-    compare_all<half>(entropy_codec<error_feedback, 128>{.bits = 3});
-    // More chunks than blocks have threads.
-    compare_kernels<entropy_codec<error_feedback, 128>, float>(
-      {.codec = {.bits = 3}, .gradient = {.coordinates = 40009}, .steps = 2});
-  }
-  SUBCASE("two shots, with feedback of the ranks")
-  {
-    compare_all<float>(entropy_two_shot_codec<kept_by_ranks<>>{.bits = 1});
-  }
-  SUBCASE("two shots") { compare_orders<half>(presets::entropy_two_shot_2, 3, true); }
-  SUBCASE("chunks of 1024, feedback in bfloat16")
-  {
-    compare_orders<bfloat16>(entropy_codec<kept_in<bfloat16>, 1024>{.bits = 2}, 3, true);
-  }
-  SUBCASE("two shots, with feedback of owners")
-  {
-    compare_orders<float>(entropy_two_shot_codec<error_feedback>{.bits = 1}, 3, true);
-    using blocks = kept_in<byte_blocks, decayed_feedback>;
-    compare_kernels<entropy_two_shot_codec<blocks, 128>, float>(
-      {.codec    = {.bits = 2, .feedback = {{.decay = .5f}}},
-       .gradient = {.coordinates = 5001},
-       .steps    = 3});
-    using owners = kept_by_owners<kept_in<bfloat16>>;
-    compare_kernels<entropy_two_shot_codec<owners, 256>, half>(
-      {.codec = {.bits = 2}, .gradient = {.coordinates = 5001}, .steps = 3});
-  }
-  SUBCASE("feedback in blocks of bytes, with a weight")
-  {
-    using blocks = kept_in<byte_blocks, averaged_feedback>;
-    compare_orders<float>(entropy_codec<blocks, 128>{.bits = 2}, 3, true);
   }
 }
 

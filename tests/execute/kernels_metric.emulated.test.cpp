@@ -8,7 +8,6 @@
 
 #include <tersum/feedback/byte_blocks.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
-#include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
@@ -88,20 +87,6 @@ TEST_CASE("[execute] casts in a metric have the same bytes in kernels")
   tests::compare_places<float>(at_random{.chunker = {.bits = 6}});
   using decayed = cast_codec<bfloat16, top_chunks<1024, float>, decayed_feedback, kept_diagonal>;
   tests::compare_buckets<float>(decayed{.chunker = {.bits = 8}});
-}
-
-TEST_CASE("[execute] codes of unlike lengths in a metric have the same bytes in kernels")
-{
-  using kept = entropy_codec<error_feedback, 512, kept_diagonal>;
-  tests::compare_buckets<float>(kept{});
-  tests::compare_offsets<float>(kept{});
-  using in_16_bits = entropy_codec<kept_in<bfloat16>, 1024, kept_diagonal_in<bfloat16>>;
-  tests::compare_orders<bfloat16>(in_16_bits{.bits = 3}, 3, true);
-  using in_blocks = entropy_codec<kept_in<byte_blocks>, 256, kept_diagonal>;
-  tests::compare_orders<float>(in_blocks{}, 3, true);
-  using dealt = entropy_two_shot_codec<kept_by_ranks<>, 128, kept_diagonal>;
-  tests::compare_orders<tersum::half>(dealt{}, 3, true);
-  tests::compare_buckets<float>(dealt{});
 }
 
 }  // namespace

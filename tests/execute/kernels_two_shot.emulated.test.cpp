@@ -9,7 +9,6 @@
 
 #include <tersum/baseline/group_absmax.hpp>
 #include <tersum/baseline/presets.hpp>
-#include <tersum/entropy_codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
@@ -95,10 +94,6 @@ TEST_CASE("[kernels] two shots in pieces")
   SUBCASE("4 bits") { compare_pieces(presets::two_shot_4); }
   SUBCASE("1 bit up and 3 down") { compare_pieces(presets::two_shot_1_3); }
   SUBCASE("a width for every chunk") { compare_pieces(presets::allocated_4); }
-  SUBCASE("codes of unlike lengths")
-  {
-    compare_pieces(entropy_two_shot_codec<error_feedback>{.bits = 2});
-  }
 }
 
 template <int Size, class Quantizer, class Feedback = no_feedback>

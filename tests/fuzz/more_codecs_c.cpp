@@ -16,9 +16,6 @@ namespace tersum::tests {
 TERSUM_TRY(gathered_2, half);
 TERSUM_TRY(gathered_4, float);
 TERSUM_TRY(gathered_2_ef, float);
-TERSUM_TRY(entropy_1, bfloat16);
-TERSUM_TRY(entropy_1_ef, float);
-TERSUM_TRY(entropy_two_shot_2, float);
 TERSUM_TRY(metric_2, float);
 TERSUM_TRY(metric_3, float);
 TERSUM_TRY(metric_4, half);

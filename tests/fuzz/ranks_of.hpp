@@ -10,7 +10,6 @@
 #include "guarded_memory.hpp"
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/entropy_codec.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/single_process/loopback.hpp>
 
@@ -339,7 +338,7 @@ template <auto const& Codec, class Element>
     far = reach::codes;
   } else if constexpr (sends<codec, payload::values> && !selects<codec>) {
     far = reach::coordinate;
-  } else if constexpr (selects<codec> || entropy_coding<codec>) {
+  } else if constexpr (selects<codec>) {
     far = reach::codes;
   } else if constexpr (per_tensor<codec>) {
     far = reach::tensor;

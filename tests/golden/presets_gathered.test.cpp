@@ -8,7 +8,6 @@
 #include "support/shard_run.hpp"
 #include "support/values_run.hpp"
 
-#include <tersum/feedback/kept_by.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
@@ -25,15 +24,6 @@ TEST_CASE("[golden] exchanges of gathered codes are what they were")
   TERSUM_DESCRIBE(golden, gathered_3);
   TERSUM_DESCRIBE(golden, gathered_4);
   TERSUM_DESCRIBE_FULLY(golden, gathered_2_ef);
-  TERSUM_DESCRIBE(golden, entropy_1);
-  TERSUM_DESCRIBE(golden, entropy_2);
-  TERSUM_DESCRIBE_FULLY(golden, entropy_1_ef);
-  TERSUM_DESCRIBE(golden, entropy_two_shot_1);
-  TERSUM_DESCRIBE(golden, entropy_two_shot_2);
-  golden.describe("entropy_2 in a metric",
-                  entropy_codec<error_feedback, 512, kept_diagonal>{.bits = 2});
-  golden.describe("entropy_two_shot_2 in a metric",
-                  entropy_two_shot_codec<kept_by_ranks<>, 512, kept_diagonal>{.bits = 2});
   golden.check();
 }
 

@@ -42,8 +42,6 @@ void for_each_preset(Visit const& visit)
   TERSUM_VISIT(metric_2)
   TERSUM_VISIT(mxfp4)
   TERSUM_VISIT(gathered_2_ef)
-  TERSUM_VISIT(entropy_1_ef)
-  TERSUM_VISIT(entropy_two_shot_2)
   TERSUM_VISIT(powersgd_r4)
 #endif
 #if !defined(TERSUM_FEW_CODECS)

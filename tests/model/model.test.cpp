@@ -146,7 +146,6 @@ TEST_CASE("volumes are those of plans")
   check(presets::rotated_sat4, model::meeting::summed);
   check(presets::two_shot_4, model::meeting::scattered);
   check(presets::gathered_2, model::meeting::gathered);
-  check(presets::entropy_2, model::meeting::gathered);
 }
 
 TEST_CASE("an exchange is its coding, shared cores included, and its messages and bytes")

@@ -22,7 +22,6 @@ struct other_tuning {
                                          .part_threads            = 32,
                                          .pass_threads            = 64,
                                          .coordinate_threads      = 128,
-                                         .stream_threads          = 32,
                                          .item_threads            = 32,
                                          .record_threads          = 64,
                                          .bypass_threads          = 32,

@@ -35,9 +35,6 @@ enum class section {
   inner,  //!< The workspace of another codec: of quantized factors, of each exchange on two levels.
   largest_scales,  //!< Of factors in a metric: the bits of the largest scale of each matrix.
   shard,           //!< Two levels: the mean of this rank's shard, in float32.
-  stream_values,  //!< Codes of unlike lengths: chunks of values in float32, of gradients and then of sums.
-  stream_bits,      //!< A word for each chunk of each part.
-  stream_searches,  //!< A `stream_search` per stream.
   // State
   header,          //!< The `state_header`.
   records,         //!< A `tensor_record` per tensor.

@@ -34,8 +34,7 @@ template <class Codec>
 //! @brief All that feedback keeps, in the unit of the gradient.
 //!
 //! The last plan.coordinates() floats are the rank's own residual, in the order of the gradient. Under `two_shot_codec`
-//! with fixed chunks, and under `entropy_two_shot_codec`, other floats come before them: what the second encoding lost of the
-//! chunks that this rank owns. Under `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
+//! with fixed chunks other floats come before them: what the second encoding lost of the chunks that this rank owns. Under `kept_by_owners` there are only these, under `kept_by_ranks` none of them.
 //! Only the same rank of a world of the same size can use those again. Under `values_codec` there is one float for each
 //! coordinate of the rank's shard. Under `kept_in<bfloat16>` all of them are bfloat16s, and
 //! under `kept_in<byte_blocks>` there is a `byte_chunk` for each chunk instead of its floats, in the order of the chunks; under

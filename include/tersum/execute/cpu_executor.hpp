@@ -9,7 +9,6 @@
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
-#include <tersum/exchange/detail/cpu/cpu_streams.hpp>
 #include <tersum/execute/detail/host_memory.hpp>
 #include <tersum/execute/detail/reduce_array.hpp>
 #include <tersum/execute/detail/with_subnormals.hpp>

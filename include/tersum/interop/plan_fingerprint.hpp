@@ -8,7 +8,6 @@
 #pragma once
 
 #include <tersum/codec_kinds.hpp>
-#include <tersum/entropy_codec.hpp>
 #include <tersum/interop/transport.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>

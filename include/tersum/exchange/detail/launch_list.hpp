@@ -27,8 +27,7 @@ namespace tersum::inline v0::detail {
 template <class Executor, class Codec, class Element>
 class launch_list {
  public:
-  using codec_type    = Codec;
-  using executor_type = Executor;
+  using codec_type = Codec;
 
   launch_list(Executor const& executor,
               tersum::plan<Codec> const& plan,

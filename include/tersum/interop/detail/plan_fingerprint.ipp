@@ -211,10 +211,6 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
     if constexpr (summing<Codec>) { hash.add(9); }
     if constexpr (copying<Codec>) { hash.add(3); }
     if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
-    if constexpr (entropy_coding<Codec>) {
-      hash.add(10);
-      if constexpr (scattering<Codec>) { hash.add(codec.up); }
-    }
     if constexpr (requires { typename Codec::payload_op; }) {
       add_op<typename Codec::payload_op>(hash);
     }

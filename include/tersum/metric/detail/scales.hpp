@@ -46,13 +46,6 @@ template <class Arithmetic>
   return kept > least ? kept : least;
 }
 
-//! @brief What is decoded, in units of the gradient: the largest float where the product with its scale is none.
-[[nodiscard]] TERSUM_INLINE float largest_for_infinity(float value)
-{
-  std::uint32_t const bits = float_bits(value);
-  return bits_float(bits - ((bits & 0x7fffffffu) == 0x7f800000u ? 1u : 0u));
-}
-
 //! @name What rounds scales to bfloat16
 //! The draw of a coordinate is of 16 bits, each value alike over the steps, new in each step, the same on every rank.
 //! @{
