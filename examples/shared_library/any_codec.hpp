@@ -53,6 +53,8 @@ class any_codec {
   [[nodiscard]] virtual std::uint64_t state_fingerprint() const             = 0;
   [[nodiscard]] virtual std::size_t step_count() const                      = 0;
   [[nodiscard]] virtual tersum_step step(std::size_t index) const           = 0;
+  //! Of the elements of a round.
+  [[nodiscard]] virtual std::size_t alignment(std::size_t index) const = 0;
   //! Of the gradient: all coordinates, or those of the part that is exchanged.
   [[nodiscard]] virtual std::uint64_t coordinates() const                  = 0;
   [[nodiscard]] virtual std::uint64_t shard_begin() const                  = 0;

@@ -299,8 +299,13 @@ class codec_of final : public any_codec {
   {
     if (!plan_.check().ok()) { return; }
     alignas(16) static std::byte base[1];
-    for_each_step(plan_, {}, {base, 0}, {base, 0}, [&](auto const& step) {
+    for_each_step(plan_, {}, {base, 0}, {base, 0}, [&]<class Step>(Step const& step) {
       steps_.push_back(describe(step, base));
+      if constexpr (requires { typename Step::element; }) {
+        alignments_.push_back(alignof(typename Step::element));
+      } else {
+        alignments_.push_back(1);
+      }
     });
   }
 
@@ -334,6 +339,10 @@ class codec_of final : public any_codec {
   }
   [[nodiscard]] std::size_t step_count() const override { return steps_.size(); }
   [[nodiscard]] tersum_step step(std::size_t index) const override { return steps_[index]; }
+  [[nodiscard]] std::size_t alignment(std::size_t index) const override
+  {
+    return alignments_[index];
+  }
   [[nodiscard]] std::uint64_t coordinates() const override { return plan_.coordinates(); }
   [[nodiscard]] std::uint64_t shard_begin() const override
   {
@@ -440,7 +449,7 @@ class codec_of final : public any_codec {
  private:
   [[nodiscard]] static std::vector<std::uint64_t> boundaries_of(tersum_options const& options)
   {
-    if (options.boundaries == nullptr || options.world < 1) { return {}; }
+    if (options.boundaries == nullptr) { return {}; }
     return {options.boundaries,
             options.boundaries + (tersum::ending_in_shards<Codec> ? options.world + 1 : 2)};
   }
@@ -545,6 +554,7 @@ class codec_of final : public any_codec {
   std::vector<std::uint64_t> boundaries_;
   tersum::plan<Codec> plan_;
   std::vector<tersum_step> steps_;
+  std::vector<std::size_t> alignments_;  // of their elements
 };
 
 //! @brief Sets the parameters of a preset that the options name. The sentence of a status says which one it lacks.

@@ -8,6 +8,7 @@
 #include "presets.hpp"
 #include "tersum_c.h"
 
+#include <tersum/detail/plan_checks.hpp>
 #include <tersum/state.hpp>
 #include <tersum/version.hpp>
 
@@ -16,6 +17,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 struct tersum_codec {
@@ -30,11 +32,59 @@ namespace {
 
 thread_local char const* last_error = "";
 
-// Sentences are literals, so that they outlive every call.
 int fail(int result, char const* sentence) noexcept
 {
   last_error = sentence;
   return result;
+}
+
+//! What the library's sentences name, and what that is to callers of this interface. The first that fits is taken.
+constexpr std::pair<std::string_view, std::string_view> own_names[] = {
+  {"layout.first and coordinates lie beyond layout.whole",
+   "options.boundaries must be two ascending coordinates of the gradient"},
+  {"layout is a part of a bucket", "options.boundaries name a part of the gradient"},
+  {"boundaries must be world.size + 1", "options.boundaries must be options.world + 1"},
+  {"world is too large", "options.world is too large"},
+  {"the weight of a tensor", "the weight of each of options.tensors"},
+  {"the chunker's bits", "options.bits"},
+  {"the chunker's weighting", "options.weighting"},
+  {"the range's clip", "options.clip"},
+  {"cpu_executor.threads", "options.threads"},
+  {"for this plan: call initialize", "for this codec: call tersum_initialize"},
+  {"layout.coordinates", "options.coordinates"},
+  {"layout.tensors", "options.tensors"},
+  {"world.size", "options.world"},
+  {"world.rank", "options.rank"},
+};
+
+//! The sentence with the names of this interface: the literal itself, or memory of the thread, until its next call that fails.
+char const* in_own_names(std::string_view sentence) noexcept
+{
+  thread_local char text[512];
+  std::size_t length = 0;
+  bool is_other      = false;
+  auto const append  = [&](std::string_view part) {
+    std::size_t const fits = std::min(part.size(), sizeof text - 1 - length);
+    std::copy_n(part.data(), fits, text + length);
+    length += fits;
+  };
+  for (std::size_t at = 0; at < sentence.size();) {
+    auto const rest = sentence.substr(at);
+    auto const found =
+      std::find_if(std::begin(own_names), std::end(own_names), [&](auto const& name) {
+        return rest.substr(0, name.first.size()) == name.first;
+      });
+    if (found != std::end(own_names)) {
+      append(found->second);
+      at += found->first.size();
+      is_other = true;
+    } else {
+      append(rest.substr(0, 1));
+      ++at;
+    }
+  }
+  text[length] = 0;
+  return is_other ? text : sentence.data();
 }
 
 int report(tersum::status const& s) noexcept
@@ -48,7 +98,7 @@ int report(tersum::status const& s) noexcept
     case tersum::error_code::transport_failed: result = TERSUM_TRANSPORT_FAILED; break;
     default: break;
   }
-  return fail(result, s.message.data());
+  return fail(result, in_own_names(s.message));
 }
 
 //! Calls a function that returns a status or a result; an exception becomes an error.
@@ -163,6 +213,54 @@ std::span<std::byte> bytes_at(void* memory, std::size_t bytes)
   return {static_cast<std::byte*>(memory), memory == nullptr ? 0 : bytes};
 }
 
+bool is_aligned(void const* memory, std::size_t alignment) noexcept
+{
+  return reinterpret_cast<std::uintptr_t>(memory) % alignment == 0;
+}
+
+template <class T>
+bool is_placed(T const* memory) noexcept
+{
+  return memory != nullptr && is_aligned(memory, alignof(T));
+}
+
+int check_state_memory(void const* state) noexcept
+{
+  if (state != nullptr && is_aligned(state, 16)) { return TERSUM_OK; }
+  return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer or not aligned to 16 bytes");
+}
+
+int check_workspace(tersum_codec const& codec, void const* workspace) noexcept
+{
+  bool const is_there = workspace != nullptr || codec.codec->workspace_bytes() == 0;
+  if (is_there && is_aligned(workspace, 16)) { return TERSUM_OK; }
+  return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer or not aligned to 16 bytes");
+}
+
+int check_codec(tersum_codec const* codec) noexcept
+{
+  if (codec != nullptr) { return TERSUM_OK; }
+  return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer");
+}
+
+//! Reads a tensor only if those before it are what they should be, so that a wrong count ends where the tensors do.
+int check_tensors(tersum_options const& options) noexcept
+{
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < options.tensor_count; ++i) {
+    tersum_tensor const& t   = options.tensors[i];
+    std::uint64_t const left = options.coordinates - end;
+    bool const fits          = t.columns == 0 || t.rows <= left / t.columns;
+    if (t.offset != end || !fits) {
+      return fail(
+        TERSUM_INVALID_ARGUMENT,
+        "options.tensors must cover options.coordinates without gaps, in ascending order");
+    }
+    end += t.rows * t.columns;
+  }
+  return TERSUM_OK;  // whether they end where the gradient does the plan says
+}
+
 int check_stream(tersum_codec const& codec, void* stream) noexcept
 {
   bool const given = stream != nullptr;
@@ -183,21 +281,17 @@ int run_at(tersum_codec const& codec,
            void* workspace,
            void* stream) noexcept
 {
-  if (int const r = check_stream(codec, stream); r != TERSUM_OK) { return r; }
   any_codec const& of         = *codec.codec;
-  bool const sixteen_bits     = codec.options.element != TERSUM_FLOAT;
-  std::size_t const alignment = sixteen_bits ? 2 : 4;
+  std::size_t const alignment = codec.options.element != TERSUM_FLOAT ? 2 : 4;
   if (of.coordinates() > 0 && gradient == nullptr) {
     return fail(TERSUM_INVALID_ARGUMENT, "gradient is a null pointer");
   }
-  if (reinterpret_cast<std::uintptr_t>(gradient) % alignment != 0) {
+  if (!is_aligned(gradient, alignment)) {
     return fail(TERSUM_INVALID_ARGUMENT, "gradient is not aligned to its element type");
   }
-  // Converted gradients lie in the workspace, before the library looks at it.
-  if (sixteen_bits &&
-      (workspace == nullptr || reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0)) {
-    return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer or not aligned to 16 bytes");
-  }
+  if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
+  if (int const r = check_workspace(codec, workspace); r != TERSUM_OK) { return r; }
+  if (int const r = check_stream(codec, stream); r != TERSUM_OK) { return r; }
   return guarded([&] {
     return report(of.run(
       index,
@@ -213,7 +307,7 @@ int run_named(tersum_codec const* codec,
               void* workspace,
               void* stream) noexcept
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
   if (codec->codec->repeats_calls()) {
     return fail(TERSUM_UNSUPPORTED,
                 "this preset makes each call several times: use tersum_run for its steps");
@@ -276,9 +370,13 @@ void tersum_default_options(tersum_options* options)
 
 int tersum_open(tersum_options const* options, tersum_codec** codec)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (!is_placed(codec)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer or not aligned");
+  }
   *codec = nullptr;
-  if (options == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "options is a null pointer"); }
+  if (!is_placed(options)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options is a null pointer or not aligned");
+  }
   if (options->struct_bytes != sizeof(tersum_options)) {
     return fail(TERSUM_INVALID_ARGUMENT,
                 "options.struct_bytes is not the size of this library's tersum_options: call "
@@ -287,8 +385,11 @@ int tersum_open(tersum_options const* options, tersum_codec** codec)
   if (options->preset == nullptr) {
     return fail(TERSUM_INVALID_ARGUMENT, "options.preset is a null pointer");
   }
-  if (options->tensor_count > 0 && options->tensors == nullptr) {
-    return fail(TERSUM_INVALID_ARGUMENT, "options.tensors is a null pointer");
+  if (options->tensor_count > 0 && !is_placed(options->tensors)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options.tensors is a null pointer or not aligned");
+  }
+  if (options->boundaries != nullptr && !is_placed(options->boundaries)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "options.boundaries is not aligned");
   }
   if (options->element < TERSUM_FLOAT || options->element > TERSUM_BFLOAT16) {
     return fail(TERSUM_INVALID_ARGUMENT,
@@ -303,6 +404,11 @@ int tersum_open(tersum_options const* options, tersum_codec** codec)
   if (options->device == TERSUM_CUDA && tersum_has_cuda() == 0) {
     return fail(TERSUM_UNSUPPORTED, "this library was built without CUDA");
   }
+  // How many boundaries there are follows from the world.
+  auto const ranks =
+    tersum::detail::with_only_rank({.size = options->world, .rank = options->rank});
+  if (int const r = report(tersum::detail::check_world(ranks)); r != TERSUM_OK) { return r; }
+  if (int const r = check_tensors(*options); r != TERSUM_OK) { return r; }
   return guarded([&] {
     made_codec made;
     for (make_codec* const make : groups_on(options->device)) {
@@ -358,8 +464,10 @@ size_t tersum_step_count(tersum_codec const* codec)
 
 int tersum_get_step(tersum_codec const* codec, size_t index, tersum_step* step)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (step == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "step is a null pointer"); }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (!is_placed(step)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "step is a null pointer or not aligned");
+  }
   if (index >= codec->codec->step_count()) {
     return fail(TERSUM_INVALID_ARGUMENT, "index is not below tersum_step_count");
   }
@@ -370,9 +478,9 @@ int tersum_get_step(tersum_codec const* codec, size_t index, tersum_step* step)
 int tersum_get_part(
   tersum_codec const* codec, size_t index, int rank, size_t* offset, size_t* bytes)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (offset == nullptr || bytes == nullptr) {
-    return fail(TERSUM_INVALID_ARGUMENT, "offset or bytes is a null pointer");
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (!is_placed(offset) || !is_placed(bytes)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "offset or bytes is a null pointer or not aligned");
   }
   if (index >= codec->codec->step_count() || codec->codec->step(index).kind != TERSUM_SHARDS) {
     return fail(TERSUM_INVALID_ARGUMENT, "index is not that of a step of kind TERSUM_SHARDS");
@@ -398,8 +506,8 @@ uint64_t tersum_shard_size(tersum_codec const* codec)
 
 int tersum_initialize(tersum_codec const* codec, void* state, uint64_t seed, void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (state == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer"); }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
   return guarded([&] {
     return report(
@@ -414,7 +522,7 @@ int tersum_run(tersum_codec const* codec,
                void* workspace,
                void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
   if (index >= codec->codec->step_count() || codec->codec->step(index).kind != TERSUM_CALL) {
     return fail(TERSUM_INVALID_ARGUMENT, "index is not that of a step of kind TERSUM_CALL");
   }
@@ -455,8 +563,7 @@ int tersum_add(tersum_codec const* codec,
                size_t count,
                void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
   any_codec const& of = *codec->codec;
   if (index >= of.step_count() || of.step(index).kind != TERSUM_REDUCE) {
     return fail(TERSUM_INVALID_ARGUMENT, "index is not that of a step of kind TERSUM_REDUCE");
@@ -465,10 +572,15 @@ int tersum_add(tersum_codec const* codec,
   if (first > elements || count > elements - first) {
     return fail(TERSUM_INVALID_ARGUMENT, "first + count is beyond the elements of the round");
   }
-  if (workspace == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "workspace is a null pointer"); }
+  if (int const r = check_workspace(*codec, workspace); r != TERSUM_OK) { return r; }
   if (count > 0 && (to == nullptr || a == nullptr || b == nullptr)) {
     return fail(TERSUM_INVALID_ARGUMENT, "to, a or b is a null pointer");
   }
+  std::size_t const alignment = of.alignment(index);
+  if (!is_aligned(to, alignment) || !is_aligned(a, alignment) || !is_aligned(b, alignment)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "to, a or b is not aligned to the elements of the round");
+  }
+  if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
   return guarded([&] {
     return report(
       of.add(index, bytes_at(workspace, of.workspace_bytes()), to, a, b, first, count, stream));
@@ -483,10 +595,9 @@ size_t tersum_saved_bytes(tersum_codec const* codec)
 int tersum_save(
   tersum_codec const* codec, void const* state, void* saved, size_t saved_bytes, void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (state == nullptr || saved == nullptr) {
-    return fail(TERSUM_INVALID_ARGUMENT, "state or saved is a null pointer");
-  }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
+  if (saved == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "saved is a null pointer"); }
   if (saved_bytes != tersum_saved_bytes(codec)) {
     return fail(TERSUM_INVALID_ARGUMENT, "saved_bytes differs from tersum_saved_bytes()");
   }
@@ -508,8 +619,8 @@ int tersum_save(
 int tersum_load(
   tersum_codec const* codec, void const* saved, size_t saved_bytes, void* state, void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (state == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer"); }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
   if (int const r = tersum_check_saved(codec, saved, saved_bytes); r != TERSUM_OK) { return r; }
   return guarded([&] {
@@ -563,9 +674,10 @@ int tersum_check_saved(tersum_codec const* codec, void const* saved, size_t save
 
 int tersum_seal_state(tersum_codec const* codec, void const* state, tersum_seal* seal, void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (state == nullptr || seal == nullptr) {
-    return fail(TERSUM_INVALID_ARGUMENT, "state or seal is a null pointer");
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
+  if (!is_placed(seal)) {
+    return fail(TERSUM_INVALID_ARGUMENT, "seal is a null pointer or not aligned");
   }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
   return guarded([&] {
@@ -582,8 +694,8 @@ int tersum_check_state(tersum_codec const* codec,
                        tersum_seal const* seal,
                        void* stream)
 {
-  if (codec == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "codec is a null pointer"); }
-  if (state == nullptr) { return fail(TERSUM_INVALID_ARGUMENT, "state is a null pointer"); }
+  if (int const r = check_codec(codec); r != TERSUM_OK) { return r; }
+  if (int const r = check_state_memory(state); r != TERSUM_OK) { return r; }
   if (int const r = check_stream(*codec, stream); r != TERSUM_OK) { return r; }
   return guarded([&] {
     tersum::state_seal const given =

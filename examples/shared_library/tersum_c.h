@@ -20,7 +20,7 @@
  *
  *  Functions that can fail return TERSUM_OK or the class of the error; `tersum_last_error` has the sentence. Memory is the
  *  caller's: gradient, state and workspace are of the host or, for codecs opened on TERSUM_CUDA, of the device; state and
- *  workspace are aligned to 16 bytes. On TERSUM_CUDA the calls that take a stream enqueue on it, a `cudaStream_t`, and do
+ *  workspace are aligned to 16 bytes. Null and misaligned memory is refused before anything is read. On TERSUM_CUDA the calls that take a stream enqueue on it, a `cudaStream_t`, and do
  *  not wait, so that a CUDA graph can capture them, except for those on states that are saved, loaded, sealed or checked:
  *  they wait for the stream, and refuse one that is being captured. The stream and all memory are of the device that is
  *  current in the calling thread. NULL names no stream: the default one is `cudaStreamLegacy`. On TERSUM_HOST the stream

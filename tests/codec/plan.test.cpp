@@ -286,6 +286,10 @@ TEST_CASE(
 TEST_CASE("[plan] TopK sends pairs of an index and a half, and keeps the parts of all ranks")
 {
   // At 48 bits a pair, 2 bits pay for 416.7 of 10000 coordinates; an even number travels.
+  CHECK(
+    presets::topk_b2.plan(layout{.coordinates = 100, .first = ~std::uint64_t{10}, .whole = 50}, {})
+      .check()
+      .message == "layout.first and coordinates lie beyond layout.whole");
   auto const plan = presets::topk_b2.plan(layout{10000}, {.size = 4, .rank = 0});
   CHECK(plan.check() == status{});
   CHECK(plan.wire_bytes() == 416 * 6);

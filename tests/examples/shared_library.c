@@ -314,7 +314,113 @@ static void check_parts(void)
   uint64_t const wrong[] = {2900, 1990};
   o.boundaries           = wrong;
   CHECK(tersum_open(&o, &codec) == TERSUM_INVALID_ARGUMENT);
-  CHECK(strstr(tersum_last_error(), "layout.first") != NULL);
+  CHECK(strstr(tersum_last_error(), "options.boundaries") != NULL);
+}
+
+/* A call with the sentence of an argument at fault, before anything is read. */
+static void check_refused(int result, char const* argument)
+{
+  CHECK(result == TERSUM_INVALID_ARGUMENT);
+  CHECK(strncmp(tersum_last_error(), argument, strlen(argument)) == 0);
+}
+
+/* Memory that is null or misaligned is refused in every call of every preset. */
+static void check_memory(char const* preset)
+{
+  tersum_tensor const matrix = {60, 80, 0, 1, 0};
+  tersum_options o           = options_of(preset, 0);
+  o.coordinates              = 4800;
+  o.tensors                  = &matrix;
+  o.tensor_count             = 1;
+  tersum_codec* codec        = NULL;
+  CHECK(tersum_open(&o, &codec) == TERSUM_OK);
+  if (codec == NULL) { return; }
+  char* const state     = aligned(tersum_state_bytes(codec) + 8);
+  char* const workspace = aligned(tersum_workspace_bytes(codec) + 8);
+  char* const gradient  = aligned(4800 * sizeof(float) + 8);
+  CHECK(tersum_initialize(codec, state, 1, NULL) == TERSUM_OK);
+  for (size_t i = 0; i < tersum_step_count(codec); ++i) {
+    tersum_step step;
+    CHECK(tersum_get_step(codec, i, &step) == TERSUM_OK);
+    if (step.kind == TERSUM_CALL) {
+      check_refused(tersum_run(codec, i, NULL, state, workspace, NULL), "gradient");
+      check_refused(tersum_run(codec, i, gradient + 2, state, workspace, NULL), "gradient");
+      check_refused(tersum_run(codec, i, gradient, NULL, workspace, NULL), "state");
+      check_refused(tersum_run(codec, i, gradient, state + 8, workspace, NULL), "state");
+      check_refused(tersum_run(codec, i, gradient, state, NULL, NULL), "workspace");
+      check_refused(tersum_run(codec, i, gradient, state, workspace + 8, NULL), "workspace");
+    } else if (step.kind == TERSUM_REDUCE && step.count > 0) {
+      char* const at = workspace + step.offset;
+      check_refused(tersum_add(codec, i, NULL, at, at, at, 0, 1, NULL), "workspace");
+      check_refused(tersum_add(codec, i, workspace + 8, at, at, at, 0, 1, NULL), "workspace");
+      check_refused(tersum_add(codec, i, workspace, NULL, at, at, 0, 1, NULL), "to, a or b");
+      if (step.element_bytes > 1) {
+        check_refused(tersum_add(codec, i, workspace, at, at, at + 1, 0, 1, NULL), "to, a or b");
+      }
+    }
+  }
+  tersum_seal seal;
+  size_t const bytes = tersum_saved_bytes(codec);
+  char* const saved  = aligned(bytes);
+  check_refused(tersum_initialize(codec, state + 8, 1, NULL), "state");
+  check_refused(tersum_save(codec, state + 8, saved, bytes, NULL), "state");
+  check_refused(tersum_save(codec, state, NULL, bytes, NULL), "saved");
+  check_refused(tersum_load(codec, saved, bytes, state + 8, NULL), "state");
+  check_refused(tersum_check_state(codec, state + 8, NULL, NULL), "state");
+  check_refused(tersum_seal_state(codec, state + 8, &seal, NULL), "state");
+  check_refused(tersum_seal_state(codec, state, (tersum_seal*)(void*)((char*)&seal + 4), NULL), "seal");
+  tersum_close(codec);
+  free(state);
+  free(workspace);
+  free(gradient);
+  free(saved);
+}
+
+/* Of options pointers come first, then the world, which says how many boundaries there are, then tensors and boundaries. Sentences
+   name what is in `tersum_options`. */
+static void check_order(void)
+{
+  tersum_codec* codec = NULL;
+  tersum_options o    = options_of("rotated_sat4", 0);
+  check_refused(tersum_open((tersum_options const*)(void*)((char*)&o + 1), &codec), "options is");
+  check_refused(tersum_open(&o, NULL), "codec");
+  uint64_t const cuts[] = {0, 500, D}; /* for a world of 2 */
+  o.world               = 0x7fffffff;
+  o.rank                = 1;
+  o.boundaries          = (uint64_t const*)(void*)((char*)cuts + 4);
+  o.tensors             = (tersum_tensor const*)(void*)((char*)tensors + 2);
+  check_refused(tersum_open(&o, &codec), "options.tensors is a null pointer or not aligned");
+  o.tensors = tensors;
+  check_refused(tersum_open(&o, &codec), "options.boundaries is not aligned");
+  o.boundaries = cuts;
+  for (size_t i = 0; i < tersum_preset_count(); ++i) {
+    o.preset = tersum_preset_name(i);
+    check_refused(tersum_open(&o, &codec), "options.world must be between 1 and 65534");
+  }
+  o      = options_of("rotated_sat4", 3);
+  check_refused(tersum_open(&o, &codec), "options.rank must be between 0 and options.world - 1");
+  o.rank = -1;
+  check_refused(tersum_open(&o, &codec), "options.rank is not given");
+  /* A count that is too large is found at the first tensor that does not fit. */
+  tersum_tensor const one_more[] = {tensors[0], tensors[1], {1, 1, 5, 1, 0}};
+  o                              = options_of("rotated_sat4", 0);
+  o.tensors                      = one_more;
+  o.tensor_count                 = SIZE_MAX / 8;
+  check_refused(tersum_open(&o, &codec), "options.tensors must cover options.coordinates");
+  o             = options_of("rotated_sat4", 0);
+  o.coordinates = D + 1;
+  check_refused(tersum_open(&o, &codec), "options.tensors must cover options.coordinates");
+  o              = options_of("two_shot_4", 0);
+  o.tensor_count = 0;
+  o.coordinates  = (uint64_t)1 << 60;
+  check_refused(tersum_open(&o, &codec), "options.coordinates");
+  uint64_t const wrong[] = {0, 500, 400, D};
+  o                      = options_of("sharded_4", 0);
+  o.boundaries           = wrong;
+  check_refused(tersum_open(&o, &codec), "options.boundaries must be options.world + 1 ascending numbers from 0 to options.coordinates");
+  o      = options_of("allocated_2", 0);
+  o.bits = 1000;
+  check_refused(tersum_open(&o, &codec), "options.bits must be between");
 }
 
 static void check_preset(char const* preset)
@@ -610,7 +716,9 @@ int main(int count, char** arguments)
   }
   check_refusals();
   check_parts();
+  check_order();
   for (size_t i = 0; i < tersum_preset_count(); ++i) {
+    check_memory(tersum_preset_name(i));
     CHECK(strlen(tersum_preset_summary(i)) > 0);
     check_preset(tersum_preset_name(i));
   }

@@ -243,5 +243,19 @@ TEST_CASE("[lowrank] a plan names what is wrong with the layout or the world")
         error_code::invalid_argument);
 }
 
+TEST_CASE("[lowrank] however much a factor must save, the comparison does not wrap")
+{
+  // 2^16 factors of 2 (2^47 + 2) elements are 2^64 + 2^18, which is more than the matrix has.
+  tensor const matrix{"a", std::uint64_t{1} << 47, 2, 0};
+  low_rank<4> most{.least_saving = 1u << 16};
+  CHECK(most.rank_of(matrix) == 0);
+  // A matrix of as many elements as both factors bypasses.
+  tensor const square{"b", 16, 16, 0};
+  most.least_saving = 2;
+  CHECK(most.rank_of(square) == 0);
+  most.least_saving = 1;
+  CHECK(most.rank_of(square) == 4);
+}
+
 // Sizes are pure arithmetic.
 static_assert(presets::powersgd_r4.plan(layout{100}, {}).workspace_bytes() == 400);

@@ -94,6 +94,7 @@ class drawn_counts : public coordinate_counts<Codec> {
     if (this->coordinates() >= std::uint64_t{1} << 31) {
       return {error_code::unsupported, "layout.coordinates exceeds the 2^31 of drawn_coordinates"};
     }
+    if (status const s = check_layout(this->layout_); !s.ok()) { return s; }
     if (this->codec_.chunker.stride == 0) {
       return {error_code::invalid_argument, "the chunker's stride must be at least 1"};
     }

@@ -74,6 +74,7 @@ class pair_counts : public coordinate_counts<Codec> {
     if (this->coordinates() >= std::uint64_t{1} << 29) {
       return {error_code::unsupported, "layout.coordinates exceeds the 2^29 of top_coordinates"};
     }
+    if (status const s = check_layout(this->layout_); !s.ok()) { return s; }
     return check_budget(this->codec_.chunker.bits);
   }
 

@@ -40,7 +40,11 @@ struct low_rank {
   {
     std::uint64_t const r =
       detail::minimum<std::uint64_t>(Rank, detail::minimum(t.rows, t.columns));
-    return least_saving * r * (t.rows + t.columns) < t.size() ? r : 0;
+    // Divided rather than multiplied, which could wrap.
+    return least_saving == 0 ||
+               (t.size() > 0 && r * (t.rows + t.columns) <= (t.size() - 1) / least_saving)
+             ? r
+             : 0;
   }
 };
 
