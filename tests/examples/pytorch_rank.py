@@ -444,7 +444,7 @@ def two_levels(rank, world, folder):
     saved[1][-3] ^= 16
     expect(tersum_torch.TersumError, "its bytes have changed", exchange.load, saved)
     expect(tersum_torch.TersumError, "of one level", exchange.load, saved[0])
-    expect(tersum_torch.TersumError, "part of a bucket", tersum_torch.TwoLevelExchange, "powersgd_r4", shapes, dtype, "cpu", within,
+    expect(tersum_torch.TersumError, "part of the gradient", tersum_torch.TwoLevelExchange, "powersgd_r4", shapes, dtype, "cpu", within,
            between)
 
     hooks = []

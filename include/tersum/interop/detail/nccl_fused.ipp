@@ -101,7 +101,7 @@ status nccl_fused::exchange(plan<Codec> const& plan,
   static_assert(
     detail::fuses_sums<Codec> || detail::fuses_parts<Codec>,
     "tersum: nccl_fused takes codec and two_shot_codec under fixed_chunks, two_shot_codec "
-    "without feedback: use nccl_symmetric");
+    "without feedback and without scales that the library keeps: use nccl_symmetric");
   if (plan.ranks().size != rounds_.device_.nRanks) {
     return {error_code::invalid_argument,
             "plan is of another number of ranks than the communicator"};

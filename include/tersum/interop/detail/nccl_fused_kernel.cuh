@@ -51,10 +51,11 @@ requires(sends<Codec, payload::codes> && !selects<Codec> &&
          !Codec::rotates_all) inline constexpr bool fuses_sums<Codec> =
   std::is_same_v<stages_after_sum<typename Codec::reducer_type>, stage_list<>>;
 
-//! @brief Two-shot codecs of which every chunk travels. What feedback keeps depends on all chunks of the mean.
+//! @brief Two-shot codecs of which every chunk travels. What feedback keeps, and scales that follow the mean, depend on all of its chunks:
+//! whether one of them is not finite is not known while others are decoded.
 template <class Codec>
-inline constexpr bool fuses_parts =
-  scattering<Codec> && !selects<Codec> && !feeds_back<Codec> && !owner_feeds_back<Codec>;
+inline constexpr bool fuses_parts = scattering<Codec> && !selects<Codec> && !feeds_back<Codec> &&
+                                    !owner_feeds_back<Codec> && !keeps_metric<Codec>;
 
 //! @brief Threads and shared memory of a block, and what a tile is.
 template <class Codec>
