@@ -47,9 +47,10 @@ class plan_counts {
   [[nodiscard]] constexpr std::uint64_t bypassed() const noexcept { return bypassed_; }
   //! @}
 
-  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of tensors, weights and
-  //! chunks, of whether there is feedback, and, where owners of parts feed back, of world and rank. Plans that differ in other
-  //! things only, such as bits, can go on with each other's state.
+  //! @brief What `state_header::layout` holds: `state_version` in its lowest byte, and above it a hash of the sections of the
+  //! state, by name, element, size and begin, of tensors, weights and chunks, and, where what a rank keeps is that of its own
+  //! part or shard, of which part that is. Plans that differ in other things only, such as bits, can go on with each other's
+  //! state.
   [[nodiscard]] constexpr std::uint64_t state_fingerprint() const noexcept
   {
     return fingerprint_ / 256 * 256 + state_version;
@@ -63,7 +64,7 @@ class plan_counts {
   std::uint64_t chunks_      = 0;
   std::uint64_t compressed_  = 0;
   std::uint64_t bypassed_    = 0;
-  std::uint64_t fingerprint_ = 0;
+  std::uint64_t fingerprint_ = 0;  // of all that the sections do not say; of a plan, of these too
 };
 
 }  // namespace detail
@@ -100,6 +101,10 @@ class plan : public Codec::counts_type {
                  More const&... more)
     : counts(codec, gradient, detail::with_only_rank(ranks), more...)
   {
+    for (std::uint64_t const value : {this->coordinates(), this->chunks()}) {
+      this->fingerprint_ = detail::mix(this->fingerprint_, value);
+    }
+    this->fingerprint_ = this->state_sections().fingerprint(this->fingerprint_);
   }
 
   //! @name Rounds

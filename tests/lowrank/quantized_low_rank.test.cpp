@@ -308,7 +308,7 @@ TEST_CASE("[lowrank] all_reduce_mean makes the rounds of the codes, and asks for
   auto const s = std::as_writable_bytes(std::span{state}).first(plan.state_bytes());
   auto const w = std::as_writable_bytes(std::span{workspace}).first(plan.workspace_bytes());
   REQUIRE(initialize(cpu_executor{}, plan, s, 19).ok());
-  CHECK(header_of(plan, s)->layout == plan.state_fingerprint());
+  CHECK(header_of(plan, s)->layout == plan.factors().state_fingerprint());
   auto values = gradients(1, 0)[0];
   std::vector<std::size_t> bytes;
   auto const count = [&](auto const& wire) { bytes.push_back(wire.bytes()); };

@@ -40,16 +40,6 @@ class chunk_counts : public plan_counts<Codec> {
       if (all_bypass_) { count_records(); }
     }
     this->fingerprint_ = mix(this->fingerprint_, Codec::chunk_size);
-    this->fingerprint_ = mix(this->fingerprint_, adds_kept<Codec> ? 1 : 0);
-    if constexpr (in_metric<Codec>) {
-      bool const in_16_bits = sizeof(metric_scale<Codec>) == 2;
-      this->fingerprint_    = mix(this->fingerprint_, in_16_bits ? 3 : 2);
-    }
-    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
-    if constexpr (sizeof(residual_element<Codec>) == 2) {
-      this->fingerprint_ = mix(this->fingerprint_, 4);
-    }
-    if constexpr (keeps_blocks<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 5); }
   }
 
   [[nodiscard]] constexpr status check() const noexcept

@@ -24,13 +24,8 @@ class coordinate_counts : public plan_counts<Codec> {
   constexpr coordinate_counts(Codec const& codec, layout const& gradient, world const& ranks)
     : plan_counts<Codec>(codec, gradient, ranks)
   {
-    this->chunks_      = gradient.coordinates;
-    this->compressed_  = gradient.coordinates;
-    this->fingerprint_ = mix(this->fingerprint_, feeds_back<Codec> ? 2 : 1);
-    if constexpr (weighs_kept<Codec>) { this->fingerprint_ = mix(this->fingerprint_, 3); }
-    if constexpr (sizeof(residual_element<Codec>) == 2) {
-      this->fingerprint_ = mix(this->fingerprint_, 4);
-    }
+    this->chunks_     = gradient.coordinates;
+    this->compressed_ = gradient.coordinates;
   }
 
   [[nodiscard]] constexpr std::uint64_t agreed_scalars() const noexcept { return 0; }
