@@ -7,12 +7,12 @@
 
 #pragma once
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/interop/probe_network.hpp>
 #include <tersum/interop/reduce_over.hpp>
 #include <tersum/model/exchange.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 namespace examples {
 

@@ -38,7 +38,7 @@ struct shards {};  //!< Codes of each shard, which its rank decodes and adds: `s
 struct summed {};  //!< Codes that a reduce-scatter adds: `summed_shards_codec`.
 struct published {};  //!< Codes of each rank's own shard, which every rank decodes: `values_codec`.
 struct copies {};     //!< Codes of all ranks, which every rank decodes and adds: `gathered_codec`.
-struct coordinates {};  //!< Each rank's own coordinates, gathered: `top_coordinates_codec`.
+struct coordinates {};  //!< Each rank's own coordinates, gathered.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
 struct exchanges {};    //!< Factors, each exchanged by another codec: `quantized_low_rank_codec`.
 struct levels {};  //!< Exchanges within hosts, between them, and within again: `two_level_codec`.

@@ -179,7 +179,7 @@ template <class T> concept chunker = policy<T> && has_chunk_size<T>;
 template <class T> concept selecting_chunker = chunker<T> && has_by_norm<T> && has_score<T> && has_level_count<T> && has_budget<T> && has_several_bits<T>
                                               && (!T::several_bits || has_widths<T>);
 
-//! The basis of a chunk: `no_rotation`, `partial_hadamard`; of a tensor: `full_hadamard`.
+//! The basis of a chunk: `no_rotation`, `partial_hadamard`. One whose `rotation_size` is 0 rotates whole tensors, in stages of its own.
 template <class T> concept rotator = policy<T> && has_rotation_size<T> && (T::rotation_size == 0 || (has_forward<T> && has_backward<T>));
 
 namespace detail {
@@ -219,15 +219,14 @@ template <class T> concept table_codebook = policy<T> && has_bits<T> && has_magn
 //! `encode` and `decode` of an object without data; tables are optional beside it.
 template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is_empty_v<T> && has_bits<T> && has_unbiased<T> && has_levels_of<T>);
 
-//! The same in blocks with scales of their own, for the same codecs: `group_absmax`, whose header has the kernels of all
-//! quantizers of this kind.
+//! The same in blocks with scales of their own, for the same codecs. The header of such a quantizer has its kernels.
 template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
                                             && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T>;
 
 //! No codes: coordinates travel as `element`, of `bits` bits: `cast`.
 template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
 
-//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats: `group_two_means`, whose header has the kernels.
+//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats. The header of such a quantizer has its kernels.
 template <class T> concept affine_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_dither<T> && requires { typename std::integral_constant<int, T::fields>; typename std::integral_constant<int, T::last>; };
 
 //! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! @file
-//! Named codecs: values to make plans from. What they are compared with is in <tersum/baseline/presets.hpp>.
+//! Named codecs: values to make plans from.
 
 #pragma once
 

@@ -3,8 +3,7 @@
 
 //! @file
 //! The core: policies, codecs, presets, exchanges and the CPU executor. With nvcc, <tersum/tersum.cuh> adds the CUDA
-//! executor. Transports are in interop/, ranks of one process in single_process/, and what the library is compared with
-//! in <tersum/baseline/baseline.hpp>.
+//! executor. Transports are in interop/, ranks of one process in single_process/.
 
 #pragma once
 

@@ -4,12 +4,12 @@
 //! @file
 //! Plans are arithmetic: bytes by hand for every preset, bounds on memory, constants of the compiler.
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/range/absmax_range.hpp>
 #include <tersum/range/global_range.hpp>
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -12,13 +12,13 @@
 #include "support/sanitized.hpp"
 #include "support/values_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -6,9 +6,9 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 namespace {
 

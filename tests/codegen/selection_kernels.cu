@@ -6,8 +6,8 @@
 
 #include "compile.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.cuh>
+#include <tersum_baselines/presets.hpp>
 
 namespace {
 

@@ -5,9 +5,9 @@
 //! Residuals in blocks where a coordinate is a chunk.
 // expected: tersum: residuals in byte_blocks are for chunks of a multiple of 32 coordinates: others take bfloat16
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/plan.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 using codec = tersum::top_coordinates_codec<tersum::kept_in<tersum::byte_blocks>>;
 

@@ -6,12 +6,12 @@
 
 #include "support/sanitized.hpp"
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/exchange/check_state.hpp>
 #include <tersum/exchange/exchange.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include "../conformance/range_conformance.hpp"
 #include "support/compare_kernels.hpp"
 
-#include <tersum/baseline/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,13 +8,13 @@
 #include "support/compare_kernels.hpp"
 #include "support/shard_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/rotate/tensor_core_hadamard.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,9 +6,9 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/baseline/full_hadamard.hpp>
-#include <tersum/baseline/presets.hpp>
 #include <tersum/tersum.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

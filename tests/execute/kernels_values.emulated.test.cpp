@@ -8,12 +8,12 @@
 #include "support/levels_run.hpp"
 #include "support/values_run.hpp"
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
 #include <tersum/sharded_presets.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>
 

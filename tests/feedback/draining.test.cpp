@@ -7,8 +7,8 @@
 
 #include "support/check_draining.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 using namespace tersum;
 

@@ -6,13 +6,13 @@
 
 #include "support/compare_kernels.hpp"
 
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
 #include <tersum/feedback/kept_by.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 #include <doctest/doctest.h>
 

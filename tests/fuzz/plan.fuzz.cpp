@@ -7,8 +7,8 @@
 
 #include "number_source.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -7,12 +7,12 @@
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/cast_codec.hpp>
 #include <tersum/chunk/top_chunks.hpp>
 #include <tersum/feedback/kept_in.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/quantize/lloyd_max.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -9,9 +9,9 @@
 #include "support/loopback_run.hpp"
 #include "support/sample_gradients.hpp"
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,12 +4,12 @@
 //! @file
 //! The conformance suite of transports over ranks in threads, and what fingerprints tell apart.
 
-#include <tersum/baseline/presets.hpp>
 #include <tersum/exchange/all_reduce_mean.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/single_process/loopback_transport.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

@@ -99,7 +99,7 @@ class chunk_counts : public plan_counts<Codec> {
     return agreed_size(agreed_scalars());
   }
 
-  //! @brief Under `full_hadamard` a tensor is cut into pieces whose numbers of chunks are descending powers of two. Each
+  //! @brief Under a rotator of whole tensors a tensor is cut into pieces whose numbers of chunks are descending powers of two. Each
   //! is rotated as a whole and has its own record; only the last chunk is padded (as OptiReduce's THC does it).
   template <class Visitor>
   constexpr void for_each_record(Visitor visit) const

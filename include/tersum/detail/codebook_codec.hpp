@@ -38,7 +38,7 @@ template <chunker Chunker, rotator Rotator, part_quantizer Quantizer>
   }
   static_assert(has_widths_of<Chunker, Quantizer>(),
                 "tersum: two_shot_codec with allocated_chunks needs a quantizer "
-                "with with_bits: lloyd_max, group_absmax");
+                "with with_bits: lloyd_max");
   static_assert(
     !has_several_bits<Chunker>() || has_distortion<Quantizer>,
     "tersum: allocated_chunks weigh widths by the error of each: the quantizer needs distortion()");

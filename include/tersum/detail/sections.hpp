@@ -28,7 +28,7 @@ namespace tersum::inline v0::detail {
 enum class section : std::uint64_t {
   // Workspace
   steps           = named("steps"),            //!< A `chunk_step` per chunk.
-  rotated         = named("rotated"),          //!< Under `full_hadamard`: the rotated gradient, padded chunks of float32.
+  rotated         = named("rotated"),          //!< Of rotators of whole tensors: the rotated gradient, padded chunks of float32.
   selection       = named("selection"),        //!< Of chunkers that choose: header, histograms and counters.
   places          = named("places"),           //!< Of chunkers that choose: where each chunk lies in the payload; behind them, by tensor, mean energies.
   order           = named("order"),            //!< Of parts whose chunks differ in width: their numbers by width, the widest first, then those that stay.

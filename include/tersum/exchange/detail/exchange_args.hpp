@@ -111,7 +111,7 @@ struct exchange_args {
   residual_element<Codec>*
     residual;  // plan.coordinates() values, of a values codec plan.shard_size(), or a byte_chunk a chunk, or null
   chunk_step* steps;       // one a chunk
-  float* rotated;          // chunks * chunk_size values, full_hadamard only
+  float* rotated;          // chunks * chunk_size values, of rotators of whole tensors only
   std::uint32_t* payload;  // packed codes, or cast values
   float* bypass;           // bypassed values
   void* agreed;            // agreed scalars

@@ -165,18 +165,6 @@ template <class Codec, chunk_pointer From>
   TERSUM_DISPATCH(set, Codec::chunk_size >= 256, largest_magnitude<Codec>(sign_key, chunk, from));
 }
 
-inline void full_pass(instruction_set set,
-                      float* data,
-                      std::uint64_t begin,
-                      std::uint64_t end,
-                      int first,
-                      int levels,
-                      std::uint64_t share,
-                      std::uint64_t shares)
-{
-  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
-}
-
 inline void fused_add(
   instruction_set set, float factor, float const* a, float const* b, int count, float* to)
 {
@@ -275,13 +263,6 @@ template <chunk_pointer To>
 void store_whole(instruction_set set, float const* values, To to, int count)
 {
   TERSUM_DISPATCH(set, true, store_whole(values, to, count));
-}
-
-template <int Size>
-void flip_signs(
-  instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
-{
-  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
 }
 
 template <int Size, bool Rotate = true, chunk_pointer From>

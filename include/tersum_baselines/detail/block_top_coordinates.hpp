@@ -21,7 +21,7 @@
 namespace tersum::inline v0::detail {
 
 template <class Context>
-inline constexpr int coordinate_threads = tuning_of<Context>.cuda.coordinate_threads;
+inline constexpr int threads_of_coordinates = tuning_of<Context>.cuda.coordinate_threads;
 
 //! @brief One rank's part of the gathered payload.
 struct coordinate_part {
@@ -41,7 +41,7 @@ template <class Codec, class Element>
 template <class Context>
 [[nodiscard]] TERSUM_BODY std::uint64_t own_coordinate(Context const& ctx)
 {
-  return static_cast<std::uint64_t>(ctx.block_rank()) * coordinate_threads<Context> +
+  return static_cast<std::uint64_t>(ctx.block_rank()) * threads_of_coordinates<Context> +
          ctx.thread_rank();
 }
 

@@ -11,7 +11,7 @@
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
+#include <tersum_baselines/presets.hpp>
 
 #include <doctest/doctest.h>
 

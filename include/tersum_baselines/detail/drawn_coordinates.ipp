@@ -4,7 +4,6 @@
 //! @file
 //! The stages of coordinates that a seed draws, on the CPU and as kernels, to the same bits.
 
-#include <tersum/baseline/detail/cpu_drawn_coordinates.hpp>
 #include <tersum/block/block_group.hpp>
 #include <tersum/block/detail/eight_values.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
@@ -12,6 +11,7 @@
 #include <tersum/exchange/detail/exchange_launches.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
+#include <tersum_baselines/detail/cpu_drawn_coordinates.hpp>
 
 #include <cstdint>
 

@@ -11,10 +11,10 @@
 
 #pragma once
 
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <cstdint>
 

@@ -6,12 +6,12 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/group_units.hpp>
-#include <tersum/baseline/levels_and_scales.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum_baselines/detail/group_units.hpp>
+#include <tersum_baselines/levels_and_scales.hpp>
 
 #include <array>
 #include <cstdint>
@@ -108,5 +108,5 @@ static_assert(group_quantizer<group_absmax<4, 16>>, "tersum: must model tersum::
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/block_group_absmax.hpp>
-#include <tersum/baseline/detail/cpu_group_absmax.hpp>
+#include <tersum_baselines/detail/block_group_absmax.hpp>
+#include <tersum_baselines/detail/cpu_group_absmax.hpp>

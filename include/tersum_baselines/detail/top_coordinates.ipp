@@ -4,7 +4,6 @@
 //! @file
 //! The stages of TopK, on the CPU and as kernels, to the same bits.
 
-#include <tersum/baseline/detail/block_top_coordinates.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/chunk/detail/chunk_selection.hpp>
 #include <tersum/chunk/detail/selection.hpp>
@@ -17,6 +16,7 @@
 #include <tersum/execute/instruction_set.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/tuning.hpp>
+#include <tersum_baselines/detail/block_top_coordinates.hpp>
 
 #include <algorithm>
 #include <cstddef>

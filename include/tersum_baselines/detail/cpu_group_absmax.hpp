@@ -6,9 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/float_rounding.hpp>
-#include <tersum/baseline/detail/group_units.hpp>
-#include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
@@ -16,6 +13,9 @@
 #include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum_baselines/detail/float_rounding.hpp>
+#include <tersum_baselines/detail/group_units.hpp>
+#include <tersum_baselines/detail/mark_tree.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace tersum::inline v0::detail {
 
-#define TERSUM_SIMD_SOURCE <tersum/baseline/detail/group_kernels.inl>
+#define TERSUM_SIMD_SOURCE <tersum_baselines/detail/group_kernels.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
 template <class Dither, int Size>

@@ -85,5 +85,5 @@ static_assert(affine_quantizer<group_two_means<128>>,
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/block_two_means.hpp>
-#include <tersum/baseline/detail/cpu_two_means.hpp>
+#include <tersum_baselines/detail/block_two_means.hpp>
+#include <tersum_baselines/detail/cpu_two_means.hpp>

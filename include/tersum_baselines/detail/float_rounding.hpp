@@ -6,9 +6,9 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/group_units.hpp>
-#include <tersum/baseline/detail/mark_tree.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum_baselines/detail/group_units.hpp>
+#include <tersum_baselines/detail/mark_tree.hpp>
 
 #include <array>
 #include <cstdint>

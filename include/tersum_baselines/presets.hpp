@@ -6,15 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/drawn_coordinates.hpp>
-#include <tersum/baseline/float_levels.hpp>
-#include <tersum/baseline/full_hadamard.hpp>
-#include <tersum/baseline/group_absmax.hpp>
-#include <tersum/baseline/group_two_means.hpp>
-#include <tersum/baseline/majority_lanes.hpp>
-#include <tersum/baseline/mean_magnitude_range.hpp>
-#include <tersum/baseline/sign_quantizer.hpp>
-#include <tersum/baseline/top_coordinates.hpp>
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/codec.hpp>
 #include <tersum/feedback/error_feedback.hpp>
@@ -32,6 +23,15 @@
 #include <tersum/rotate/partial_hadamard.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
+#include <tersum_baselines/drawn_coordinates.hpp>
+#include <tersum_baselines/float_levels.hpp>
+#include <tersum_baselines/full_hadamard.hpp>
+#include <tersum_baselines/group_absmax.hpp>
+#include <tersum_baselines/group_two_means.hpp>
+#include <tersum_baselines/majority_lanes.hpp>
+#include <tersum_baselines/mean_magnitude_range.hpp>
+#include <tersum_baselines/sign_quantizer.hpp>
+#include <tersum_baselines/top_coordinates.hpp>
 
 namespace tersum::inline v0::presets {
 

@@ -4,8 +4,8 @@
 //! @file
 //! Sums of table indices at a server, lane by lane, with every subset of the contributions.
 
-#include <tersum/baseline/lookup_sum.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
+#include <tersum_baselines/lookup_sum.hpp>
 
 #include <doctest/doctest.h>
 

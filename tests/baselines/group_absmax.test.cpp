@@ -8,11 +8,11 @@
 #include "support/loopback_run.hpp"
 #include "support/sanitized.hpp"
 
-#include <tersum/baseline/float_levels.hpp>
-#include <tersum/baseline/group_absmax.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/rotate/no_rotation.hpp>
+#include <tersum_baselines/float_levels.hpp>
+#include <tersum_baselines/group_absmax.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,13 +6,13 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/cpu_group_absmax.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/block/group.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/cpu/cpu_chunk_codes.hpp>
 #include <tersum/quantize/detail/code_words.hpp>
 #include <tersum/quantize/dither.hpp>
+#include <tersum_baselines/detail/cpu_group_absmax.hpp>
 
 #include <cstdint>
 
@@ -25,7 +25,7 @@ struct group_two_means;
 
 namespace tersum::inline v0::detail {
 
-#define TERSUM_SIMD_SOURCE <tersum/baseline/detail/two_means_kernels.inl>
+#define TERSUM_SIMD_SOURCE <tersum_baselines/detail/two_means_kernels.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
 template <class Quantizer, int Size>

@@ -55,4 +55,4 @@ static_assert(reducer<majority_lanes<4>>, "tersum: must model tersum::reducer");
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/majority_lanes.ipp>
+#include <tersum_baselines/detail/majority_lanes.ipp>

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/coordinate_counts.hpp>
 #include <tersum/chunk/chunk_key.hpp>
 #include <tersum/chunk/detail/selection.hpp>
 #include <tersum/codec_kinds.hpp>
@@ -21,6 +20,7 @@
 #include <tersum/stages.hpp>
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
+#include <tersum_baselines/detail/coordinate_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -147,4 +147,4 @@ struct top_coordinates_codec {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/top_coordinates.ipp>
+#include <tersum_baselines/detail/top_coordinates.ipp>

@@ -4,15 +4,41 @@
 //! @file
 //! The stages that `full_hadamard` adds to an exchange: the rotation of whole tensors, on the CPU and as kernels.
 
-#include <tersum/baseline/detail/block_full_hadamard.hpp>
+#include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/exchange/detail/cpu/cpu_stages.hpp>
 #include <tersum/exchange/detail/launch_list.hpp>
 #include <tersum/tuning.hpp>
+#include <tersum_baselines/detail/block_full_hadamard.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace tersum::inline v0::detail {
+
+#define TERSUM_SIMD_SOURCE <tersum_baselines/detail/full_rotation.inl>
+#include <tersum/block/detail/cpu/instruction_sets.inl>
+
+inline void full_pass(instruction_set set,
+                      float* data,
+                      std::uint64_t begin,
+                      std::uint64_t end,
+                      int first,
+                      int levels,
+                      std::uint64_t share,
+                      std::uint64_t shares)
+{
+  TERSUM_DISPATCH(set, true, full_pass(data, begin, end, first, levels, share, shares));
+}
+
+template <int Size>
+void flip_signs(
+  instruction_set set, std::uint64_t chunk, std::uint64_t sign_key, float const* from, float* to)
+{
+  TERSUM_DISPATCH(set, true, flip_signs<Size>(chunk, sign_key, from, to));
+}
+
+#undef TERSUM_DISPATCH
+#undef TERSUM_SIMD_SOURCE
 
 //! @brief The rotation on `threads` threads with one instruction set.
 template <class Codec, class Element>

@@ -8,11 +8,11 @@
 #include "support/normal_gradients.hpp"
 #include "support/staged_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lookup_quantizer.hpp>
 #include <tersum/reduce/widening_sum.hpp>
+#include <tersum_baselines/presets.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 #include <doctest/doctest.h>
 

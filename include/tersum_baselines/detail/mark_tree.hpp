@@ -6,8 +6,8 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/detail/bits.hpp>
+#include <tersum_baselines/detail/group_units.hpp>
 
 #include <array>
 #include <cstddef>

@@ -40,4 +40,4 @@ static_assert(rotator<full_hadamard>, "tersum: must model tersum::rotator");
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/full_hadamard.ipp>
+#include <tersum_baselines/detail/full_hadamard.ipp>

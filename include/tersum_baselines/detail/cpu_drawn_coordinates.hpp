@@ -28,7 +28,7 @@
 
 namespace tersum::inline v0::detail {
 
-#define TERSUM_SIMD_SOURCE <tersum/baseline/detail/drawn_kernels.inl>
+#define TERSUM_SIMD_SOURCE <tersum_baselines/detail/drawn_kernels.inl>
 #include <tersum/block/detail/cpu/instruction_sets.inl>
 
 inline void draw_places(instruction_set set,

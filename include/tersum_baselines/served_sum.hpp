@@ -20,9 +20,9 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/block_lookup.hpp>
-#include <tersum/baseline/lookup_sum.hpp>
 #include <tersum/exchange/exchange.hpp>
+#include <tersum_baselines/detail/block_lookup.hpp>
+#include <tersum_baselines/lookup_sum.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -78,4 +78,4 @@ status unpack_sums(Executor const& exec,
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/served_sum.ipp>
+#include <tersum_baselines/detail/served_sum.ipp>

@@ -47,8 +47,7 @@ struct part_codes<group_two_means<Block>> {
     load_codes(own.ctx, codes + own.mine.thread, words);
     TERSUM_UNROLL
     for (unsigned r = 0; r < 4; ++r) {
-      std::uint32_t const ends =
-        own.ctx.load(codes + ends_word(Part::size, own.mine.thread, r));
+      std::uint32_t const ends = own.ctx.load(codes + ends_word(Part::size, own.mine.thread, r));
       TERSUM_UNROLL
       for (unsigned k = 8 * r; k < 8 * r + 8; ++k) {
         v[k] = context::add(v[k], quantizer::value(arithmetic, ends, scale, words[0] >> k & 1u));
@@ -57,11 +56,8 @@ struct part_codes<group_two_means<Block>> {
   }
 
   template <class Dither, class Part>
-  TERSUM_BODY static void encode(Part const& own,
-                                 float const (&v)[32],
-                                 dither_key const&,
-                                 float share_of,
-                                 std::uint32_t* part)
+  TERSUM_BODY static void encode(
+    Part const& own, float const (&v)[32], dither_key const&, float share_of, std::uint32_t* part)
   {
     using context      = typename Part::context_type;
     std::uint32_t most = 0;

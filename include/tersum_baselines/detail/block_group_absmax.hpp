@@ -9,7 +9,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/group_units.hpp>
 #include <tersum/block/detail/ordered_sums.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
@@ -18,6 +17,7 @@
 #include <tersum/quantize/detail/block_codebook.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
+#include <tersum_baselines/detail/group_units.hpp>
 
 #include <cstdint>
 #include <type_traits>

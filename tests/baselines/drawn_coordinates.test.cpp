@@ -6,9 +6,9 @@
 
 #include "support/loopback_run.hpp"
 
-#include <tersum/baseline/presets.hpp>
-#include <tersum/baseline/served_sum.hpp>
 #include <tersum/interop/plan_fingerprint.hpp>
+#include <tersum_baselines/presets.hpp>
+#include <tersum_baselines/served_sum.hpp>
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <tersum/baseline/detail/coordinate_counts.hpp>
 #include <tersum/concepts.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
@@ -22,6 +21,7 @@
 #include <tersum/state.hpp>
 #include <tersum/status.hpp>
 #include <tersum/types.hpp>
+#include <tersum_baselines/detail/coordinate_counts.hpp>
 
 #include <cstdint>
 
@@ -165,4 +165,4 @@ struct drawn_coordinates_codec {
 
 }  // namespace tersum::inline v0
 
-#include <tersum/baseline/detail/drawn_coordinates.ipp>
+#include <tersum_baselines/detail/drawn_coordinates.ipp>
