@@ -18,7 +18,7 @@ std::span<codec_entry const> list_codecs()
   static std::vector<codec_entry> const entries = [] {
     std::vector<codec_entry> list;
     for_each_codec([&]<class Codec>(std::string_view name, std::string_view summary, Codec const&) {
-      list.push_back({name, summary, tersum::is_low_rank<Codec> || tersum::nesting<Codec>});
+      list.push_back({name, summary, tersum::is_low_rank<Codec>});
     });
     return list;
   }();

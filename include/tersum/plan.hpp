@@ -141,7 +141,10 @@ class plan : public Codec::counts_type {
   //! @{
 
   //! Bytes of scratch memory that hold the rounds. Nothing in it needs to survive an exchange.
-  [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept { return all_work().size(); }
+  [[nodiscard]] constexpr std::size_t workspace_bytes() const noexcept
+  {
+    return this->workspace_sections().size();
+  }
   //! Bytes that must live from step to step; `initialize` fills them.
   [[nodiscard]] constexpr std::size_t state_bytes() const noexcept
   {
@@ -177,7 +180,6 @@ class plan : public Codec::counts_type {
   [[nodiscard]] constexpr std::size_t held_offset() const noexcept { return work(name::held); }
   [[nodiscard]] constexpr std::size_t bypass_offset() const noexcept { return work(name::bypass); }
   [[nodiscard]] constexpr std::size_t agreed_offset() const noexcept { return work(name::agreed); }
-  [[nodiscard]] constexpr std::size_t sent_offset() const noexcept { return work(name::sent); }
   [[nodiscard]] constexpr std::size_t factor_offset(int turn) const noexcept
   {
     return work(turn == 0 ? name::even_factor : name::odd_factor);
@@ -220,17 +222,7 @@ class plan : public Codec::counts_type {
   // Every exchange asks for a dozen of offsets, each of which would repeat the list where it is inlined.
   [[nodiscard, gnu::noinline]] constexpr std::size_t work(name section) const noexcept
   {
-    return all_work().offset(section);
-  }
-  //! The codec's sections and, behind them, what every codec can have.
-  [[nodiscard]] constexpr auto all_work() const noexcept
-  {
-    if constexpr (keeps_sent<Codec>) {
-      return this->workspace_sections().then(
-        detail::holds<float>(name::sent, this->coordinates(), 16));
-    } else {
-      return this->workspace_sections();
-    }
+    return this->workspace_sections().offset(section);
   }
   [[nodiscard, gnu::noinline]] constexpr std::size_t kept(name section) const noexcept
   {

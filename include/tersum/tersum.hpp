@@ -30,7 +30,6 @@
 #include <tersum/feedback/momentum.hpp>
 #include <tersum/gathered_codec.hpp>
 #include <tersum/lowrank/low_rank_codec.hpp>
-#include <tersum/lowrank/quantized_low_rank_codec.hpp>
 #include <tersum/metric/diagonal.hpp>
 #include <tersum/presets.hpp>
 #include <tersum/quantize/lloyd_max.hpp>

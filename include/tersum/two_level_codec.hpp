@@ -54,8 +54,8 @@ struct two_level_codec {
   static_assert(
     publishing<Gather> && !codes_differences<Gather>,
     "tersum: the third argument of two_level_codec is a values_codec without differences");
-  static_assert(!in_shards<Between> && !summing<Between> && !nesting<Between> &&
-                  !sends<Between, payload::factors> && !sends<Between, payload::levels>,
+  static_assert(!in_shards<Between> && !summing<Between> && !sends<Between, payload::factors> &&
+                  !sends<Between, payload::levels>,
                 "tersum: the first argument of two_level_codec is a codec of all_reduce_mean for a "
                 "part of a bucket, which may cut matrices");
 

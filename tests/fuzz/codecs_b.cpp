@@ -13,7 +13,6 @@
 namespace tersum::tests {
 
 TERSUM_TRY(allocated_2_ef, float);
-TERSUM_TRY(powersgd_r4_sat8, float);
 TERSUM_TRY(values_4_ef, float);
 
 }  // namespace tersum::tests

@@ -89,9 +89,7 @@ template <class Plan>
 template <class Codec>
 [[nodiscard]] constexpr bool any_order()
 {
-  if constexpr (nesting<Codec>) {
-    return false;  // what is in no matrix is summed as floats
-  } else if constexpr (gathering<Codec>) {
+  if constexpr (gathering<Codec>) {
     return true;
   } else if constexpr (scattering<Codec> || copying<Codec>) {
     return !agrees<Codec>;

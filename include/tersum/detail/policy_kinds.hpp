@@ -119,9 +119,6 @@ struct residual_of_feedback<Feedback> {
   static_assert(std::is_same_v<type, float> || std::is_same_v<type, bfloat16> ||
                   std::is_same_v<type, byte_blocks>,
                 "tersum: stored_residual of feedback must be float, bfloat16 or byte_blocks");
-  static_assert(
-    !has_one_step<Feedback>,
-    "tersum: sent_values lie in the workspace in float, and are not kept_in another type");
 };
 
 //! Whether a codec's chunks are whole blocks of residuals.
@@ -159,8 +156,6 @@ template <class Chunker, class Feedback, class Metric>
   using scale = typename scale_of<Metric>::type;
   static_assert(std::is_same_v<scale, float> || std::is_same_v<scale, bfloat16>,
                 "tersum: stored_scale of a metric must be float or bfloat16");
-  static_assert(!Metric::scaled || !has_one_step<Feedback>,
-                "tersum: sent_values is for codecs of factors, which take plain_metric");
   return true;
 }
 

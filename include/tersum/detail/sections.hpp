@@ -30,7 +30,7 @@ enum class section : std::uint64_t {
   steps           = named("steps"),            //!< A `chunk_step` per chunk.
   rotated         = named("rotated"),          //!< Of rotators of whole tensors: the rotated gradient, padded chunks of float32.
   selection       = named("selection"),        //!< Of chunkers that choose: header, histograms and counters.
-  places          = named("places"),           //!< Of chunkers that choose: where each chunk lies in the payload; behind them, by tensor, mean energies.
+  places          = named("places"),           //!< Of chunkers that choose: where each chunk lies in the payload.
   order           = named("order"),            //!< Of parts whose chunks differ in width: their numbers by width, the widest first, then those that stay.
   poisoned        = named("poisoned"),         //!< Low rank: whether a reduced factor of a matrix is not finite.
   agreed          = named("agreed"),           //!< The scalars that the ranks agree on; of paired factors P.
@@ -42,10 +42,7 @@ enum class section : std::uint64_t {
   odd_factor      = named("odd_factor"),       //!< Low rank: factors in float32. Of a paired exchange Q, else what the turn sends.
   slice_sums      = named("slice_sums"),       //!< Low rank: sums of slices of the terms of products, in float32.
   bypass          = named("bypass"),           //!< The coordinates that bypass the codec, in the order of the gradient.
-  sent            = named("sent"),             //!< Under `sent_values`: a float32 per coordinate.
-  inner           = named("inner"),            //!< The workspace of another codec: of quantized factors, of each exchange on two levels.
   largest_scales  = named("largest_scales"),   //!< Of factors in a metric: the bits of the largest scale of each matrix.
-  shard           = named("shard"),            //!< Two levels: the mean of this rank's shard, in float32.
   // State
   header          = named("header"),           //!< The `state_header`.
   records         = named("records"),          //!< A `tensor_record` per tensor.
@@ -55,11 +52,7 @@ enum class section : std::uint64_t {
   gain            = named("gain"),             //!< Feedback whose weight depends on the step: four times the same float.
   owner_residual  = named("owner_residual"),   //!< Two shots with feedback: what the owner of chunks keeps.
   warm            = named("warm"),             //!< Low rank: what the next exchange starts from.
-  residual        = named("residual"),         //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.
-  even_inner      = named("even_inner"),       //!< Quantized low rank: the state of the codec of P.
-  odd_inner       = named("odd_inner"),        //!< Quantized low rank: the state of the codec of Q, or of the one factor.
-  scatter_state   = named("scatter_state"),    //!< Two levels: the state of the first exchange within hosts; that of the last one is `header`.
-  between_state   = named("between_state")     //!< Two levels: the state of the exchange between hosts.
+  residual        = named("residual")          //!< With feedback: a float32 or bfloat16 per coordinate; of values per coordinate of the shard.
 };
 // clang-format on
 

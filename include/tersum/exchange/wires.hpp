@@ -47,18 +47,14 @@ template <class Codec>
 {
   static_assert(adds_kept<Codec> || owner_feeds_back<Codec>,
                 "tersum: this codec has no feedback, so that its state has no residuals");
-  if constexpr (nesting<Codec>) {
-    return residuals_of(plan.factors(), plan.factors_state(state));
-  } else {
-    std::size_t first = plan.residual_offset();
-    if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
-    std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
-    if constexpr (detail::keeps_blocks<Codec>) { kept = adds_kept<Codec> ? plan.chunks() : 0; }
-    if constexpr (publishing<Codec>) { kept = plan.residuals(); }
-    using element         = residual_element<Codec>;
-    std::size_t const end = plan.residual_offset() + kept * sizeof(element);
-    return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
-  }
+  std::size_t first = plan.residual_offset();
+  if constexpr (scattering<Codec>) { first = plan.owner_residual_offset(); }
+  std::uint64_t kept = adds_kept<Codec> ? plan.coordinates() : 0;
+  if constexpr (detail::keeps_blocks<Codec>) { kept = adds_kept<Codec> ? plan.chunks() : 0; }
+  if constexpr (publishing<Codec>) { kept = plan.residuals(); }
+  using element         = residual_element<Codec>;
+  std::size_t const end = plan.residual_offset() + kept * sizeof(element);
+  return {reinterpret_cast<element*>(state.data() + first), (end - first) / sizeof(element)};
 }
 //! @}
 

@@ -26,8 +26,8 @@ namespace tersum::inline v0 {
 //! 36 bytes for 32 coordinates: each is rounded to one of two multiples of a step in the same way.
 //! @tparam Residual  bfloat16, byte_blocks, or float, which changes nothing.
 template <class Residual, feedback Feedback = error_feedback>
-requires((gradient_element<Residual> || std::is_same_v<Residual, byte_blocks>)&&Feedback::enabled &&
-         !has_one_step<Feedback>) struct kept_in : Feedback {
+requires((gradient_element<Residual> ||
+          std::is_same_v<Residual, byte_blocks>)&&Feedback::enabled) struct kept_in : Feedback {
   using stored_residual = Residual;
 };
 

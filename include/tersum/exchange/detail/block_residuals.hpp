@@ -105,9 +105,7 @@ TERSUM_BODY void keep_lost(Context const& ctx,
     for (int i = 0; i < 32; ++i) {
       [[maybe_unused]] float const value = v[i];
       lose(i, v[i]);
-      if constexpr (keeps_sent<Codec>) {
-        v[i] = args.codec.feedback.after(context_arithmetic<Context>{}, value, v[i], 0.0f);
-      } else if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
+      if constexpr (!has_adds_lost<typename Codec::feedback_type>) {
         if (!exists(mine, i / 8, i % 8)) { continue; }
         context_arithmetic<Context> const math{};
         float const kept = Context::value(ctx.load(first + (i / 8 * quarter + i % 8)));

@@ -151,13 +151,6 @@ template <class Codec, class Bytes>
     std::size_t const scatter = begin + plan.state_offset(section::scatter_state);
     if (status const s = check_bytes(plan.scatter(), state, scatter); !s.ok()) { return s; }
     return check_bytes(plan.between(), state, begin + plan.state_offset(section::between_state));
-  } else if constexpr (nesting<Codec>) {
-    if (status const s = check_bytes(plan.factors(), state, begin); !s.ok()) { return s; }
-    for (int turn = 0; turn < 2; ++turn) {
-      std::size_t const inner = begin + plan.inner_state_offset(turn);
-      if (status const s = check_bytes(plan.inner(turn), state, inner); !s.ok()) { return s; }
-    }
-    return {};
   } else {
     auto const header = state_reader<state_header, Bytes>{state, begin}[0];
     if (header.layout != plan.state_fingerprint()) {

@@ -26,9 +26,7 @@ template <class Codec>
                                                    std::span<std::byte> state,
                                                    std::span<std::byte> workspace) noexcept
 {
-  if constexpr (keeps_sent<Codec>) {
-    return place_in<float>(workspace, plan.sent_offset());
-  } else if constexpr (adds_kept<Codec>) {
+  if constexpr (adds_kept<Codec>) {
     return place_in<residual_element<Codec>>(state, plan.residual_offset());
   } else {
     return nullptr;
@@ -225,9 +223,6 @@ template <class Codec, class Element>
 template <class Codec>
 [[nodiscard]] constexpr bool has_parts_of_its_own() noexcept
 {
-  static_assert(!nesting<Codec>,
-                "tersum: quantized factors are exchanged by all_reduce_mean; in parts by those of "
-                "plan.factors() and, for each factor, of plan.inner(turn)");
   static_assert(
     !publishing<Codec>,
     "tersum: a values_codec is exchanged by all_gather_values; in parts by encode_shard "
@@ -278,32 +273,6 @@ status initialize(Executor const& exec,
   if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
   return exec.perform(
     stage::initialize{seed}, plan, detail::make_args<Codec, float>(plan, nullptr, state, {}));
-}
-
-template <executor Executor, nesting Codec>
-status initialize(Executor const& exec,
-                  plan<Codec> const& plan,
-                  std::span<std::byte> state,
-                  std::uint64_t seed)
-{
-  if (status const s = plan.check(); !s.ok()) { return s; }
-  if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  // P and Q round with numbers of their own.
-  for (int turn = 0; turn < 2; ++turn) {
-    std::uint64_t const own = seed + 0x9e3779b97f4a7c15u * static_cast<unsigned>(turn + 1);
-    if (status const s = initialize(exec, plan.inner(turn), plan.inner_state(state, turn), own);
-        !s.ok()) {
-      return s;
-    }
-  }
-  if (status const s = initialize(exec, plan.factors(), plan.factors_state(state), seed); !s.ok()) {
-    return s;
-  }
-  // What lies between the states is zero, too: of the header, step and non_finite_step still are.
-  std::size_t const end = plan.factors().state_bytes();
-  return exec.copy(state.data() + end,
-                   state.data() + offsetof(state_header, step),
-                   plan.inner_state_offset(0) - end);
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>

@@ -320,7 +320,7 @@ class launch_list {
   {
     threads(inspect_parts_kernel{}, plan_.chunks());
     if constexpr (feeds_back<Codec> && !publishing<Codec>) { chunks<keep_residual_kernel>(); }
-    if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
+    if constexpr (owner_feeds_back<Codec>) {
       owned_in_metric<keep_owner_residual_kernel, keep_owner_residual_in_rows_kernel>();
     }
     chunks<decode_parts_kernel>();

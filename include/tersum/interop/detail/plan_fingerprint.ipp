@@ -195,80 +195,58 @@ void add_range(fingerprint_hash& hash, Range const& range)
 template <class Codec>
 void add_codec(fingerprint_hash& hash, Codec const& codec)
 {
-  if constexpr (nesting<Codec>) {
-    add_codec(hash, codec.factors);
-    add_codec(hash, codec.inner);
-  } else {
-    hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
-    hash.add(agrees<Codec>);
-    hash.add(selects<Codec>);
-    hash.add(Codec::rotates_all);
-    hash.add(feeds_back<Codec>);
-    hash.add(Codec::chunk_size);
-    hash.add(gathering<Codec>);
-    if constexpr (scattering<Codec>) { hash.add(true); }
-    if constexpr (sharding<Codec>) { hash.add(2); }
-    if constexpr (summing<Codec>) { hash.add(9); }
-    if constexpr (copying<Codec>) { hash.add(3); }
-    if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
-    if constexpr (requires { typename Codec::payload_op; }) {
-      add_op<typename Codec::payload_op>(hash);
+  hash.add(casts<Codec> || gathering<Codec> || (is_low_rank<Codec> && !agrees<Codec>));
+  hash.add(agrees<Codec>);
+  hash.add(selects<Codec>);
+  hash.add(Codec::rotates_all);
+  hash.add(feeds_back<Codec>);
+  hash.add(Codec::chunk_size);
+  hash.add(gathering<Codec>);
+  if constexpr (scattering<Codec>) { hash.add(true); }
+  if constexpr (sharding<Codec>) { hash.add(2); }
+  if constexpr (summing<Codec>) { hash.add(9); }
+  if constexpr (copying<Codec>) { hash.add(3); }
+  if constexpr (publishing<Codec>) { hash.add(codes_differences<Codec> ? 5 : 4); }
+  if constexpr (requires { typename Codec::payload_op; }) {
+    add_op<typename Codec::payload_op>(hash);
+  }
+  if constexpr (requires { typename Codec::agreed_op; }) {
+    add_op<typename Codec::agreed_op>(hash);
+  }
+  if constexpr (is_low_rank<Codec>) {
+    hash.add(Codec::rank);
+    hash.add(codec.low_rank.least_saving);
+    using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
+    if constexpr (requires { orthogonalizer::max_passes; }) {
+      hash.add(orthogonalizer::max_passes);
     }
-    if constexpr (requires { typename Codec::agreed_op; }) {
-      add_op<typename Codec::agreed_op>(hash);
-    }
-    if constexpr (is_low_rank<Codec>) {
-      hash.add(Codec::rank);
-      hash.add(codec.low_rank.least_saving);
-      using orthogonalizer = typename Codec::low_rank_type::orthogonalizer_type;
-      if constexpr (requires { orthogonalizer::max_passes; }) {
-        hash.add(orthogonalizer::max_passes);
-      }
-    }
-    if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
-    if constexpr (requires { codec.metric; }) { add_metric(hash, codec.metric); }
-    if constexpr (requires { typename Codec::rotator_type; }) {
-      add_rotator<Codec::chunk_size>(hash, codec.rotator);
-    }
-    if constexpr (requires { typename Codec::range_type; }) {
-      add_range(hash, codec.range);
-      hash.add(tracks<Codec>);
-      hash.add(codec.range.clip);
-      // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
-      // mistaken for the square root of one of them at most.
-      auto const& headroom = codec.range.headroom;
-      for (int const ranks : {5, 65521}) {
-        for (float const ratio : {3.0f, 3000.0f}) {
-          hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
-        }
-      }
-      add_element<typename Codec::norm_scalar>(hash);
-    }
-    if constexpr (requires { typename Codec::reducer_type; }) {
-      hash.add(Codec::reducer_type::lane_bits);
-      hash.add(Codec::zero_word);
-      if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
-    }
-    if constexpr (ways_differ<Codec>) {
-      add_quantizer(hash, typename Codec::quantizer_type{});
-      add_quantizer(hash, typename Codec::mean_quantizer_type{});
-    } else if constexpr (requires { codec.quantizer; }) {
-      add_quantizer(hash, codec.quantizer);
-    } else if constexpr (requires { typename Codec::quantizer_type; }) {
-      add_quantizer(hash, typename Codec::quantizer_type{});
-    }
-    if constexpr (requires { codec.chunker.drawn(std::uint64_t{}); }) {
-      hash.add(codec.chunker.stride);
-      hash.add(codec.chunker.scaled);
-    }
-    if constexpr (selects<Codec>) {
-      hash.add(codec.chunker.bits);
-      hash.add(Codec::chunker_type::by_norm);
-      hash.add(first_tie(1, 0xffffffffu));  // ranks of version 0.1.0 break ties in another way
-      if constexpr (several_bits<Codec>) {
-        hash.add(codec.chunker.weighting);
-        for (int const width : Codec::chunker_type::widths) { hash.add(width); }
-      }
+  }
+  add_element<typename Codec::norm_scalar>(hash);
+
+  if constexpr (requires { typename Codec::reducer_type; }) {
+    hash.add(Codec::reducer_type::lane_bits);
+    hash.add(Codec::zero_word);
+    if constexpr (requires { typename Codec::reducer_type::stages_after_sum; }) { hash.add(7); }
+  }
+  if constexpr (ways_differ<Codec>) {
+    add_quantizer(hash, typename Codec::quantizer_type{});
+    add_quantizer(hash, typename Codec::mean_quantizer_type{});
+  } else if constexpr (requires { codec.quantizer; }) {
+    add_quantizer(hash, codec.quantizer);
+  } else if constexpr (requires { typename Codec::quantizer_type; }) {
+    add_quantizer(hash, typename Codec::quantizer_type{});
+  }
+  if constexpr (requires { codec.chunker.drawn(std::uint64_t{}); }) {
+    hash.add(codec.chunker.stride);
+    hash.add(codec.chunker.scaled);
+  }
+  if constexpr (selects<Codec>) {
+    hash.add(codec.chunker.bits);
+    hash.add(Codec::chunker_type::by_norm);
+    hash.add(first_tie(1, 0xffffffffu));  // ranks of version 0.1.0 break ties in another way
+    if constexpr (several_bits<Codec>) {
+      hash.add(codec.chunker.weighting);
+      for (int const width : Codec::chunker_type::widths) { hash.add(width); }
     }
   }
 }

@@ -41,51 +41,6 @@ template <class Executor, class Round, class Ranks>
   }
 }
 
-//! @brief The exchange among ranks that have factors as `Codec::factors_type` makes them: P and Q are exchanges
-//! themselves.
-template <class Executor, class Ranks>
-[[nodiscard]] status loopback_factors(Executor const& exec,
-                                      Ranks const& ranks,
-                                      reduction_order order)
-{
-  using rank_type = std::remove_cvref_t<decltype(ranks[0])>;
-  using codec     = typename rank_type::codec_type;
-  using element   = typename rank_type::element_type;
-  using factors   = typename codec::factors_type;
-  using inner     = loopback_rank<typename codec::inner_type, float>;
-
-  auto const of_factors = [](auto const& r) {
-    return loopback_rank<factors, element>{r.plan.factors(),
-                                           r.gradient,
-                                           r.plan.factors_state(r.state),
-                                           r.plan.factors_workspace(r.workspace)};
-  };
-  loopback_view<Ranks, decltype(of_factors)> const outer{ranks, of_factors};
-  auto const exchange = [&](auto round, int turn) {
-    auto const view = [&](auto const& r) {
-      auto const factor = wire_of(round, r.plan.factors(), r.plan.factors_workspace(r.workspace));
-      return inner{r.plan.inner(turn),
-                   {factor.data, factor.count},
-                   r.plan.inner_state(r.state, turn),
-                   r.plan.inner_workspace(r.workspace, turn)};
-    };
-    loopback_view<Ranks, decltype(view)> const inners{ranks, view};
-    if (inners[0].gradient.empty()) { return status{}; }  // no round, as everywhere
-    return loopback_exchange(exec, inners, order);
-  };
-  return walk(typename factors::stages{}, [&]<class Entry>(Entry entry) -> status {
-    if constexpr (std::is_same_v<Entry, rounds::agree>) {
-      return exchange(entry, 0);
-    } else if constexpr (std::is_same_v<Entry, rounds::reduce_payload>) {
-      return exchange(entry, 1);
-    } else if constexpr (is_round<Entry>) {
-      return loopback_round(exec, entry, outer, order);
-    } else {
-      return loopback_stage(exec, entry, outer);
-    }
-  });
-}
-
 //! @brief An exchange of shards among all ranks.
 template <class Executor, class Ranks>
 [[nodiscard]] status loopback_shards(Executor const& exec, Ranks const& ranks)
@@ -230,8 +185,6 @@ status loopback_exchange(Executor const& exec, Ranks const& ranks, reduction_ord
   }
   if constexpr (on_two_levels<codec>) {
     return loopback_levels(exec, ranks, order);
-  } else if constexpr (nesting<codec>) {
-    return loopback_factors(exec, ranks, order);
   } else {
     if (status const s = exec.check(); !s.ok()) { return s; }
     return walk(typename codec::stages{}, [&]<class Entry>(Entry entry) -> status {

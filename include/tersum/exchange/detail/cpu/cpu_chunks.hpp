@@ -181,9 +181,7 @@ void cpu_chunks<Codec, Element>::with_chunk(std::uint64_t chunk, Body const& bod
     if constexpr (feeds_back<Codec>) {
       alignas(64) float now[extent(kept_room)];
       auto const* const kept = with_weight(kept_place(chunk), length, now);
-      if constexpr (keeps_sent<Codec>) {
-        for (int i = 0; i < length; ++i) { copy[i] = to_float(whole[i]); }
-      } else if constexpr (has_adds_lost<typename Codec::feedback_type>) {
+      if constexpr (has_adds_lost<typename Codec::feedback_type>) {
         add_residual(set_, whole, kept, copy, entry.length);
       } else {
         for (int i = 0; i < length; ++i) {

@@ -135,9 +135,7 @@ void cpu_two_shot<Codec, Element>::decode() const
   if constexpr ((feeds_back<Codec> || owner_feeds_back<Codec>)&&!publishing<Codec>) {
     if (!step_is_poisoned(args_)) {
       if constexpr (feeds_back<Codec>) { keep_residual(make_part_map(args_)); }
-      if constexpr (owner_feeds_back<Codec> || owner_sends<Codec>) {
-        keep_owner_residual(make_part_map(args_));
-      }
+      if constexpr (owner_feeds_back<Codec>) { keep_owner_residual(make_part_map(args_)); }
     }
   }
   parallel_for(threads_, args_.chunks, [&](std::uint64_t chunk) {
