@@ -40,7 +40,6 @@ struct published {};  //!< Codes of each rank's own shard, which every rank deco
 struct copies {};     //!< Codes of all ranks, which every rank decodes and adds: `gathered_codec`.
 struct coordinates {};  //!< Each rank's own coordinates, gathered.
 struct factors {};      //!< Factors of matrices: `low_rank_codec`.
-struct levels {};  //!< Exchanges within hosts, between them, and within again: `two_level_codec`.
 
 }  // namespace payload
 
@@ -80,10 +79,6 @@ concept copying = sends<Codec, payload::copies>;
 //! The round gathers what each rank sends instead of reducing it.
 template <class Codec>
 concept gathering = sends<Codec, payload::coordinates>;
-
-//! Exchanges within hosts and between them.
-template <class Codec>
-concept on_two_levels = sends<Codec, payload::levels>;
 
 //! Coordinates are only converted.
 template <class Codec>

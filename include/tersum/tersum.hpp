@@ -19,7 +19,6 @@
 #include <tersum/exchange/feedback_gain.hpp>
 #include <tersum/exchange/metric_scales.hpp>
 #include <tersum/exchange/reduce_scatter_mean.hpp>
-#include <tersum/exchange/two_levels.hpp>
 #include <tersum/execute/cpu_executor.hpp>
 #include <tersum/feedback/cleared_feedback.hpp>
 #include <tersum/feedback/decayed_feedback.hpp>
@@ -49,7 +48,6 @@
 #include <tersum/sharded_presets.hpp>
 #include <tersum/status.hpp>
 #include <tersum/summed_shards_codec.hpp>
-#include <tersum/two_level_codec.hpp>
 #include <tersum/two_shot_codec.hpp>
 #include <tersum/types.hpp>
 #include <tersum/values_codec.hpp>

@@ -443,9 +443,8 @@ def two_levels(rank, world, folder):
         assert 4 < float(bits) * size / (size - 2133) - 32 * 2133 / (size - 2133) < 4.5, bits
     saved = exchange.save()
     exchange.load(saved)
-    saved[1][-3] ^= 16
+    saved[-3] ^= 16
     expect(tersum_torch.TersumError, "its bytes have changed", exchange.load, saved)
-    expect(tersum_torch.TersumError, "of one level", exchange.load, saved[0])
     expect(tersum_torch.TersumError, "part of the gradient", tersum_torch.TwoLevelExchange, "powersgd_r4", shapes, dtype, "cpu", within,
            between)
 

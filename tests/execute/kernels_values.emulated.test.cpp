@@ -5,7 +5,6 @@
 //! Exchanges of values have the same bytes on every instruction set and number of threads, and as kernel bodies.
 
 #include "support/compare_kernels.hpp"
-#include "support/levels_run.hpp"
 #include "support/values_run.hpp"
 
 #include <tersum/feedback/kept_in.hpp>
@@ -78,14 +77,6 @@ TEST_CASE("[kernels] values")
     compare_values<half, half>(
       values_codec<fixed_chunks<512>, no_rotation, quantizer, difference_feedback>{});
   }
-}
-
-TEST_CASE("[kernels] exchanges on two levels")
-{
-  two_level_codec const codec{presets::two_shot_2};
-  auto const reference = record_levels<host_buffer>(reference_executor, codec, std::byte{0x5a});
-  auto const kernels   = record_levels<host_buffer>(emulated_executor{}, codec, std::byte{0xa5});
-  CHECK(difference(kernels, reference) == "");
 }
 
 }  // namespace

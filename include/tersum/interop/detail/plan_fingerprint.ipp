@@ -221,8 +221,25 @@ void add_codec(fingerprint_hash& hash, Codec const& codec)
       hash.add(orthogonalizer::max_passes);
     }
   }
-  add_element<typename Codec::norm_scalar>(hash);
-
+  if constexpr (requires { codec.feedback; }) { add_feedback(hash, codec.feedback); }
+  if constexpr (requires { codec.metric; }) { add_metric(hash, codec.metric); }
+  if constexpr (requires { typename Codec::rotator_type; }) {
+    add_rotator<Codec::chunk_size>(hash, codec.rotator);
+  }
+  if constexpr (requires { typename Codec::range_type; }) {
+    add_range(hash, codec.range);
+    hash.add(tracks<Codec>);
+    hash.add(codec.range.clip);
+    // Probed in a small and in a large world. Limits of a factor show in one of the two, and a fixed multiple can be
+    // mistaken for the square root of one of them at most.
+    auto const& headroom = codec.range.headroom;
+    for (int const ranks : {5, 65521}) {
+      for (float const ratio : {3.0f, 3000.0f}) {
+        hash.add(static_cast<float>(headroom.factor(ranks, ratio)));
+      }
+    }
+    add_element<typename Codec::norm_scalar>(hash);
+  }
   if constexpr (requires { typename Codec::reducer_type; }) {
     hash.add(Codec::reducer_type::lane_bits);
     hash.add(Codec::zero_word);
@@ -266,10 +283,6 @@ template <transport Transport, class Codec>
 template <class Codec>
 std::uint64_t fingerprint(plan<Codec> const& plan, std::uint64_t seed)
 {
-  static_assert(
-    !on_two_levels<Codec>,
-    "tersum: the ranks of a two_level_codec agree within hosts and between them: give agree_on "
-    "both transports");
   detail::fingerprint_hash hash;
   hash.add(TERSUM_VERSION_MAJOR);
   hash.add(TERSUM_VERSION_MINOR);
@@ -311,24 +324,6 @@ status agree_on(Transport const& over, plan<Codec> const& plan, std::uint64_t se
        outcome.native});
   }
   return outcome;
-}
-
-template <transport Within, transport Between, on_two_levels Codec>
-status agree_on(Within const& within,
-                Between const& between,
-                plan<Codec> const& plan,
-                std::uint64_t seed)
-{
-  status on_host = agree_on(within, plan.scatter(), seed);
-  if (on_host.ok()) { on_host = agree_on(within, plan.gather(), seed); }
-  if (on_host.ok()) { on_host = plan.check(); }
-  // Ranks of a host that has a fault send a number that other hosts do not have, so that these notice.
-  auto const host            = static_cast<std::uint64_t>(plan.hosts().rank) + 1;
-  std::uint64_t const own    = on_host.ok() ? seed : seed + 0x9e3779b97f4a7c15ull * host;
-  status const between_hosts = agree_on(between, plan.between(), own);
-  if (on_host.ok()) { return between_hosts; }
-  detail::refuse(between, on_host);
-  return on_host;
 }
 
 template <transport Transport, class Codec>
