@@ -133,9 +133,9 @@ template <class Codec>
 inline constexpr bool weighs_kept =
   (adds_kept<Codec> || owner_feeds_back<Codec>)&&has_kept_weight<typename Codec::feedback_type>;
 
-//! In what the state keeps what feedback keeps: float or bfloat16 for a coordinate, `byte_chunk` for a chunk.
+//! In what the state keeps what feedback keeps: float or bfloat16.
 template <class Codec>
-using residual_element = typename detail::residual_of_codec<Codec>::type;
+using residual_element = typename detail::residual_of_feedback<typename Codec::feedback_type>::type;
 
 //! What is coded is the difference to what all ranks hold already.
 template <class Codec>

@@ -122,7 +122,7 @@ template <class T> concept has_kept_weight   = requires(T const f, std::uint64_t
   { f.kept_weight(step, v) } -> std::same_as<float>; };       //!< Optional: kept_weight(exchanges before this one, gain that the caller wrote): what is kept is multiplied by this before `before` and `after` are given it.
 template <class T> concept has_ranks_only    = requires { requires T::ranks_only; };  //!< Optional, true: owners of two shots keep nothing.
 template <class T> concept has_owners_only   = requires { requires T::owners_only; }; //!< Optional, true: of two shots the owners keep what their encoding lost, and ranks nothing.
-template <class T> concept has_stored_residual = requires { typename T::stored_residual; }; //!< Optional: in what the state keeps what is kept: float, as without it, bfloat16 or byte_blocks, to which it is rounded at random.
+template <class T> concept has_stored_residual = requires { typename T::stored_residual; }; //!< Optional: in what the state keeps what is kept: float, as without it, or bfloat16, to which it is rounded at random.
 template <class T> concept has_scaled        = requires { typename std::bool_constant<T::scaled>; };     //!< Whether the state keeps a scale of each coordinate, zero at first; if so, the next is asked for.
 template <class T> concept has_least         = requires(T const m, float v) { { m.least(detail::any_group{}, v) } -> std::same_as<float>; }; //!< least(arithmetic, largest scale of a chunk): what smaller ones are raised to; above 0, and not above the largest.
 template <class T> concept has_update        = requires(T const m, float v) {

@@ -43,12 +43,6 @@ TEST_CASE("[cuda_executor] values equal the CPU executor")
   {
     compare_values<tersum::half, tersum::half>(presets::values_4_ef);
   }
-  SUBCASE("4 bits, whose owners keep blocks")
-  {
-    using kept = kept_in<byte_blocks>;
-    compare_values<float, float>(
-      values_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<4>, kept>{});
-  }
   SUBCASE("differences_4 of float in bfloat16")
   {
     compare_values<float, tersum::bfloat16>(presets::differences_4);

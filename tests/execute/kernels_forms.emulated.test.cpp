@@ -52,7 +52,6 @@ TEST_CASE("[kernels] shards")
   {
     compare_shards<bfloat16, float>(shards<256, 3, error_feedback>{});
     compare_shards<float, float>(shards<256, 3, kept_in<bfloat16>>{});
-    compare_shards<float, float>(shards<256, 3, kept_in<byte_blocks>>{});
   }
   SUBCASE("256, 2 bits, with feedback, in a metric")
   {

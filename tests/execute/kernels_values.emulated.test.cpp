@@ -55,7 +55,6 @@ TEST_CASE("[kernels] values")
   {
     compare_values<bfloat16, float>(values_of<256, 3, error_feedback>{});
     compare_values<float, float>(values_of<256, 3, kept_in<bfloat16>>{});
-    compare_values<bfloat16, float>(values_of<256, 3, kept_in<byte_blocks>>{});
   }
   SUBCASE("2048, 1 bit, differences of float in half")
   {

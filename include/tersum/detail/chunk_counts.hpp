@@ -221,7 +221,6 @@ class chunk_counts : public plan_counts<Codec> {
   // Lengths of sections
   [[nodiscard]] constexpr std::uint64_t residuals() const noexcept
   {
-    if constexpr (keeps_blocks<Codec>) { return adds_kept<Codec> ? this->chunks() : 0; }
     return adds_kept<Codec> ? this->coordinates() : 0;
   }
   [[nodiscard]] constexpr std::uint64_t places() const noexcept

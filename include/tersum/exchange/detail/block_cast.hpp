@@ -118,25 +118,25 @@ TERSUM_BODY void clear_misaligned(Context const& ctx, Element* to, unsigned thre
   }
 }
 
-//! @brief Blocks of `cast_selected`, and of kernels whose threads have `Own` coordinates of a chunk instead of eight.
-template <class Codec, int Own = 8>
+//! @brief Blocks of `cast_selected`.
+template <class Codec>
 [[nodiscard]] constexpr std::uint64_t selected_blocks(std::uint64_t chunks,
                                                       cuda_tuning const& tuning) noexcept
 {
   auto const threads = static_cast<unsigned>(tuning.cast_threads);
-  return (chunks * (Codec::chunk_size / Own) + threads - 1) / threads;
+  return (chunks * (Codec::chunk_size / 8) + threads - 1) / threads;
 }
 
-//! @brief Of these kernels, this thread's chunk, and the thread's place among those of the chunk.
+//! @brief Of `cast_selected`, this thread's chunk, and the thread's place among those of the chunk.
 struct selected_place {
   std::uint32_t chunk;
   unsigned thread;
 };
 
-template <class Codec, int Own = 8, class Context>
+template <class Codec, class Context>
 [[nodiscard]] TERSUM_BODY selected_place place_selected(Context const& ctx)
 {
-  constexpr unsigned a_chunk = Codec::chunk_size / Own, threads = cast_threads<Context>;
+  constexpr unsigned a_chunk = Codec::chunk_size / 8, threads = cast_threads<Context>;
   static_assert(threads % a_chunk == 0 || a_chunk % threads == 0);
   unsigned thread     = ctx.thread_rank();
   std::uint32_t chunk = ctx.block_rank();  // there are no more than 2^31

@@ -68,7 +68,7 @@ template <class Codec, class Element>
   if constexpr (in_metric<Codec>) {
     if (reinterpret_cast<std::uintptr_t>(args.metric.scales + offset) % 16 != 0) { return false; }
   }
-  return aligned && (!feeds_back<Codec> || publishing<Codec> || keeps_blocks<Codec> ||
+  return aligned && (!feeds_back<Codec> || publishing<Codec> ||
                      reinterpret_cast<std::uintptr_t>(args.residual + offset) % 16 == 0);
 }
 

@@ -12,13 +12,11 @@
 #include <tersum/config.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/exchange/detail/block_coordinates.hpp>
-#include <tersum/exchange/detail/block_kept.hpp>
 #include <tersum/exchange/detail/block_metric.hpp>
 #include <tersum/exchange/detail/block_own_chunk.hpp>
 #include <tersum/exchange/detail/block_residuals.hpp>
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/detail/exchange_residuals.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 #include <tersum/metric/detail/scales.hpp>
 #include <tersum/types.hpp>
@@ -64,12 +62,8 @@ TERSUM_BODY void keep_scaled_quarter(Context const& ctx,
     float const before = weighed<Codec>(math, weight, kept[j]);
     float rest         = args.codec.feedback.after(math, v[j], lost, before);
     if (!keeps || !is_kept<Codec>(rest)) { rest = kept[j]; }
-    if constexpr (keeps_blocks<Codec>) {
-      v[j] = rest;
-    } else {
-      auto const at = static_cast<std::uint32_t>(mine.coordinate(8 * r + j));
-      v[j]          = round_to_kept<residual_element<Codec>>(rest, draw + at * draw_stride);
-    }
+    auto const at = static_cast<std::uint32_t>(mine.coordinate(8 * r + j));
+    v[j]          = round_to_kept<residual_element<Codec>>(rest, draw + at * draw_stride);
   }
 }
 
@@ -97,21 +91,10 @@ TERSUM_BODY void encode_scaled_casts(Context const& ctx,
   TERSUM_UNROLL
   for (int i = 0; i < 32; ++i) { scales[i] = raised_scale(scales[i], least); }
   if constexpr (feeds_back<Codec>) {
-    [[maybe_unused]] byte_block before{};
-    if constexpr (keeps_blocks<Codec>) {
-      if (mine.active) { before = load_block(ctx, args.residual + mine.chunk, mine.thread); }
-    }
     TERSUM_UNROLL
     for (int r = 0; r < 4; ++r) {
       float kept[8];
-      if constexpr (keeps_blocks<Codec>) {
-        TERSUM_UNROLL
-        for (int j = 0; j < 8; ++j) {
-          kept[j] = kept_of_block(context_arithmetic<Context>{}, before, 8 * r + j);
-        }
-      } else {
-        load_eights<Edge>(ctx, mine, args.residual + mine.offset, r, kept);
-      }
+      load_eights<Edge>(ctx, mine, args.residual + mine.offset, r, kept);
       wire_element rounded[8];
       keep_scaled_quarter(ctx, args, mine, stays, r, v + 8 * r, scales + 8 * r, kept, rounded);
       if (mine.active && !stays) {
@@ -122,16 +105,7 @@ TERSUM_BODY void encode_scaled_casts(Context const& ctx,
         }
       }
     }
-    if constexpr (keeps_blocks<Codec>) {
-      if (!mine.active || step_is_poisoned(args)) { return; }
-      TERSUM_UNROLL
-      for (int i = 0; i < 32; ++i) {
-        if (Edge && !exists(mine, i / 8, i % 8)) { v[i] = 0.0f; }
-      }
-      keep_in_blocks(ctx, args, mine, args.rank, v, args.residual + mine.chunk);
-    } else {
-      store_coordinates<Edge>(ctx, args.residual, mine, v);
-    }
+    store_coordinates<Edge>(ctx, args.residual, mine, v);
   } else {
     TERSUM_UNROLL
     for (int i = 0; i < 32; ++i) { v[i] = Context::divide(v[i], scales[i]); }

@@ -23,8 +23,7 @@ template <class Codec>
 //! What feedback keeps.
 template <class Codec>
 [[nodiscard]] residual_element<Codec>* residual_of(plan<Codec> const& plan,
-                                                   std::span<std::byte> state,
-                                                   std::span<std::byte> workspace) noexcept
+                                                   std::span<std::byte> state) noexcept
 {
   if constexpr (adds_kept<Codec>) {
     return place_in<residual_element<Codec>>(state, plan.residual_offset());
@@ -46,7 +45,7 @@ template <class Codec, class Element>
     .header      = place_in<state_header>(state, 0),
     .records     = place_in<tensor_record>(state, plan.records_offset()),
     .table       = place_in<chunk_entry>(state, plan.table_offset()),
-    .residual    = residual_of(plan, state, workspace),
+    .residual    = residual_of(plan, state),
     .steps       = place_in<chunk_step>(workspace, 0),
     .rotated     = place_in<float>(workspace, plan.rotated_offset()),
     .payload     = place_in<std::uint32_t>(workspace, plan.payload_offset()),

@@ -10,7 +10,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/config.hpp>
 #include <tersum/detail/width_costs.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/range/chunk_step.hpp>
 #include <tersum/state.hpp>
@@ -29,7 +28,7 @@ template <class Residual>
 struct part_args {
   std::uint32_t* received;   // of two_shot
   std::uint32_t* gathered;   // what all ranks decode
-  Residual* owner_residual;  // chunk_size values, or a byte_chunk, for each owned chunk, or null
+  Residual* owner_residual;  // chunk_size values for each owned chunk, or null
   std::uint64_t part_words;  // of two_shot
   part_range recompressed;   // of two_shot: where the chunks begin that are at hand
 };
@@ -109,9 +108,9 @@ struct exchange_args {
   tensor_record* records;  // header->tensors
   chunk_entry* table;      // header->chunks
   residual_element<Codec>*
-    residual;  // plan.coordinates() values, of a values codec plan.shard_size(), or a byte_chunk a chunk, or null
-  chunk_step* steps;       // one a chunk
-  float* rotated;          // chunks * chunk_size values, of rotators of whole tensors only
+    residual;         // plan.coordinates() values, of a values codec plan.shard_size(), or null
+  chunk_step* steps;  // one a chunk
+  float* rotated;     // chunks * chunk_size values, of rotators of whole tensors only
   std::uint32_t* payload;  // packed codes, or cast values
   float* bypass;           // bypassed values
   void* agreed;            // agreed scalars

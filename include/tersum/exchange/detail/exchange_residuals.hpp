@@ -23,8 +23,6 @@ template <class Codec>
 {
   if constexpr (publishing<Codec>) {
     return plan.residuals();
-  } else if constexpr (keeps_blocks<Codec>) {
-    return plan.chunks();
   } else {
     return plan.coordinates();
   }
@@ -56,11 +54,11 @@ template <class Codec, class Arithmetic>
   return kept;
 }
 
-//! @brief Whether a cast keeps this for the next step, or else what it had kept. What is not finite would spoil a whole block.
+//! @brief Whether a cast keeps this for the next step, or else what it had kept.
 template <class Codec>
 [[nodiscard]] TERSUM_INLINE bool is_kept(float rest)
 {
-  if constexpr (has_adds_lost<typename Codec::feedback_type> && !keeps_blocks<Codec>) {
+  if constexpr (has_adds_lost<typename Codec::feedback_type>) {
     return rest == rest;
   } else {
     return is_finite(rest);

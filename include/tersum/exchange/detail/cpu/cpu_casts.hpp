@@ -13,7 +13,6 @@
 #include <tersum/exchange/detail/exchange_residuals.hpp>
 #include <tersum/exchange/detail/steps.hpp>
 #include <tersum/execute/detail/parallel_for.hpp>
-#include <tersum/feedback/detail/byte_block.hpp>
 #include <tersum/feedback/detail/kept_value.hpp>
 
 #include <algorithm>
@@ -120,14 +119,7 @@ void cpu_casts<Codec, Element>::keep_chunk_of(std::uint64_t chunk, Keep const& k
 {
   auto* const residual     = base::kept_place(chunk);
   std::uint32_t const draw = draw_of_kept(args_, chunk, args_.rank);
-  if constexpr (keeps_blocks<Codec>) {
-    alignas(64) float now[extent(size)];
-    keep(base::as_values(residual, now), draw);
-    std::fill(now + args_.table[chunk].length, now + size, 0.0f);
-    keep_chunk(host_group{}, now, draw, *residual);
-  } else {
-    keep(residual, draw);
-  }
+  keep(residual, draw);
 }
 
 template <class Codec, class Element>
