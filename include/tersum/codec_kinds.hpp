@@ -80,6 +80,10 @@ concept copying = sends<Codec, payload::copies>;
 template <class Codec>
 concept gathering = sends<Codec, payload::coordinates>;
 
+//! Factors of matrices travel: `low_rank_codec`.
+template <class Codec>
+inline constexpr bool is_low_rank = sends<Codec, payload::factors>;
+
 //! Coordinates are only converted.
 template <class Codec>
 inline constexpr bool casts = sends<Codec, payload::values>;

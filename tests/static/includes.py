@@ -86,6 +86,16 @@ def upward(includes, layers):
     }
 
 
+def reached(includes, path):
+    """The file, and all that it includes, directly or by way of others."""
+    found, new = set(), [path]
+    while new:
+        if (other := new.pop()) not in found:
+            found.add(other)
+            new += includes.get(other, [])
+    return found
+
+
 def cycle(includes):
     """A chain of files, each of which includes the next, and the last the first; empty if there is none."""
     done = set()
@@ -125,6 +135,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(cycle(includes), ["c", "d"])
         includes["d"] = ["b"]
         self.assertEqual(cycle(includes), [])
+
+    def test_what_is_included_by_way_of_others_is_found(self):
+        includes = {"a": ["b"], "b": ["c", "a"], "d": ["a"]}
+        self.assertEqual(reached(includes, "a"), {"a", "b", "c"})
 
     def test_pages_are_headers_outside_of_detail(self):
         paths = ("codec.hpp", "execute/cuda_executor.cuh", "detail/bits.hpp", "range/detail/sum.hpp", "tersum_own/blocks.hpp", "codec.ipp")
@@ -195,6 +209,11 @@ class Library(unittest.TestCase):
                     lines = enumerate(path.read_text().splitlines(), 1)
                     found += [f"{path.relative_to(HEADERS)}:{n}: {hit[0]}" for n, line in lines if (hit := word.search(line))]
         self.assertEqual(found, [], "\n".join(["", *found]))
+
+    def test_who_does_not_send_factors_does_not_include_their_stages(self):
+        for path in ("codec.hpp", "execute/cpu_executor.hpp", "exchange/exchange_launches.hpp", "exchange/all_reduce_mean.hpp", "single_process/loopback.hpp"):
+            self.assertIn(path, self.includes)
+            self.assertEqual([other for other in reached(self.includes, path) if other.startswith("lowrank/")], [], path)
 
     def test_no_file_includes_itself_by_way_of_others(self):
         self.assertEqual(cycle(self.includes), [])

@@ -28,7 +28,6 @@
 #include <tersum/exchange/detail/exchange_args.hpp>
 #include <tersum/exchange/wires.hpp>
 #include <tersum/execute/executor.hpp>
-#include <tersum/lowrank/detail/low_rank_args.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/stages.hpp>
 #include <tersum/status.hpp>

@@ -9,7 +9,6 @@
 
 #include <tersum/codec_kinds.hpp>
 #include <tersum/interop/transport.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/plan.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum/status.hpp>

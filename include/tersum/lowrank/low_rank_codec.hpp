@@ -97,10 +97,8 @@ struct low_rank_codec {
   }
 };
 
-//! Whether a codec is a `low_rank_codec`.
-template <class Codec>
-inline constexpr bool is_low_rank = false;
-template <class LowRank, class Wire, low_rank_schedule Schedule, class Feedback, class Metric>
-inline constexpr bool is_low_rank<low_rank_codec<LowRank, Wire, Schedule, Feedback, Metric>> = true;
-
 }  // namespace tersum::inline v0
+
+// The stages of factors, which executors find by their arguments.
+#include <tersum/lowrank/detail/cpu_low_rank.hpp>
+#include <tersum/lowrank/detail/low_rank_launches.hpp>

@@ -196,7 +196,7 @@ status all_reduce_mean(Executor const& exec,
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  auto const args          = detail::make_args(plan, values.data(), state, workspace);
+  auto const args          = make_args(plan, values.data(), state, workspace);
   using between            = detail::recompression<Executor, Codec, detail::element_of<Gradient>>;
   constexpr bool in_pieces = scattering<Codec> && detail::takes_pieces<Reduce, between>;
   return walk(typename Codec::stages{}, [&]<class Entry>(Entry entry) -> status {

@@ -7,7 +7,6 @@
 #include <tersum/codec_kinds.hpp>
 #include <tersum/detail/bits.hpp>
 #include <tersum/detail/plan_checks.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
 #include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/random/sign_bits.hpp>
 

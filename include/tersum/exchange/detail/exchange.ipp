@@ -270,8 +270,9 @@ status initialize(Executor const& exec,
   if (status const s = plan.check(); !s.ok()) { return s; }
   if (status const s = exec.check(); !s.ok()) { return s; }
   if (status const s = detail::check_state(state, plan.state_bytes()); !s.ok()) { return s; }
-  return exec.perform(
-    stage::initialize{seed}, plan, detail::make_args<Codec, float>(plan, nullptr, state, {}));
+  return exec.perform(stage::initialize{seed},
+                      plan,
+                      make_args(plan, static_cast<float*>(nullptr), state, std::span<std::byte>{}));
 }
 
 template <executor Executor, class Codec, gradient_memory Gradient>
@@ -309,7 +310,7 @@ status recompress(Executor const& exec,
     return s;
   }
   if (status const s = exec.check(); !s.ok()) { return s; }
-  auto args               = detail::make_args(plan, values.data(), state, workspace);
+  auto args               = make_args(plan, values.data(), state, workspace);
   args.parts.recompressed = range;
   return exec.perform(stage::recompress{}, plan, args);
 }

@@ -7,7 +7,8 @@
 #pragma once
 
 #include <tersum/exchange/detail/exchange_args.hpp>
-#include <tersum/lowrank/low_rank_codec.hpp>
+#include <tersum/lowrank/low_rank.hpp>
+#include <tersum/lowrank/matrix_record.hpp>
 #include <tersum/plan.hpp>
 
 #include <cstddef>
