@@ -143,16 +143,7 @@ template <class T> concept has_levels_of     = requires(T const b, float v, std:
 template <class T> concept has_lines         = requires { typename T::lines; };      //!< Optional: `lines`, by which `encode` and `decode` go as those of `lloyd_max<12>` do; vectors then do, too.
 template <class T> concept has_distortion    = requires { { T::distortion() } -> std::convertible_to<float>; }; //!< The mean squared error of normal values over their mean square.
 template <class T> concept has_block         = requires { typename std::integral_constant<int, T::block>; };       //!< Coordinates that share a scale.
-template <class T> concept has_scale         = requires(float v, std::uint32_t code) {
-  typename std::integral_constant<int, T::scale::bits>;           //!< Bits of a scale on the wire: 8 or 16.
-  { T::scale::encode(v) } -> std::same_as<std::uint32_t>;     //!< encode(largest magnitude of the block over that of the chunk), from 0 to 1.
-  { T::scale::decode(code) } -> std::same_as<float>; };       //!< The scale; where it is less than what was encoded, larger magnitudes get the last level.
-template <class T> concept has_uniform       = requires { typename std::bool_constant<T::uniform>; };    //!< Whether levels have equal distances.
-template <class T> concept has_levels        = requires {
-  { T::level.data() } -> std::convertible_to<float const*>;   //!< The `magnitudes` levels of one sign, as parts of the block's scale: from 0, ascending, those that are used up to 1.
-  { T::mark.data() } -> std::convertible_to<std::uint32_t const*>; }; //!< The same in units of 2^-20, then one more that no value reaches.
-template <class T> concept has_round         = requires(std::uint32_t v, std::uint32_t const* marks) {
-  { T::round(v, v, marks) } -> std::same_as<std::uint32_t>; }; //!< round(magnitude in 2^-20, 512ths of a distance beyond which it goes up, `mark`): the level's number.
+template <class T> concept has_block_bits    = requires { typename std::integral_constant<int, T::block_bits>; };  //!< Bits on the wire of what each block has of its own, a scale for instance: 8, 16 or 32.
 template <class T> concept has_combine       = requires(T const op, typename T::element v) { { op(v, v) } -> std::same_as<typename T::element>; };
 template <class T> concept has_combine_at    = requires(T const op, typename T::element v) {
   { op(v, v, std::size_t{}) } -> std::same_as<typename T::element>; //!< op(a, b, index in the array).
@@ -218,18 +209,16 @@ template <class T> concept table_codebook = policy<T> && has_bits<T> && has_magn
 //! `encode` and `decode` of an object without data; tables are optional beside it.
 template <class T> concept codebook = table_codebook<T> || (policy<T> && std::is_empty_v<T> && has_bits<T> && has_unbiased<T> && has_levels_of<T>);
 
-//! The same in blocks with scales of their own, for the same codecs. The header of such a quantizer has its kernels.
-template <class T> concept group_quantizer = policy<T> && has_bits<T> && has_magnitudes<T> && has_unbiased<T> && has_block<T> && has_scale<T>
-                                            && has_uniform<T> && has_levels<T> && has_round<T> && has_dither<T>;
-
 //! No codes: coordinates travel as `element`, of `bits` bits: `cast`.
 template <class T> concept conversion = policy<T> && has_bits<T> && has_element<T>;
 
-//! Codes, 0 to `last`, between two ends of each block, which are made of `fields` floats. The header of such a quantizer has its kernels.
-template <class T> concept affine_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_dither<T> && requires { typename std::integral_constant<int, T::fields>; typename std::integral_constant<int, T::last>; };
+//! The same in blocks with numbers of their own, such as scales, which lie behind the codes, for the same codecs. The header of such a
+//! quantizer has its kernels: specializations of `detail::chunk_codes` and `detail::part_codes`. An optional describe(add) calls add(a float)
+//! for what tells it from others of its widths.
+template <class T> concept block_quantizer = policy<T> && has_bits<T> && has_unbiased<T> && has_block<T> && has_block_bits<T> && has_dither<T>;
 
 //! What codecs take that decode before they add: `two_shot_codec`, `gathered_codec`, `sharded_codec`, `values_codec`.
-template <class T> concept part_quantizer = codebook<T> || group_quantizer<T> || affine_quantizer<T> || conversion<T>;
+template <class T> concept part_quantizer = codebook<T> || block_quantizer<T> || conversion<T>;
 
 //! How packed codes are summed: `saturating_sum`, `widening_sum`, `guard_lanes`.
 template <class T> concept reducer = policy<T> && has_lane_bits<T> && has_op<T> && has_max_world<T> && has_biased<T> && has_saturating<T>;

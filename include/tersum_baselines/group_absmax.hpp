@@ -11,6 +11,7 @@
 #include <tersum/detail/bits.hpp>
 #include <tersum/quantize/dither.hpp>
 #include <tersum_baselines/detail/group_units.hpp>
+#include <tersum_baselines/group_quantizer.hpp>
 #include <tersum_baselines/levels_and_scales.hpp>
 
 #include <array>
@@ -49,10 +50,13 @@ struct group_absmax {
 
   static constexpr int bits       = Bits;             //!< Width of a code.
   static constexpr int block      = Block;            //!< Coordinates with one scale.
+  static constexpr int block_bits = Scale::bits;      //!< Of a scale.
   static constexpr int magnitudes = 1 << (Bits - 1);  //!< Levels of one sign, zero included.
   static constexpr bool unbiased  = Dither::rounds > 0 && !detail::saturates_groups<Scale>;
   static constexpr bool uniform   = Levels::uniform;  //!< Whether levels have equal distances.
 
+  static_assert(Scale::bits == 8 || Scale::bits == 16,
+                "tersum: the scale of a block has 8 or 16 bits");
   static_assert(detail::suits_width<Levels>(Bits),
                 "tersum: group_absmax<Bits, Block, float_levels> needs the bits of that float");
 
@@ -78,6 +82,14 @@ struct group_absmax {
     out[magnitudes] = 2 * out[magnitudes - 1];
     return out;
   }();
+
+  //! @brief What tells it from others of its widths.
+  template <class Add>
+  static constexpr void describe(Add const& add)
+  {
+    for (float const one : level) { add(one); }
+    add(Scale::decode(Scale::encode(0.7f)));
+  }
 
   //! @brief The number of the level that a magnitude is rounded to. All arithmetic is on integers.
   //! @param magnitude  The magnitude over the group's scale, at most 1, in units of 1 / block_one.

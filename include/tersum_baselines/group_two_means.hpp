@@ -27,12 +27,12 @@ struct group_two_means {
   static_assert(Block == 16 || Block == 32 || Block == 64 || Block == 128,
                 "tersum: group_two_means<Block> has blocks of 16, 32, 64 or 128");
 
-  using dither                   = no_dither;
-  static constexpr int bits      = 1;      //!< Width of a code.
-  static constexpr int block     = Block;  //!< Coordinates with two means.
-  static constexpr bool unbiased = false;
-  static constexpr int fields    = 4;  //!< The sums of both signs, and how many there are of each.
-  static constexpr int last      = 1;  //!< The larger code.
+  using dither                    = no_dither;
+  static constexpr int bits       = 1;      //!< Width of a code.
+  static constexpr int block      = Block;  //!< Coordinates with two means.
+  static constexpr bool unbiased  = false;
+  static constexpr int block_bits = 32;  //!< Of two means.
+  static constexpr int fields     = 4;  //!< The sums of both signs, and how many there are of each.
 
   //! What is gathered of a value.
   TERSUM_INLINE static void first(float value, float (&field)[detail::extent(fields)]) noexcept
@@ -80,8 +80,7 @@ struct group_two_means {
   }
 };
 
-static_assert(affine_quantizer<group_two_means<128>>,
-              "tersum: must model tersum::affine_quantizer");
+static_assert(block_quantizer<group_two_means<128>>, "tersum: must model tersum::block_quantizer");
 
 }  // namespace tersum::inline v0
 

@@ -11,6 +11,7 @@
 #include <tersum_baselines/float_levels.hpp>
 #include <tersum_baselines/full_hadamard.hpp>
 #include <tersum_baselines/group_absmax.hpp>
+#include <tersum_baselines/group_quantizer.hpp>
 #include <tersum_baselines/group_two_means.hpp>
 #include <tersum_baselines/lookup_sum.hpp>
 #include <tersum_baselines/majority_lanes.hpp>

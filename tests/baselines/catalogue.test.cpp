@@ -5,9 +5,9 @@
 //! Older codecs against the formulas of their sources in double: levels, scales, what a chunk decodes to, and errors.
 
 #include "../conformance/codebook_conformance.hpp"
-#include "../conformance/group_quantizer_conformance.hpp"
 #include "../conformance/quantizer_conformance.hpp"
 #include "../conformance/range_conformance.hpp"
+#include "group_quantizer_conformance.hpp"
 #include "support/golden_digest.hpp"
 #include "support/loopback_run.hpp"
 

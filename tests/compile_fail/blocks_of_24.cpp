@@ -3,7 +3,7 @@
 
 //! @file
 //! Blocks that do not fill a chunk.
-// expected: tersum: a block with a scale of its own has 16, 32, 64 or 128 coordinates
+// expected: tersum: a block with numbers of its own has 16, 32, 64 or 128 coordinates
 
 #include <tersum/chunk/fixed_chunks.hpp>
 #include <tersum/rotate/no_rotation.hpp>

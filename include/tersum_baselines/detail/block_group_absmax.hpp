@@ -18,13 +18,17 @@
 #include <tersum/quantize/dither.hpp>
 #include <tersum/random/philox.hpp>
 #include <tersum_baselines/detail/group_units.hpp>
+#include <tersum_baselines/group_quantizer.hpp>
 
 #include <cstdint>
 #include <type_traits>
 
 namespace tersum::inline v0::detail {
 
-//! @brief Levels and marks of a block quantizer in words.
+template <group_quantizer Quantizer>
+inline constexpr bool has_tables_of<Quantizer> = true;
+
+//! @brief Levels and marks of such a quantizer in words.
 template <group_quantizer Quantizer>
 struct codebook_words<Quantizer> {
   static constexpr int half  = Quantizer::magnitudes;

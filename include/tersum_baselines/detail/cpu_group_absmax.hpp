@@ -16,6 +16,7 @@
 #include <tersum_baselines/detail/float_rounding.hpp>
 #include <tersum_baselines/detail/group_units.hpp>
 #include <tersum_baselines/detail/mark_tree.hpp>
+#include <tersum_baselines/group_quantizer.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -98,17 +98,12 @@ void add_quantizer(fingerprint_hash& hash, Quantizer const& quantizer)
       hash.add(quantizer.decode(code));
     }
     for (int i = -64; i <= 64; ++i) { hash.add(quantizer.encode(static_cast<float>(i) / 16)); }
-  } else if constexpr (affine_quantizer<Quantizer>) {
+  } else if constexpr (block_quantizer<Quantizer>) {
     hash.add(Quantizer::bits);
     hash.add(Quantizer::block);
-    hash.add(Quantizer::fields);
-    add_dither<typename Quantizer::dither>(hash);
-  } else if constexpr (group_quantizer<Quantizer>) {
-    hash.add(Quantizer::bits);
-    hash.add(Quantizer::block);
-    for (float const level : Quantizer::level) { hash.add(level); }
-    hash.add(Quantizer::scale::bits);
-    hash.add(Quantizer::scale::encode(0.7f));
+    hash.add(Quantizer::block_bits);
+    auto const add = [&](float number) { hash.add(number); };
+    if constexpr (requires { Quantizer::describe(add); }) { Quantizer::describe(add); }
     add_dither<typename Quantizer::dither>(hash);
   } else {
     using dither = typename Quantizer::dither;

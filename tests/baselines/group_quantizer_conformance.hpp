@@ -8,7 +8,7 @@
 
 #include "support/mismatches.hpp"
 
-#include <tersum/concepts.hpp>
+#include <tersum_baselines/group_quantizer.hpp>
 
 #include <doctest/doctest.h>
 
