@@ -720,4 +720,334 @@ TEST_CASE("[feedback] what waits for its turn grows in bfloat16 by what was adde
   CHECK(std::abs(sum / waited) < 5 * std::sqrt(steps / (4. * waited)));
 }
 
+// The block that is kept of 32 floats of a chunk of 128 coordinates, as a chunk of which it is the first block.
+[[nodiscard]] byte_chunk<128> kept_block(float const (&v)[32], std::uint32_t draw)
+{
+  float chunk[128] = {};
+  for (int i = 0; i < 32; ++i) { chunk[i / 8 * 32 + i % 8] = v[i]; }
+  byte_chunk<128> kept{};
+  detail::keep_chunk(host_group{}, chunk, draw, kept);
+  return kept;
+}
+
+TEST_CASE(
+  "[feedback] what is kept in a block is one of two multiples of its step, and itself on average")
+{
+  for (float const unit : {1.0f, 0x1.234567p-90f, 0x1p120f}) {
+    float v[32];
+    // 31 values between multiples of unit / 127, of either sign, and the largest magnitude.
+    for (int i = 0; i < 32; ++i) {
+      v[i] = (i % 2 == 0 ? -1.0f : 1.0f) * unit * (static_cast<float>(i * i * i + i) / 29822.0f);
+    }
+    double const step = static_cast<double>(unit) / 127;
+    double sum[32]    = {}, least[32], largest[32];
+    std::fill_n(least, 32, 1e300);
+    std::fill_n(largest, 32, -1e300);
+    for (std::uint32_t draw = 0; draw < 0x10000u; ++draw) {
+      byte_chunk<128> const kept = kept_block(v, draw + 0x30000u);
+      for (int i = 0; i < 32; ++i) {
+        double const code = kept.code(i / 8 * 32 + i % 8);
+        sum[i] += code;
+        least[i]   = std::min(least[i], code);
+        largest[i] = std::max(largest[i], code);
+      }
+      // Two roundings at most: of the quotient, and of what is given.
+      REQUIRE(std::abs(static_cast<double>(kept.steps[0]) - step) <= 0x1p-23 * step);
+      for (int t = 1; t < 4; ++t) { REQUIRE(kept.steps[t] == 0); }
+    }
+    for (int i = 0; i < 32; ++i) {
+      CAPTURE(i);
+      double const exact = static_cast<double>(v[i]) / step;
+      CHECK(largest[i] - least[i] <= 1);
+      CHECK(std::max(std::abs(least[i]), std::abs(largest[i])) <= 127);
+      // A place in 2^-16 of a step is cut, and before that wrong by two roundings of less than 2^23.
+      CHECK(std::abs(sum[i] / 0x1p16 - exact) < 2 * 0x1p-16);
+    }
+  }
+}
+
+TEST_CASE(
+  "[feedback] a block of tiny values is zeros, and one with a value that is not finite is not")
+{
+  float v[32];
+  std::fill_n(v, 32, -0x1.fffffep-101f);
+  CHECK(kept_block(v, 0xffffu).steps[0] == 0);
+  CHECK(kept_block(v, 0xffffu).code(3) == 0);
+  v[7] = 0x1p-100f;
+  CHECK(kept_block(v, 0).code(7) == 127);
+  v[7] = std::numeric_limits<float>::max();
+  CHECK(kept_block(v, 0xffffu).code(7) == 127);
+  CHECK(std::isfinite(kept_block(v, 0xffffu).value(7)));
+  for (float const wrong : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    v[7] = wrong;
+    CHECK(std::isnan(kept_block(v, 0xffffu).value(3)));
+    CHECK(std::isnan(kept_block(v, 0xffffu).value(7)));
+  }
+}
+
+// Of chunks of which blocks are kept: places between multiples of their steps, and how many went up.
+struct block_roundings {
+  double expected = 0, up = 0;
+  int count = 0;
+
+  // `error` is by how much what was lost, of which `length` coordinates exist, may be wrong.
+  template <int Size>
+  void add(byte_chunk<Size> const& kept, double const* lost, int length, double error)
+  {
+    for (int t = 0; t < Size / 32; ++t) {
+      double most = 0;
+      for (int i = 0; i < length; ++i) {
+        if (kept.block_of(i) == t) { most = std::max(most, std::abs(lost[i])); }
+      }
+      auto const step = static_cast<double>(kept.steps[t]);
+      REQUIRE(std::abs(step * 127 - most) <= error + 1e-6 * most);
+      if (most == 0) { continue; }
+      for (int i = 0; i < Size; ++i) {
+        if (kept.block_of(i) != t) { continue; }
+        if (i >= length) {
+          REQUIRE(kept.code(i) == 0);
+          continue;
+        }
+        double const place = std::abs(lost[i]) / step, low = std::floor(place);
+        // What this may put beside another pair of multiples is left out.
+        if (std::min(place - low, low + 1 - place) * step < 2 * error + 1e-6 * most) { continue; }
+        double const went = std::abs(kept.code(i)) - low;
+        bool const either = (went == 0 || went == 1) && kept.code(i) * lost[i] >= 0;
+        REQUIRE(either);
+        expected += place - low;
+        up += went;
+        ++count;
+      }
+    }
+  }
+  // Independent errors of at most 1, as for bfloat16.
+  void check(int least) const
+  {
+    REQUIRE(count > least);
+    CHECK(std::abs(expected - up) < 2.5 * std::sqrt(count));
+  }
+};
+
+TEST_CASE("[feedback] ranks and owners of two shots keep blocks of what they lose")
+{
+  constexpr std::size_t padded = 1024;
+  using feedback               = kept_in<byte_blocks, decayed_feedback>;
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, feedback> codec{};
+  codec.feedback = {{.decay = .5f}};
+  tests::loopback_run<decltype(codec)> run{codec, layout{coordinates}, world, seed};
+  values of_owners(padded);
+  std::vector<values> e(world, values(padded));
+  block_roundings roundings;
+  for (int step = 0; step < 8; ++step) {
+    auto const in = gradients_of(step);
+    values mean   = combine(.5, of_owners, 0, of_owners);
+    std::vector<values> lost(world);
+    for (std::size_t k = 0; k < world; ++k) {
+      values given = in_double(in[k]);
+      given.resize(padded);
+      auto const p = combine(1, given, .5, e[k]);
+      auto const c = compress<1>(p, static_cast<std::uint64_t>(step));
+      lost[k]      = combine(1, p, -1, c);
+      mean         = combine(1, mean, 1. / world, c);
+    }
+    auto const sent = compress<1>(mean, static_cast<std::uint64_t>(step));
+    auto const& out = run.exchange(in);
+    CAPTURE(step);
+    double largest = 0;
+    for (double const v : sent) { largest = std::max(largest, std::abs(v)); }
+    for (std::size_t k = 0; k < world; ++k) {
+      REQUIRE(are_near(out[k], sent, sent));
+      auto const kept = residuals_of(run.plan(static_cast<int>(k)), run.state(static_cast<int>(k)));
+      REQUIRE(kept.size() == 2 + padded / size);
+      for (std::size_t chunk = 0; chunk < padded / size; ++chunk) {
+        byte_chunk<256> const& own = kept[2 + chunk];
+        auto const length          = static_cast<int>(std::min(size, coordinates - chunk * size));
+        roundings.add(own, lost[k].data() + chunk * size, length, 1e-6 * largest);
+        for (int i = 0; i < length; ++i) {
+          e[k][chunk * size + static_cast<std::size_t>(i)] = static_cast<double>(own.value(i));
+        }
+      }
+      for (std::size_t chunk = k, own = 0; chunk < padded / size; chunk += world, ++own) {
+        // Owners keep sums, not means, and what the padding decodes to as well.
+        values sums(size);
+        for (std::size_t i = 0; i < size; ++i) {
+          std::size_t const at = chunk * size + i;
+          sums[i]              = world * (mean[at] - sent[at]);
+          of_owners[at]        = static_cast<double>(kept[own].value(static_cast<int>(i))) / world;
+        }
+        roundings.add(kept[own], sums.data(), size, 1e-6 * world * largest);
+      }
+    }
+  }
+  roundings.check(10000);
+  using floats =
+    two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, decayed_feedback>;
+  auto const wide = floats{}.plan(layout{coordinates}, {.size = world, .rank = 0});
+  CHECK(run.plan().state_bytes() ==
+        wide.state_bytes() - 4 * (2 * size + coordinates) + 288 * (2 + padded / size));
+  CHECK(run.plan().workspace_bytes() == wide.workspace_bytes());
+  CHECK(run.plan().state_fingerprint() != wide.state_fingerprint());
+}
+
+// Of one rank, whose own codes are the mean: what was sent and what is kept add up to what was encoded, but for one rounding to the
+// block's step. `decay` is the codec's.
+template <class Codec>
+void check_blocks_of_one_rank(Codec const& codec, float decay = 1)
+{
+  constexpr std::size_t chunk_size = Codec::chunk_size;
+  constexpr std::size_t chunks     = (coordinates + chunk_size - 1) / chunk_size;
+  tests::loopback_run<Codec> run{codec, layout{coordinates}, 1, seed};
+  block_roundings roundings;
+  std::vector<float> kept(chunks * chunk_size);
+  for (unsigned step = 0; step < 16; ++step) {
+    auto const in   = tests::normal_gradients(1, coordinates, 50 + step);
+    auto const& out = run.exchange(in)[0];
+    auto const now  = run.residual();
+    REQUIRE(now.size() == chunks);
+    REQUIRE(residuals_of(run.plan(), run.state()).size() == chunks);
+    for (std::size_t c = 0; c < chunks; ++c) {
+      std::size_t const first = c * chunk_size, length = std::min(chunk_size, coordinates - first);
+      double lost[chunk_size], largest                 = 0;
+      for (std::size_t i = 0; i < length; ++i) {
+        float const whole = in[0][first + i] + decay * kept[first + i];
+        lost[i]           = static_cast<double>(whole) - static_cast<double>(out[first + i]);
+        largest           = std::max(largest, std::abs(static_cast<double>(whole)));
+      }
+      roundings.add(now[c], lost, static_cast<int>(length), 1e-6 * largest);
+      for (std::size_t i = 0; i < length; ++i) {
+        int const at = static_cast<int>(i);
+        REQUIRE(std::abs(static_cast<double>(now[c].value(at)) - lost[i]) <=
+                static_cast<double>(now[c].steps[now[c].block_of(at)]) + 1e-6 * largest);
+        kept[first + i] = now[c].value(at);
+      }
+    }
+  }
+  roundings.check(8000);
+}
+
+TEST_CASE("[feedback] blocks of what chosen chunks and gathered codes lose")
+{
+  using kept = kept_in<byte_blocks, decayed_feedback>;
+  check_blocks_of_one_rank(cast_codec<bfloat16, top_chunks<64>, kept_in<byte_blocks>>{});
+  check_blocks_of_one_rank(
+    cast_codec<tersum::half, top_chunks<32>, kept>{.feedback = {{.decay = .5f}}}, .5f);
+  check_blocks_of_one_rank(
+    gathered_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<1>, kept_in<byte_blocks>>{});
+}
+
+TEST_CASE(
+  "[feedback] of chosen chunks blocks keep what is beyond a half, and what is not finite leaves them")
+{
+  cast_codec<tersum::half, top_chunks<32>, kept_in<byte_blocks>> codec{.chunker = {.bits = 12}};
+  tests::loopback_run<decltype(codec)> run{codec, layout{256}, 1, seed};
+  auto in  = tests::normal_gradients(1, 256, 3);
+  in[0][5] = 70000;  // its chunk travels, with the largest half in this place
+  CHECK(run.exchange(in)[0][5] == 65504);
+  REQUIRE(run.residual().size() == 8);
+  byte_chunk<32> const first = run.residual()[0];
+  CHECK(first.value(5) == doctest::Approx(70000 - 65504).epsilon(1e-6));
+  CHECK(first.steps[0] == doctest::Approx((70000 - 65504) / 127.).epsilon(1e-6));
+  // From 2^20 on it counts as not finite where it stands: what was kept there is, to the block's new step.
+  in[0][5] = 2e6f;
+  CHECK(std::isnan(run.exchange(in)[0][5]));
+  byte_chunk<32> const second = run.residual()[0];
+  CHECK(second.value(5) == doctest::Approx(70000 - 65504).epsilon(1e-6));
+  std::vector<byte_chunk<32>> const before(run.residual().begin(), run.residual().end());
+  in[0][70] = std::numeric_limits<float>::infinity();
+  run.exchange(in);
+  CHECK(std::memcmp(before.data(), run.residual().data(), run.residual().size_bytes()) == 0);
+}
+
+TEST_CASE(
+  "[feedback] what waits for its turn in blocks has the error of their steps, and less than 2 % in 200 steps")
+{
+  // Chunks of large values travel, those of normal ones never do.
+  constexpr std::size_t count = 8192;
+  constexpr int steps         = 200;
+  codec<top_chunks<256>,
+        partial_hadamard<256>,
+        rms_range<>,
+        stochastic_quantizer<4>,
+        saturating_sum<4>,
+        kept_in<byte_blocks>>
+    waiting{};
+  tests::loopback_run<decltype(waiting)> run{waiting, layout{count}, 1, seed};
+  values exact(count);
+  double expected = 0;
+  for (unsigned step = 0; step < steps; ++step) {
+    auto in = tests::normal_gradients(1, count, step);
+    std::fill(in[0].begin(), in[0].begin() + count / 2, 3000.0f);
+    for (std::size_t i = 0; i < count; ++i) { exact[i] += static_cast<double>(in[0][i]); }
+    run.exchange(in);
+    for (std::size_t chunk = count / size / 2; chunk < count / size; ++chunk) {
+      double most[8] = {};
+      for (std::size_t i = 0; i < size; ++i) {
+        most[i % 64 / 8] = std::max(most[i % 64 / 8], std::abs(exact[chunk * size + i]));
+      }
+      // A place between two multiples that is anywhere alike has the variance step^2 / 6.
+      for (double const magnitude : most) { expected += 32 * std::pow(magnitude / 127, 2) / 6; }
+    }
+  }
+  double sum = 0, square = 0, energy = 0;
+  for (std::size_t i = count / 2; i < count; ++i) {
+    auto const kept    = run.residual()[i / size].value(static_cast<int>(i % size));
+    double const error = static_cast<double>(kept) - exact[i];
+    sum += error;
+    square += error * error;
+    energy += exact[i] * exact[i];
+  }
+  // n = 4096 sums of 200 errors are nearly normal: the mean of their squares has the deviation sqrt(2 / n) of itself, their sum
+  // sqrt(n) of one. Five deviations, and 2 % for places that are not anywhere alike.
+  CHECK(std::abs(square / expected - 1) < 5 * std::sqrt(2. / 4096) + .02);
+  CHECK(std::abs(sum) < 5 * std::sqrt(square));
+  CHECK(square < .02 * energy);
+}
+
+TEST_CASE("[feedback] blocks of ranks and owners cost two shots less than 2 % in 200 steps")
+{
+  // The sum of the estimates is that of the means, less what is kept at last, plus the roundings of all steps.
+  constexpr std::size_t count = 8192;
+  constexpr int steps         = 200;
+  two_shot_codec<fixed_chunks<256>, partial_hadamard<256>, lloyd_max<2>, kept_in<byte_blocks>>
+    codec{};
+  tests::loopback_run<decltype(codec)> run{codec, layout{count}, world, seed};
+  auto const in = tests::normal_gradients(world, count, 77);
+  values sums(count), kept(count);
+  double expected = 0;
+  for (int step = 0; step < steps; ++step) {
+    sums = combine(1, sums, 1, in_double(run.exchange(in)[0]));
+    std::fill(kept.begin(), kept.end(), 0.0);
+    for (std::size_t k = 0; k < world; ++k) {
+      auto const rank = static_cast<int>(k);
+      auto const all  = residuals_of(run.plan(rank), run.state(rank));
+      // Of an owner's chunks first, every third one from its rank on, then of the rank's.
+      std::size_t const owned = all.size() - count / size;
+      REQUIRE(owned == (count / size + world - 1) / world);
+      for (std::size_t c = 0; c < all.size(); ++c) {
+        std::size_t const chunk = c < owned ? k + c * world : c - owned;
+        if (chunk >= count / size) { continue; }  // one that the last owner does not have
+        for (std::size_t i = 0; i < size; ++i) {
+          kept[chunk * size + i] += static_cast<double>(all[c].value(static_cast<int>(i)));
+        }
+        // A place between two multiples that is anywhere alike has the variance step^2 / 6; the largest magnitude is one.
+        for (float const s : all[c].steps) { expected += 31 * std::pow(s, 2) / 6; }
+      }
+    }
+  }
+  double sum = 0, square = 0, lost = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    double const means   = steps * (static_cast<double>(in[0][i]) + static_cast<double>(in[1][i]) +
+                                  static_cast<double>(in[2][i]));
+    double const rounded = world * sums[i] - means + kept[i];
+    sum += rounded;
+    square += rounded * rounded;
+    lost += kept[i] * kept[i];
+  }
+  // As above for n = 8192. Of normal residuals it would be 200 * 5.7 * 31 / 32 / (6 * 127^2) = 1.14 %, since the largest square of 32
+  // is 5.7 mean squares on average.
+  CHECK(std::abs(square / expected - 1) < 5 * std::sqrt(2. / count) + .02);
+  CHECK(std::abs(sum) < 5 * std::sqrt(square));
+  CHECK(square < .02 * lost);
+}
+
 }  // namespace

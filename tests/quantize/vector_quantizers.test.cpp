@@ -6,6 +6,7 @@
 
 #include "conformance/quantizer_conformance.hpp"
 
+#include <tersum/baseline/sign_quantizer.hpp>
 #include <tersum/block/detail/cpu/vector_kernels.hpp>
 #include <tersum/chunk/chunk_order.hpp>
 #include <tersum/detail/bits.hpp>
@@ -16,7 +17,6 @@
 #include <tersum/reduce/guard_lanes.hpp>
 #include <tersum/reduce/saturating_sum.hpp>
 #include <tersum/reduce/widening_sum.hpp>
-#include <tersum_baselines/sign_quantizer.hpp>
 
 #include <doctest/doctest.h>
 

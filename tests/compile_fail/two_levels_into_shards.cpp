@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: Copyright (c) 2026 The tersum authors
+// SPDX-License-Identifier: Apache-2.0
+
+// expected: tersum: a two_level_codec leaves the whole mean on every rank: for shards call reduce_scatter_mean twice
+
+#include <tersum/exchange/two_levels.hpp>
+#include <tersum/execute/cpu_executor.hpp>
+#include <tersum/presets.hpp>
+
+#include <vector>
+
+tersum::status exchange(std::vector<float>& gradient, std::vector<float>& shard)
+{
+  tersum::two_level_codec const codec{tersum::presets::fp16};
+  auto const plan = codec.plan({.coordinates = gradient.size()}, {.size = 4, .rank = 0}, 2);
+  return reduce_scatter_mean(
+    tersum::cpu_executor{}, plan, gradient, shard, {}, {}, [](auto const&) {});
+}
